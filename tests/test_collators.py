@@ -47,13 +47,14 @@ def test_joined_contexts_hold_the_preceding_turns_most_recent_last(tiny_encoder)
     assert contexts[1] == contexts[5] == batch["messages_turn_text"][0]
 
 
-def test_joined_contexts_drop_whole_oldest_turns_when_too_long(tiny_encoder) -> None:
-    collate = UtteranceCollator(tiny_encoder, max_length=8, joined_context_turns=3)
-    batch = collate(
-        [row("a a a a a a a a", "to to to to to to", "my my my my my my my", "is is is is is is", "thanks")]
+def test_of_joined_contexts_that_are_too_long_the_newest_words_stay(tiny_encoder) -> None:
+    collate = UtteranceCollator(tiny_encoder, max_length=4, joined_context_turns=2)
+    batch = collate([row("a a a a a a a a", "to my card", "is is is is is is")])
+    turn, context = (
+        tiny_encoder.tokenizer.decode(batch["messages_input_ids"][batch[f"messages_{name}_text"][2]])
+        for name in ("turn", "context")
     )
-    last = tiny_encoder.tokenizer.decode(batch["messages_input_ids"][batch["messages_context_text"][4]])
-    assert last.startswith("[CLS] to to") and "is is" in last
+    assert turn.startswith("[CLS] is is [SEP]") and context == "[CLS] a a [SEP] to my card [SEP]"
 
 
 def test_a_useless_max_length_is_refused(tiny_encoder) -> None:

@@ -26,7 +26,9 @@ def decoded(encoder, ids) -> str:
     return encoder.tokenizer.decode(ids).replace("[PAD]", "").strip()
 
 
-def test_rows_are_what_the_chat_template_renders(encoder, dialogues) -> None:
+@pytest.mark.parametrize("separate_turns", [True, False])
+def test_rows_are_what_the_chat_template_renders(tiny_encoder, dialogues, separate_turns) -> None:
+    encoder = make_conversational(tiny_encoder, 48, separate_turns)
     rows = Renderer(encoder).rows(dialogues["messages"])
     for messages, ids, mask in zip(dialogues["messages"], rows.input_ids, rows.attention_mask):
         rendered = encoder.tokenizer.apply_chat_template(messages, tokenize=True, return_dict=True)["input_ids"]

@@ -290,6 +290,14 @@ def test_merging_joins_neighbours_of_one_role() -> None:
     }
 
 
+def test_merging_leaves_a_story_of_one_role_as_it_is() -> None:
+    story = {"id": "s", "messages": [{"role": "narrator", "content": text} for text in ("Once .", "Then .", "End .")]}
+    talk = {"id": "t", "messages": [*story["messages"], {"role": "reader", "content": "Why ?"}]}
+    merged = merge_consecutive_messages(datasets.Dataset.from_list([story, talk]))
+    assert merged[0] == story
+    assert [message["content"] for message in merged[1]["messages"]] == ["Once . Then . End .", "Why ?"]
+
+
 def test_dropping_empty_messages_and_short_conversations() -> None:
     rows = [chat("  hello ", " \n", "bye", id="a"), chat(" ", "", id="b"), chat("one", id="c")]
     kept = drop_empty_messages(datasets.Dataset.from_list(rows))
@@ -301,10 +309,11 @@ def test_dropping_empty_messages_and_short_conversations() -> None:
 
 
 def test_cleaning_works_in_a_chain_after_reading(tmp_path: Path) -> None:
-    rows = [chat("a", " ", "b", id="joined"), chat("a", "b", id="kept"), chat("a", " ", id="short")]
+    rows = [chat("a", " ", "b", "c", id="joined"), chat("a", "b", id="kept"), chat("a", " ", id="short")]
     conversations = read_conversations(write_jsonl(tmp_path / "chat.jsonl", rows))
     cleaned = keep_long_enough(merge_consecutive_messages(drop_empty_messages(conversations)))
-    assert list(cleaned["id"]) == ["kept"]
+    contents = {row["id"]: [message["content"] for message in row["messages"]] for row in cleaned}
+    assert contents == {"joined": ["a b", "c"], "kept": ["a", "b"]}
 
 
 def test_splits_depend_on_the_id_only() -> None:

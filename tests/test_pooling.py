@@ -16,8 +16,9 @@ def tokens_of(encoder, text: str) -> np.ndarray:
         return encoder(dict(ids))["token_embeddings"][0].numpy()
 
 
-def test_mean_equals_the_saved_models_own_encode(tiny_encoder, conversations, tmp_path) -> None:
-    make_conversational(tiny_encoder, 64).append(Normalize())
+@pytest.mark.parametrize("separate_turns", [True, False])
+def test_mean_equals_the_saved_models_own_encode(tiny_encoder, conversations, tmp_path, separate_turns) -> None:
+    make_conversational(tiny_encoder, 64, separate_turns).append(Normalize())
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     talks = [[{k: m[k] for k in ("role", "content")} for m in messages] for messages in conversations["messages"]]

@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from turnwise.callbacks import HEAD_FILE
 from turnwise.collators import UtteranceCollator
-from turnwise.recipes import Adaptation, DialogueCSE, Siamese
+from turnwise.recipes import Adaptation, DialogueCSE, Siamese, SingleVector
 from turnwise.training import train
 
 
@@ -29,6 +29,7 @@ RECIPES = {
     "dialogue-cse": DialogueCSE(**SHORT, adaptation=Adaptation(max_steps=3, batch_size=8, checkpoint_steps=2)),
     "attention": DialogueCSE(**SHORT, aggregation="attention", negatives=3),
     "siamese-multi": Siamese(**SHORT, context="multi"),
+    "single-vector": SingleVector(**SHORT),
 }
 
 

@@ -12,6 +12,8 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from turnwise.contexts import joined_context, newest_words_kept
+
 Row = dict[str, Any]
 
 
@@ -22,8 +24,9 @@ class UtteranceCollator:
     Attributes:
         encoder: The encoder whose tokenizer is used.
         max_length: Longest utterance in tokens, special tokens included; longer ones are cut.
-        joined_context_turns: If positive, each turn's preceding turns (up to so many, joined by the separator
-            token, whole oldest turns dropped first) are added as further texts, for single-vector contexts.
+        joined_context_turns: If positive, each turn's preceding turns (up to so many) are added as further texts, see
+            :func:`turnwise.contexts.joined_context`. They may have so many times ``max_length`` tokens, as far as the
+            encoder takes them; of longer ones the newest words stay.
     """
 
     encoder: SentenceTransformer
@@ -64,7 +67,8 @@ class UtteranceCollator:
         if self.joined_context_turns > 0:
             contexts = [text for row in conversations for text in self._joined_contexts(row)]
             new = [text for text in dict.fromkeys(contexts) if text and text not in texts]
-            ids += self._tokenize(new, self._longest_context())
+            with newest_words_kept(self.encoder.tokenizer):
+                ids += self._tokenize(new, self.max_length * self.joined_context_turns)
             texts.update({text: len(texts) + number for number, text in enumerate(new)})
             batch["messages_context_text"] = torch.tensor([texts.get(text, -1) for text in contexts])
         batch["messages_input_ids"] = pad_sequence(
@@ -82,21 +86,14 @@ class UtteranceCollator:
         ids = self.encoder.tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
         return [torch.tensor(row) for row in ids]
 
-    def _longest_context(self) -> int:
-        return self.max_length * self.joined_context_turns
-
     def _joined_contexts(self, row: Row) -> list[str]:
         """For each turn its preceding turns as one text; empty where nothing precedes it."""
-        separator = f" {self.encoder.tokenizer.sep_token} "
         texts = [message["content"] for message in row["messages"]]
-        lengths = [len(ids) for ids in self._tokenize(texts, self.max_length)]
-        contexts = []
-        for turn in range(len(texts)):
-            first = max(0, turn - self.joined_context_turns)
-            while first < turn - 1 and sum(lengths[first:turn]) > self._longest_context():
-                first += 1
-            contexts.append(separator.join(texts[first:turn]))
-        return contexts
+        separator = self.encoder.tokenizer.sep_token
+        return [
+            joined_context(texts[max(0, turn - self.joined_context_turns) : turn], separator)
+            for turn in range(len(texts))
+        ]
 
 
 def text_key(text: str) -> int:

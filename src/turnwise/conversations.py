@@ -130,11 +130,16 @@ def _without_none(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def merge_consecutive_messages(conversations: datasets.Dataset, separator: str = " ") -> datasets.Dataset:
-    """Join neighbouring messages of one role into one, which keeps the labels of the first."""
+    """Join neighbouring messages of one role into one, which keeps the labels of the first.
+
+    A conversation of one role alone, such as a story in sentences, has no turns to restore and stays as it is.
+    """
     return _map_messages(conversations, _merged, separator=separator)
 
 
 def _merged(messages: list[dict[str, Any]], separator: str) -> list[dict[str, Any]]:
+    if len({message["role"] for message in messages}) < 2:
+        return messages
     turns: list[list[dict[str, Any]]] = []
     for message in messages:
         if turns and turns[-1][0]["role"] == message["role"]:

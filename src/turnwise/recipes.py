@@ -15,13 +15,15 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from turnwise.collators import UtteranceCollator
+from turnwise.contexts import Context
 from turnwise.conversation_collator import ConversationCollator
 from turnwise.encoder import use_mean_pooling
-from turnwise.losses import dial2vec, dialogue_cse, siamese
+from turnwise.losses import dial2vec, dialogue_cse, siamese, single_vector
 from turnwise.losses.dial2vec import Dial2vecLoss
 from turnwise.losses.dialogue_cse import Aggregation, DialogueCSELoss
 from turnwise.losses.in_batch import Negatives
 from turnwise.losses.siamese import SiameseLoss
+from turnwise.losses.single_vector import SingleVectorLoss
 from turnwise.rendering import Keep, make_conversational
 from turnwise.turn_tables import add_turn_tables, uses_turns
 
@@ -185,10 +187,37 @@ class Siamese(InBatch):
 
 
 @dataclass(frozen=True)
+class SingleVector(InBatch):
+    """See :class:`turnwise.losses.single_vector.SingleVectorLoss`.
+
+    Attributes:
+        context_turns: How many turns are joined into one text, at most.
+    """
+
+    context: Context = "joined"
+    context_turns: int = 10
+    temperature: float = 0.05
+    negatives: Negatives = "batch"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        single_vector.check_settings(self.context, self.temperature, self.negatives)
+        if self.context_turns < 1:
+            raise ValueError(f"context_turns must be at least 1, got {self.context_turns!r}")
+
+    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
+        return UtteranceCollator(encoder, max_length=self.max_length, joined_context_turns=self.context_turns)
+
+    def loss(self, encoder: SentenceTransformer) -> nn.Module:
+        return SingleVectorLoss(encoder, self.context, self.temperature, self.negatives)
+
+
+@dataclass(frozen=True)
 class Dial2vec(Recipe):
     """See :class:`turnwise.losses.dial2vec.Dial2vecLoss` and the collator for the settings (section 4.4).
 
     Attributes:
+        separate_turns: Mark the end of every turn with the separator token.
         turn_inputs: Give the encoder turn tables (section 3.2.1), unless it has some; see :mod:`turnwise.turn_tables`.
     """
 
@@ -204,6 +233,7 @@ class Dial2vec(Recipe):
     temperature: float = 0.2
     negatives_per_dialogue: int = 9
     keep: Keep = "head"
+    separate_turns: bool = True
     turn_inputs: bool = False
 
     def __post_init__(self) -> None:
@@ -212,7 +242,7 @@ class Dial2vec(Recipe):
 
     def prepare(self, encoder: SentenceTransformer) -> None:
         super().prepare(encoder)
-        make_conversational(encoder, self.max_length)
+        make_conversational(encoder, self.max_length, self.separate_turns)
         if self.turn_inputs and not uses_turns(encoder):
             add_turn_tables(encoder)
 
@@ -233,6 +263,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     "siamese-single": Siamese(context="single"),
     "siamese-multi": Siamese(context="multi"),
+    "single-vector": SingleVector(),
     "dial2vec": Dial2vec(),
 }
 

@@ -17,16 +17,20 @@ from turnwise.encoder import transformer_of
 Keep = Literal["head", "tail", "both"]
 Messages = Sequence[dict[str, Any]]
 
-# Turns separated by the separator token; the template itself writes the special tokens.
-CHAT_TEMPLATE = "{{ cls_token }}{% for message in messages %}{{ message['content'] }}{{ sep_token }}{% endfor %}"
+# The templates themselves write the special tokens: the separator after every turn, or the turns as one plain text.
+SEPARATED_TURNS = "{{ cls_token }}{% for message in messages %}{{ message['content'] }}{{ sep_token }}{% endfor %}"
+PLAIN_TEXT = "{{ cls_token }}{% for message in messages %} {{ message['content'] }}{% endfor %}{{ sep_token }}"
 
 
-def make_conversational(encoder: SentenceTransformer, max_length: int = 512) -> SentenceTransformer:
+def make_conversational(
+    encoder: SentenceTransformer, max_length: int = 512, separate_turns: bool = True
+) -> SentenceTransformer:
     """Let an encoder's own ``encode`` take conversations: lists of ``{"role", "content"}``.
 
     Args:
         encoder: An encoder with a ``[CLS]``- and ``[SEP]``-like token; changed in place.
         max_length: Longest conversation in tokens; at most what the transformer has positions for.
+        separate_turns: Mark the end of every turn with the separator token; else the turns are one plain text.
 
     Raises:
         ValueError: The tokenizer has no such tokens.
@@ -35,7 +39,7 @@ def make_conversational(encoder: SentenceTransformer, max_length: int = 512) -> 
     if tokenizer.cls_token is None or tokenizer.sep_token is None:
         raise ValueError("dialogue models need a tokenizer with a classification and a separator token")
     transformer: Any = encoder[0]
-    tokenizer.chat_template = CHAT_TEMPLATE
+    tokenizer.chat_template = SEPARATED_TURNS if separate_turns else PLAIN_TEXT
     # A new dictionary: the old one is shared by all encoders of this architecture.
     transformer.modality_config = {
         **transformer.modality_config,
@@ -45,11 +49,6 @@ def make_conversational(encoder: SentenceTransformer, max_length: int = 512) -> 
     transformer.input_formatter.supported_modalities = list(transformer.modality_config)
     encoder.max_seq_length = min(max_length, _positions(encoder))
     return encoder
-
-
-def is_conversational(encoder: SentenceTransformer) -> bool:
-    """Whether an encoder renders conversations with :data:`CHAT_TEMPLATE`."""
-    return getattr(encoder.tokenizer, "chat_template", None) == CHAT_TEMPLATE
 
 
 def _positions(encoder: SentenceTransformer) -> int:
@@ -97,9 +96,10 @@ class Renderer:
         if self.max_length < 5:
             raise ValueError(f"max_length must leave room for two turns, got {max_length}")
         self.keep = keep
-        # A dialogue model marks the end of every turn; for any other encoder a conversation is one plain text.
+        # A dialogue model may mark the end of every turn; for any other encoder a conversation is one plain text.
         end = [self.tokenizer.sep_token_id] if self.tokenizer.sep_token_id is not None else []
-        self._after_turn, self._after_all = (end, []) if is_conversational(encoder) else ([], end)
+        separated = getattr(self.tokenizer, "chat_template", None) == SEPARATED_TURNS
+        self._before_turn, self._after_turn, self._after_all = ("", end, []) if separated else (" ", [], end)
         self._has_warned = False
 
     def rows(self, conversations: Sequence[Messages]) -> Rows:
@@ -124,7 +124,8 @@ class Renderer:
     def tokenize(self, conversations: Sequence[Messages]) -> list[list[list[int]]]:
         """Token ids of every turn, with the separator after it if there is one; each distinct text tokenised once."""
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
-        ids = self.tokenizer(texts, add_special_tokens=False, truncation=False)["input_ids"] if texts else []
+        rendered = [self._before_turn + text for text in texts]
+        ids = self.tokenizer(rendered, add_special_tokens=False, truncation=False)["input_ids"] if texts else []
         longest = (self.max_length - 1) // 2 - 1
         of_text = {text: [*row[:longest], *self._after_turn] for text, row in zip(texts, ids)}
         return [[of_text[message["content"]] for message in messages] for messages in conversations]

@@ -17,6 +17,7 @@ from turnwise.conversation_collator import ConversationCollator
 from turnwise.losses.dial2vec import Dial2vecLoss
 from turnwise.losses.dialogue_cse import DialogueCSELoss
 from turnwise.losses.siamese import SiameseLoss
+from turnwise.losses.single_vector import SingleVectorLoss
 from turnwise.rendering import make_conversational
 
 # For each loss its collator, made from the encoder and all conversations, and the loss itself.
@@ -29,6 +30,10 @@ LOSSES = {
     "siamese": (
         lambda encoder, rows: UtteranceCollator(encoder, joined_context_turns=3),
         lambda encoder: SiameseLoss(encoder, context="multi"),
+    ),
+    "single-vector": (
+        lambda encoder, rows: UtteranceCollator(encoder, joined_context_turns=3),
+        lambda encoder: SingleVectorLoss(encoder, context="averaged"),
     ),
     "dial2vec": (
         lambda encoder, rows: ConversationCollator(make_conversational(encoder), Dataset.from_list(rows)),

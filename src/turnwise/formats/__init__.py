@@ -9,6 +9,7 @@ from itertools import islice
 from turnwise.errors import ConversationError
 from turnwise.formats import (
     bitod,
+    cbt,
     chat,
     dailydialog,
     dial2vec,
@@ -17,6 +18,7 @@ from turnwise.formats import (
     mdc,
     metalwoz,
     multiwoz,
+    personachat,
     self_dialogue,
     sgd,
     table,
@@ -40,6 +42,8 @@ _MODULES = (
     dailydialog,
     ecd,
     dial2vec,
+    personachat,
+    cbt,
     table,
 )
 FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _MODULES}

@@ -24,6 +24,37 @@ def check_settings(context: str, negatives: Negatives) -> None:
     check_negatives(negatives)
 
 
+def of_previous_turn(texts: Tensor, conversation: Tensor) -> Tensor:
+    """What ``texts`` holds for each turn's previous turn, -1 where a conversation begins; all (turns,)."""
+    begins = torch.ones_like(conversation, dtype=torch.bool)
+    begins[1:] = conversation[1:] != conversation[:-1]
+    return texts.roll(1).masked_fill(begins, -1)
+
+
+def batch_softmax(
+    contexts: Tensor,
+    responses: Tensor,
+    has_context: Tensor,
+    conversation: Tensor,
+    text_key: Tensor,
+    negatives: Negatives,
+) -> Tensor:
+    """Mean cross-entropy of each response against the others of the batch; the scores are inner products.
+
+    Args:
+        contexts: The vector of what precedes each turn of this process (turns, dim).
+        responses: The vector of each turn (turns, dim).
+        has_context: Whether anything precedes the turn; otherwise its context counts for nothing (turns,).
+        conversation: The position in the batch of each turn's conversation (turns,).
+        text_key: Equal for equal texts (turns,).
+        negatives: See :class:`SiameseLoss`.
+    """
+    turns = Turns.gather(conversation, text_key)
+    scores = turns.exchange(turns.gather_rows(contexts) @ responses.T)  # (own turns, all turns)
+    rows = has_context.nonzero().squeeze(1)
+    return turns.mean_cross_entropy(scores[rows], rows, negatives)
+
+
 class SiameseLoss(nn.Module):
     """Dot product of context and transformed response, softmax over the responses of the batch.
 
@@ -61,9 +92,7 @@ class SiameseLoss(nn.Module):
                 raise ValueError("SiameseLoss(context='multi') needs UtteranceCollator(joined_context_turns=…)")
             context_text = features["context_text"]
         else:
-            first = torch.ones_like(conversation, dtype=torch.bool)
-            first[1:] = conversation[1:] != conversation[:-1]
-            context_text = turn_text.roll(1).masked_fill(first, -1)
+            context_text = of_previous_turn(turn_text, conversation)
         return self.compute_loss_from_embeddings(
             embeddings, turn_text, context_text, conversation, features["text_key"]
         )
@@ -72,13 +101,15 @@ class SiameseLoss(nn.Module):
         self, embeddings: Tensor, turn_text: Tensor, context_text: Tensor, conversation: Tensor, text_key: Tensor
     ) -> Tensor:
         """The loss from the texts' embeddings (texts, dim); the other arguments as in the collator, (turns,)."""
-        turns = Turns.gather(conversation, text_key)
         with full_precision(embeddings.device):
-            contexts = turns.gather_rows(embeddings[context_text])  # (all turns, dim)
-            responses = self.response_network(embeddings)[turn_text]  # (own turns, dim)
-            scores = turns.exchange(contexts @ responses.T)  # (own turns, all turns)
-        rows = (context_text >= 0).nonzero().squeeze(1)
-        return turns.mean_cross_entropy(scores[rows], rows, self.negatives)
+            return batch_softmax(
+                embeddings[context_text],
+                self.response_network(embeddings)[turn_text],
+                context_text >= 0,
+                conversation,
+                text_key,
+                self.negatives,
+            )
 
     def get_config_dict(self) -> dict[str, Any]:
         return {"context": self.context, "negatives": self.negatives}
