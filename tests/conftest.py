@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import string
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -15,7 +16,18 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import (
+    BertConfig,
+    BertModel,
+    BertTokenizerFast,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
+
+from turnwise.encoder import transformer_of
+from turnwise.views import TOKENS, add_views
 
 torch.set_num_threads(1)
 
@@ -49,6 +61,40 @@ def tiny_encoder_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tiny_encoder(tiny_encoder_path: Path) -> SentenceTransformer:
     return SentenceTransformer(str(tiny_encoder_path), device="cpu").eval()
+
+
+@pytest.fixture
+def with_views() -> Callable[..., SentenceTransformer]:
+    """Gives an encoder views like those of a trained model: far apart, where ``add_views`` starts with equal ones."""
+
+    def add(encoder: SentenceTransformer, views: str, speakers: bool = True) -> SentenceTransformer:
+        add_views(encoder, views, speakers)
+        rows = encoder.tokenizer.convert_tokens_to_ids(list(TOKENS))
+        weight = transformer_of(encoder).get_input_embeddings().weight
+        with torch.no_grad():
+            weight[rows] = torch.randn(len(rows), weight.shape[1], generator=torch.Generator().manual_seed(0))
+        return encoder
+
+    return add
+
+
+@pytest.fixture
+def save_generator() -> Callable[..., str]:
+    """Saves a tiny random GPT-2 over ten words; its 32 positions are few enough to run out."""
+
+    def save(folder: Path, chat_template: str | None = None) -> str:
+        words = ["<eos>", "<unk>", "hello", "yes", "no", "pizza", "card", "thanks", "U:", "A:"]
+        word_level = Tokenizer(models.WordLevel({word: row for row, word in enumerate(words)}, unk_token="<unk>"))
+        word_level.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=word_level, eos_token="<eos>", unk_token="<unk>")
+        tokenizer.chat_template = chat_template
+        tokenizer.save_pretrained(folder)
+        shape = {"vocab_size": len(words), "n_positions": 32, "n_embd": 16, "n_layer": 1, "n_head": 2}
+        torch.manual_seed(0)
+        GPT2LMHeadModel(GPT2Config(**shape, bos_token_id=0, eos_token_id=0)).save_pretrained(folder)
+        return str(folder)
+
+    return save
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.recipes import RECIPES, Adaptation, DialogueCSE, Siamese, get_recipe, read_recipe
+from turnwise.recipes import C3L, CCL, RECIPES, Adaptation, DialogueCSE, Siamese, get_recipe, read_recipe
 
 
 def test_the_papers_settings() -> None:
@@ -62,3 +62,34 @@ def test_settings_out_of_range_are_refused(settings, message) -> None:
 def test_unknown_method_lists_the_known() -> None:
     with pytest.raises(ValueError, match="expected one of dialogue-cse, "):
         get_recipe("dialog-cse")
+
+
+def test_turn_order_settings() -> None:
+    recipe = get_recipe("c3l", {"curved": False, "directional": True, "positives": "bi", "ccl_first": False})
+    assert recipe == C3L(curved=False, directional=True, positives="bi", ccl_first=False)
+    assert get_recipe("ccl", {"window": 7}).shortest == 7
+    assert get_recipe("ccl", {"min_turns": 9}).shortest == 9
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "message"),
+    [
+        ("c3l", {"window": 2}, "window must be at least 3 utterances"),
+        ("ccl", {"window": 1}, "window must be at least 2 utterances"),
+        ("c3l", {"positives": "both"}, "positives must be 'triple' or 'bi'"),
+        ("ccl", {"negatives": "some"}, "negatives must be"),
+        ("ccl", {"token_learning_rate": 0}, "token_learning_rate must be a positive number"),
+        ("ccl", {"weight_decay": -1}, "weight_decay must be"),
+    ],
+)
+def test_bad_turn_order_settings_are_errors(method, settings, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        get_recipe(method, settings)
+
+
+def test_c3l_trains_with_ccl_first_unless_the_encoder_has_views(tiny_encoder) -> None:
+    recipe = C3L(speakers=False, window=6, max_steps=7)
+    assert recipe.stage_before(tiny_encoder) == CCL(speakers=False, window=6, max_steps=7)
+    assert C3L(ccl_first=False).stage_before(tiny_encoder) is None
+    CCL().prepare(tiny_encoder)
+    assert recipe.stage_before(tiny_encoder) is None

@@ -107,6 +107,8 @@ def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
     try:
         if Path(source).is_dir() and (Path(source) / "model.safetensors").is_file():
             model = AutoModelForMaskedLM.from_pretrained(source, use_safetensors=True)
+            # The encoder may have got tokens since it was loaded, such as those of turnwise.views.
+            model.resize_token_embeddings(len(transformer.get_input_embeddings().weight), mean_resizing=False)
         else:
             model = AutoModelForMaskedLM.from_config(transformer.config)
     except ValueError as error:

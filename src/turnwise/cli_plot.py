@@ -70,3 +70,32 @@ def alignment_uniformity(
         points[Path(name).name] = (figures["adjusted_alignment"], figures["uniformity"])
     plot_alignment_uniformity(points, output)
     console.print(f"Wrote {output}")
+
+
+@plot.command()
+def additivity(
+    data: Path,
+    output: Picture,
+    model: Annotated[list[str], typer.Option(help="A folder or a Hub name; may be repeated.")],
+    turns: Annotated[int, typer.Option(min=2, max=14, help="Turns of the contexts.")] = 10,
+    force: Force = False,
+) -> None:
+    """How much each turn of a context points to what was said next, against what could have been said.
+
+    Example: `turnwise plot additivity test.jsonl --model ccl --model c3l --output additivity.png`
+    """
+    quiet_transformers()
+    from turnwise.encoder import load_encoder
+    from turnwise.evaluation import EmbeddedSequences, evaluate_additivity, load_task
+    from turnwise.files import check_output
+    from turnwise.plots import plot_additivity
+
+    check_output(output, force)
+    sequences = load_task("additivity", data)
+    curves = {}
+    for name in model:
+        result = evaluate_additivity(EmbeddedSequences(load_encoder(name), sequences), lengths=[turns])
+        for mode, lengths in result.by_distance.items():
+            curves[f"{Path(name).name}, {mode}"] = lengths[turns].tolist()
+    plot_additivity(curves, output)
+    console.print(f"Wrote {output}")

@@ -86,11 +86,10 @@ def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
             digits = 3 if task == "alignment_uniformity" else 1  # all others are percentages
             for name, value in figures.items():
                 if isinstance(value, float) and not name.endswith("_std"):
-                    shown = name.upper() if len(name) == 3 else name.replace("_", " ")
                     table.add_row(
                         encoder,
                         task.replace("_", " "),
-                        shown,
+                        _figure(name),
                         f"{value:.{digits}f}",
                         _spread(figures, name),
                         str(count),
@@ -98,11 +97,33 @@ def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
     console.print(table)
 
 
-def _spread(figures: dict[str, Any], name: str) -> str:
+def print_modes(title: str, modes: dict[str, dict[str, Any]], metric: str) -> None:
+    """One line for each way of scoring: its figures with 95 % intervals, and the metric by context length."""
+    digits = 3 if metric == "difference" else 1  # of cosines; the others are ranks and percentages
+    some = next(iter(modes.values()))
+    names = [name for name, value in some.items() if isinstance(value, float)]
+    table = Table("scored by", *map(_figure, names), "n", title=title, title_justify="left")
+    for mode, figures in modes.items():
+        cells = (f"{figures[name]:.{digits}f} ({_spread(figures, name, digits)})" for name in names)
+        table.add_row(mode, *cells, str(figures["queries"]))
+    console.print(table)
+    if lengths := some.get("by_context_length"):
+        title = f"{_figure(metric)} by turns of the context"
+        table = Table("scored by", *lengths, title=title, title_justify="left")
+        for mode, figures in modes.items():
+            table.add_row(mode, *(f"{one[metric]:.{digits}f}" for one in figures["by_context_length"].values()))
+        console.print(table)
+
+
+def _figure(name: str) -> str:
+    return name.upper() if len(name) == 3 else name.replace("_", " ")
+
+
+def _spread(figures: dict[str, Any], name: str, digits: int = 1) -> str:
     """The interval or the standard deviation of a figure, where it has one."""
     if f"{name}_interval" in figures:
         low, high = figures[f"{name}_interval"]
-        return f"{low:.1f} – {high:.1f}"
+        return f"{low:.{digits}f} – {high:.{digits}f}"
     return f"± {figures[f'{name}_std']:.1f}" if f"{name}_std" in figures else ""
 
 

@@ -91,7 +91,11 @@ def sliced_means(slices: Sequence[TokenSlice]) -> Tensor:
 
 
 def encode_utterances(
-    encoder: SentenceTransformer, texts: Sequence[str], batch_size: int = 64, show_progress: bool = False
+    encoder: SentenceTransformer,
+    texts: Sequence[str],
+    batch_size: int = 64,
+    show_progress: bool = False,
+    prompt_name: str | None = None,
 ) -> np.ndarray:
     """Embed utterances, each distinct text once.
 
@@ -100,6 +104,7 @@ def encode_utterances(
         texts: The utterances.
         batch_size: Texts per forward pass.
         show_progress: Show a progress bar.
+        prompt_name: The encoder's prompt to put before each text; by default its own default.
 
     Returns:
         Embeddings, float32 (len(texts), dim).
@@ -107,6 +112,8 @@ def encode_utterances(
     distinct = list(dict.fromkeys(texts))
     if not distinct:
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
-    embeddings = encoder.encode(distinct, batch_size=batch_size, show_progress_bar=show_progress)
+    embeddings = encoder.encode(
+        distinct, prompt_name=prompt_name, batch_size=batch_size, show_progress_bar=show_progress
+    )
     position = {text: index for index, text in enumerate(distinct)}
     return np.asarray(embeddings, dtype=np.float32)[[position[text] for text in texts]]

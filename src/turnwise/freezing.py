@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import torch
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from turnwise.encoder import transformer_layers
+from turnwise.encoder import transformer_layers, transformer_of
 
 
 def check_frozen_layers(layers: int, depth: int) -> None:
@@ -58,6 +59,30 @@ def frozen_lower_layers(encoder: SentenceTransformer, layers: int) -> Iterator[N
             del module.train
         for parameter in frozen:
             parameter.requires_grad = True
+
+
+@contextmanager
+def learning_rows(encoder: SentenceTransformer, rows: Sequence[int]) -> Iterator[None]:
+    """Inside the block, some rows of the word embeddings learn, also in a frozen layer, and the others do not.
+
+    Args:
+        encoder: The encoder.
+        rows: The rows; without any, nothing changes.
+    """
+    if not rows:
+        yield
+        return
+    weight = transformer_of(encoder).get_input_embeddings().weight
+    others = torch.ones(len(weight), 1, dtype=torch.bool)
+    others[list(rows)] = False
+    did_learn = weight.requires_grad
+    weight.requires_grad = True
+    handle = weight.register_hook(lambda gradient: gradient.masked_fill(others.to(gradient.device), 0))
+    try:
+        yield
+    finally:
+        handle.remove()
+        weight.requires_grad = did_learn
 
 
 def _wholly_frozen(module: nn.Module) -> Iterator[nn.Module]:

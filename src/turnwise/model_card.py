@@ -31,6 +31,7 @@ Trained on: {conversations}
 
 _EXAMPLES = {
     "utterance": '["where is my parcel", "i want to speak to a human"]',
+    "turn-order": '["where is my parcel"], prompt_name="after"',
     "dialogue": '[[{"role": "user", "content": "where is my parcel"}, {"role": "assistant", "content": "on its way"}]]',
 }
 
@@ -43,5 +44,7 @@ def model_card(record: dict[str, Any]) -> str:
     level = record.get("level", "utterance")
     has_tables = record.get("recipe", {}).get("turn_inputs", False)
     note = "Its turn and role inputs need `turnwise.load_encoder` and `encode_conversations`.\n\n" if has_tables else ""
+    if level == "turn-order":
+        note += "Its views are prompts, listed in `encoder.prompts`. See turnwise for how their cosines are used.\n\n"
     texts = {"note": note, "level": level.capitalize(), "example": _EXAMPLES[level]}
     return _CARD.format(**texts, encoder=encoder, conversations=record.get("conversations", "unknown"), settings=rows)

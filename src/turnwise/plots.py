@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,26 @@ def plot_alignment_uniformity(points: Mapping[str, tuple[float, float]], output:
         axes.annotate(name, (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
     axes.set_xlabel("uniformity (lower is better)")
     axes.set_ylabel("adjusted alignment (lower is better)")
+    _save(figure, output)
+
+
+def plot_additivity(curves: Mapping[str, Sequence[float]], output: str | os.PathLike[str]) -> None:
+    """Write how much each turn of a context points to what was said next (triple-encoders, Figure 7).
+
+    Args:
+        curves: Name of the encoder and mode -> (turns,) the cosine with the true next utterance less the mean cosine
+            with random ones, the latest turn first: ``by_distance`` of the task ``additivity``.
+        output: The PNG file.
+    """
+    if not curves:
+        raise ValueError("no encoders to plot")
+    figure, axes = _subplots(6, 4)
+    for name, values in curves.items():
+        axes.plot(range(1, len(values) + 1), values, marker="o", linewidth=0.8, label=name)
+    axes.axhline(0, color="grey", linewidth=0.5)
+    axes.set_xlabel("turns before the next utterance")
+    axes.set_ylabel("cosine: true less random")
+    axes.legend(fontsize=8)
     _save(figure, output)
 
 

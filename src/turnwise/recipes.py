@@ -18,14 +18,18 @@ from turnwise.collators import UtteranceCollator
 from turnwise.contexts import Context
 from turnwise.conversation_collator import ConversationCollator
 from turnwise.encoder import use_mean_pooling
-from turnwise.losses import dial2vec, dialogue_cse, siamese, single_vector
+from turnwise.losses import c3l, ccl, dial2vec, dialogue_cse, siamese, single_vector
+from turnwise.losses.c3l import C3LLoss, Positives
+from turnwise.losses.ccl import CCLLoss
 from turnwise.losses.dial2vec import Dial2vecLoss
 from turnwise.losses.dialogue_cse import Aggregation, DialogueCSELoss
 from turnwise.losses.in_batch import Negatives
 from turnwise.losses.siamese import SiameseLoss
 from turnwise.losses.single_vector import SingleVectorLoss
 from turnwise.rendering import Keep, make_conversational
+from turnwise.turn_order_collator import TurnOrderCollator
 from turnwise.turn_tables import add_turn_tables, uses_turns
+from turnwise.views import add_views, views_of
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ class Recipe(Schedule):
     """
 
     # What the trained encoder embeds, and how many speakers a conversation must have to teach it.
-    level: ClassVar[Literal["utterance", "dialogue"]] = "utterance"
+    level: ClassVar[Literal["utterance", "dialogue", "turn-order"]] = "utterance"
     min_speakers: ClassVar[int] = 1
 
     frozen_layers: int | None = None
@@ -124,6 +128,15 @@ class Recipe(Schedule):
     def prepare(self, encoder: SentenceTransformer) -> None:
         """Make the encoder ready for the method, in place."""
         use_mean_pooling(encoder)
+
+    @property
+    def shortest(self) -> int:
+        """Turns of the shortest conversation that teaches something."""
+        return self.min_turns
+
+    def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
+        """The method to train this encoder with first, if any."""
+        return None
 
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
         raise NotImplementedError
@@ -255,6 +268,97 @@ class Dial2vec(Recipe):
         return Dial2vecLoss(encoder, self.window, self.temperature)
 
 
+@dataclass(frozen=True)
+class TurnOrder(Recipe):
+    """What CCL and C3L share.
+
+    Attributes:
+        window: Consecutive utterances in a window; conversations of fewer turns are left out.
+        negatives: Random negatives of each position, averaged; ``"batch"`` for all there are.
+        speakers: Whether before-views tell the candidate's speaker from the others; off for stories and documents.
+        token_learning_rate: Peak learning rate of the embeddings of the prefix tokens. The other word embeddings stay.
+        weight_decay: Of AdamW.
+        nli: A file of natural language inference pairs, see :func:`turnwise.nli.read_nli`; their batches alternate
+            with those of conversations.
+    """
+
+    level: ClassVar[Literal["utterance", "dialogue", "turn-order"]] = "turn-order"
+
+    frozen_layers: int | None = 0
+    window: int = 5
+    negatives: Negatives = 1
+    speakers: bool = True
+    token_learning_rate: float = 1e-3
+    weight_decay: float = 0.01
+    nli: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.token_learning_rate > 0:
+            raise ValueError(f"token_learning_rate must be a positive number, got {self.token_learning_rate!r}")
+        if not 0 <= self.weight_decay < 1:
+            raise ValueError(f"weight_decay must be at least 0 and below 1, got {self.weight_decay!r}")
+
+    @property
+    def shortest(self) -> int:
+        return max(self.min_turns, self.window)
+
+
+@dataclass(frozen=True)
+class CCL(TurnOrder):
+    """See :class:`turnwise.losses.ccl.CCLLoss` for the settings."""
+
+    directional: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ccl.check_settings(self.window, self.negatives)
+
+    def prepare(self, encoder: SentenceTransformer) -> None:
+        super().prepare(encoder)
+        add_views(encoder, "ccl", self.speakers)
+
+    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
+        return TurnOrderCollator(encoder, self.window, self.max_length, self.directional)
+
+    def loss(self, encoder: SentenceTransformer) -> nn.Module:
+        return CCLLoss(encoder, self.window, self.negatives, self.directional)
+
+
+@dataclass(frozen=True)
+class C3L(TurnOrder):
+    """See :class:`turnwise.losses.c3l.C3LLoss` for the settings.
+
+    Attributes:
+        ccl_first: Train an encoder without views with CCL first, with the same settings; otherwise from scratch.
+    """
+
+    curved: bool = True
+    directional: bool = False
+    positives: Positives = "triple"
+    ccl_first: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        c3l.check_settings(self.window, self.negatives, self.positives)
+
+    def prepare(self, encoder: SentenceTransformer) -> None:
+        super().prepare(encoder)
+        add_views(encoder, "c3l", self.speakers)
+
+    def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
+        if not self.ccl_first or views_of(encoder) is not None:
+            return None
+        shared = {field.name: getattr(self, field.name) for field in dataclasses.fields(TurnOrder)}
+        return CCL(**{**shared, "adaptation": None})
+
+    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
+        return TurnOrderCollator(encoder, self.window, self.max_length, self.directional)
+
+    def loss(self, encoder: SentenceTransformer) -> nn.Module:
+        return C3LLoss(encoder, self.window, self.curved, self.negatives, self.directional, self.positives)
+
+
 RECIPES: dict[str, Recipe] = {
     "dialogue-cse": DialogueCSE(),
     # Section 5.3; the paper's main results use 9 negatives (Table 4 against Table 2).
@@ -265,6 +369,8 @@ RECIPES: dict[str, Recipe] = {
     "siamese-multi": Siamese(context="multi"),
     "single-vector": SingleVector(),
     "dial2vec": Dial2vec(),
+    "ccl": CCL(),
+    "c3l": C3L(),
 }
 
 

@@ -6,24 +6,31 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer.losses import ContrastiveLoss
+from torch import nn
 from transformers import set_seed
 
 import turnwise
 from turnwise.adaptation import adapt_encoder, training_arguments
 from turnwise.checkpoints import Run, fit, process_state
 from turnwise.conversations import drop_empty_messages, keep_long_enough, merge_consecutive_messages
-from turnwise.encoder import encoder_source, load_encoder, transformer_layers
+from turnwise.encoder import encoder_source, load_encoder, transformer_layers, transformer_of
 from turnwise.files import atomic_path
-from turnwise.freezing import check_frozen_layers, frozen_lower_layers
+from turnwise.freezing import check_frozen_layers, frozen_lower_layers, learning_rows
 from turnwise.model_card import model_card
-from turnwise.recipes import Adaptation, Recipe, get_recipe
+from turnwise.nli import CONVERSATIONS, PAIRS, MixedCollator, read_nli
+from turnwise.recipes import Adaptation, Recipe, TurnOrder, get_recipe
 from turnwise.turn_tables import uses_turns
+from turnwise.views import token_rows
 
 
 def train(
@@ -56,7 +63,8 @@ def train(
         recipe = get_recipe(recipe)
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
-    recipe.prepare(encoder)
+    stage = recipe.stage_before(encoder)
+    (stage or recipe).prepare(encoder)
     # The lower half, as in the paper. Asked for here, so that a wrong number is an error before anything is written.
     layers = len(transformer_layers(encoder))
     frozen = layers // 2 if recipe.frozen_layers is None else recipe.frozen_layers
@@ -70,7 +78,11 @@ def train(
     run = Run.open(output, settings, resume, force) if output is not None else None
 
     if recipe.adaptation is not None:
-        encoder = _adapt(encoder, conversations, recipe.adaptation, run)
+        adapt = partial(adapt_encoder, encoder, conversations, recipe.adaptation)
+        encoder = _stage(encoder, "adaptation", adapt, run)
+    if stage is not None:
+        encoder = _stage(encoder, "before", partial(_contrast, encoder, conversations, stage, frozen), run)
+        recipe.prepare(encoder)
     history = _contrast(encoder, conversations, recipe, frozen, run.folder / "training" if run else None)
     if output is not None and run is not None and process_state().is_main_process:
         save_encoder(
@@ -108,6 +120,12 @@ class _Trainer(SentenceTransformerTrainer):
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """Left out: the library's own card quotes rows of the training data, here people's conversations."""
 
+    def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
+        # Not the word embeddings: those that do not learn must stay.
+        words = transformer_of(self.model).get_input_embeddings().weight
+        decaying = set(super().get_decay_parameter_names(model))
+        return [name for name, parameter in model.named_parameters() if name in decaying and parameter is not words]
+
     def _load_from_checkpoint(self, checkpoint_path: str) -> None:
         # The library loads a checkpoint as a stock model, which has no turn tables.
         if uses_turns(self.model):
@@ -119,7 +137,7 @@ class _Trainer(SentenceTransformerTrainer):
 def _clean(conversations: Dataset, recipe: Recipe) -> Dataset:
     """What the methods expect: non-empty messages, speakers that take turns, at least so many turns."""
     conversations = merge_consecutive_messages(drop_empty_messages(conversations.select_columns(["id", "messages"])))
-    conversations = keep_long_enough(conversations, recipe.min_turns)
+    conversations = keep_long_enough(conversations, recipe.shortest)
     if recipe.min_speakers > 1:
         conversations = conversations.filter(
             _has_speakers, input_columns="messages", fn_kwargs={"n": recipe.min_speakers}
@@ -127,7 +145,7 @@ def _clean(conversations: Dataset, recipe: Recipe) -> Dataset:
     if len(conversations) < 2:
         speakers = f" by {recipe.min_speakers} speakers" if recipe.min_speakers > 1 else ""
         raise ValueError(
-            f"training needs at least 2 conversations of {recipe.min_turns} turns or more{speakers}, "
+            f"training needs at least 2 conversations of {recipe.shortest} turns or more{speakers}, "
             f"got {len(conversations)}"
         )
     return conversations
@@ -146,18 +164,20 @@ def fingerprint(conversations: Dataset) -> str:
     return f"{len(conversations)} conversations, {digest.hexdigest()}"
 
 
-def _adapt(
-    encoder: SentenceTransformer, conversations: Dataset, settings: Adaptation, run: Run | None
+def _stage(
+    encoder: SentenceTransformer, name: str, work: Callable[[Path | None], object], run: Run | None
 ) -> SentenceTransformer:
-    """The stage before, or its result if an earlier part of this run finished it."""
+    """A stage before: ``work`` changes the encoder, with a folder for checkpoints; or what an earlier part of this run
+    has finished."""
     if run is None:
-        return adapt_encoder(encoder, conversations, settings)
-    adapted = run.folder / "adapted"
-    if adapted.is_dir():
-        return load_encoder(adapted, device=str(encoder.device))
-    encoder = adapt_encoder(encoder, conversations, settings, run.folder / "adaptation")
+        work(None)
+        return encoder
+    finished = run.folder / f"{name}.done"
+    if finished.is_dir():
+        return load_encoder(finished, device=str(encoder.device))
+    work(run.folder / name)
     if process_state().is_main_process:
-        save_encoder(encoder, adapted, {})
+        save_encoder(encoder, finished, {})
     return encoder
 
 
@@ -166,19 +186,45 @@ def _contrast(
 ) -> list[dict[str, float]]:
     """The contrastive stage; returns the steps and their losses."""
     set_seed(recipe.seed)
-    with frozen_lower_layers(encoder, frozen), tempfile.TemporaryDirectory() as unused:
-        trainer = _Trainer(
-            model=encoder,
-            args=SentenceTransformerTrainingArguments(
-                **training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
-            ),
-            train_dataset=conversations,
-            data_collator=recipe.collator(encoder, conversations),  # type: ignore[arg-type]
-            loss=recipe.loss(encoder),
-        )
+    rows = token_rows(encoder) if isinstance(recipe, TurnOrder) else []
+    with (
+        frozen_lower_layers(encoder, frozen),
+        learning_rows(encoder, rows),
+        tempfile.TemporaryDirectory() as unused,
+    ):
+        arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
+        inputs: dict[str, Any] = {
+            "train_dataset": conversations,
+            "data_collator": recipe.collator(encoder, conversations),
+            "loss": recipe.loss(encoder),
+        }
+        if isinstance(recipe, TurnOrder):
+            arguments |= _turn_order_arguments(encoder, recipe)
+            if recipe.nli is not None:
+                inputs = _with_nli(encoder, recipe.nli, recipe.max_length, inputs)
+        trainer = _Trainer(model=encoder, args=SentenceTransformerTrainingArguments(**arguments), **inputs)
         fit(trainer, checkpoints)
     encoder.eval()
     return [{"step": log["step"], "loss": log["loss"]} for log in trainer.state.log_history if "loss" in log]
+
+
+def _turn_order_arguments(encoder: SentenceTransformer, recipe: TurnOrder) -> dict[str, Any]:
+    words = transformer_of(encoder).get_input_embeddings().weight
+    (name,) = (name for name, parameter in encoder.named_parameters() if parameter is words)
+    return {
+        "weight_decay": recipe.weight_decay,
+        "learning_rate_mapping": {re.escape(name) + "$": recipe.token_learning_rate},
+        "multi_dataset_batch_sampler": "round_robin",
+    }
+
+
+def _with_nli(encoder: SentenceTransformer, path: str, max_length: int, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The trainer's inputs with pairs beside the conversations."""
+    return {
+        "train_dataset": {CONVERSATIONS: inputs["train_dataset"], PAIRS: read_nli(path)},
+        "data_collator": MixedCollator(encoder, inputs["data_collator"], max_length),
+        "loss": {CONVERSATIONS: inputs["loss"], PAIRS: ContrastiveLoss(encoder)},
+    }
 
 
 def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], record: dict[str, Any]) -> None:

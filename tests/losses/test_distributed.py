@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing
@@ -14,11 +15,16 @@ from torch import nn
 
 from turnwise.collators import UtteranceCollator
 from turnwise.conversation_collator import ConversationCollator
+from turnwise.losses import turn_order
+from turnwise.losses.c3l import C3LLoss
+from turnwise.losses.ccl import CCLLoss
 from turnwise.losses.dial2vec import Dial2vecLoss
 from turnwise.losses.dialogue_cse import DialogueCSELoss
 from turnwise.losses.siamese import SiameseLoss
 from turnwise.losses.single_vector import SingleVectorLoss
 from turnwise.rendering import make_conversational
+from turnwise.turn_order_collator import TurnOrderCollator
+from turnwise.views import add_views
 
 # For each loss its collator, made from the encoder and all conversations, and the loss itself.
 LOSSES = {
@@ -40,6 +46,17 @@ LOSSES = {
         Dial2vecLoss,
     ),
 }
+# Those whose negatives come from the process's own conversations.
+LOCAL_LOSSES = {
+    "ccl": (
+        lambda encoder, rows: TurnOrderCollator(add_views(encoder, "ccl"), window=3, directional=True),
+        lambda encoder: CCLLoss(encoder, window=3, negatives="batch"),
+    ),
+    "c3l": (
+        lambda encoder, rows: TurnOrderCollator(add_views(encoder, "c3l"), window=3),
+        lambda encoder: C3LLoss(encoder, window=3, negatives="batch"),
+    ),
+}
 SHARES = [[0, 1, 2], [3, 4]]  # uneven, in conversations and in turns
 
 
@@ -47,9 +64,9 @@ def loss_and_gradients(name: str, encoder_path: str, rows: list, share: list[int
     """The loss and all gradients, averaged over the processes as a trainer would."""
     encoder = SentenceTransformer(encoder_path, device="cpu").eval()
     torch.manual_seed(0)  # the same new weights in the losses of all processes
-    make_collator, make_loss = LOSSES[name]
-    loss = make_loss(encoder)
-    batch = make_collator(encoder, rows)([rows[number] for number in share])
+    make_collator, make_loss = (LOSSES | LOCAL_LOSSES)[name]
+    collator, loss = make_collator(encoder, rows), make_loss(encoder)
+    batch = collator([rows[number] for number in share])
     head = {key: p for key, p in loss.named_parameters() if not key.startswith("model.")}
     if dist.is_initialized():
         loss.model = nn.parallel.DistributedDataParallel(encoder, find_unused_parameters=True)
@@ -66,19 +83,35 @@ def loss_and_gradients(name: str, encoder_path: str, rows: list, share: list[int
 def work(rank: int, folder: str, encoder_path: str, rows: list) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", f"file://{folder}/store", world_size=2, rank=rank)
-    for name in LOSSES:
+    for name in LOSSES | LOCAL_LOSSES:
         found = loss_and_gradients(name, encoder_path, rows, SHARES[rank])
         if rank == 0:
             save_file(found, Path(folder) / f"{name}.safetensors")
     dist.destroy_process_group()
 
 
-def test_two_processes_equal_one_with_the_joined_batch(tmp_path, tiny_encoder_path, conversations) -> None:
+def test_two_processes_equal_one_with_the_joined_batch(tmp_path, tiny_encoder_path, conversations, monkeypatch) -> None:
     rows = list(conversations)
     torch.multiprocessing.spawn(work, (str(tmp_path), str(tiny_encoder_path), rows), nprocs=2)
-    for name in LOSSES:
-        one = loss_and_gradients(name, str(tiny_encoder_path), rows, [*SHARES[0], *SHARES[1]])
+
+    def assert_equal(name: str, one: dict[str, torch.Tensor]) -> None:
         two = load_file(tmp_path / f"{name}.safetensors")
         assert set(two) >= set(one)
         for key, expected in one.items():
             torch.testing.assert_close(two[key], expected, rtol=1e-3, atol=1e-6, msg=f"{name}: {key} differs")
+
+    for name in LOSSES:
+        assert_equal(name, loss_and_gradients(name, str(tiny_encoder_path), rows, [*SHARES[0], *SHARES[1]]))
+
+    counts = []
+    process_mean = turn_order.process_mean
+    monkeypatch.setattr(
+        turn_order, "process_mean", lambda total, count: (counts.append(count), process_mean(total, count))[1]
+    )
+    for name in LOCAL_LOSSES:
+        # Alone, each process has the mean over its own terms; together, over all terms.
+        counts.clear()
+        first, second = (loss_and_gradients(name, str(tiny_encoder_path), rows, share) for share in SHARES)
+        shares = [count / sum(counts) for count in counts]
+        assert shares[0] != pytest.approx(0.5, abs=0.1)
+        assert_equal(name, {key: shares[0] * first[key] + shares[1] * second[key] for key in first})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from turnwise.evaluation.additivity import AdditivityResult, evaluate_additivity
 from turnwise.evaluation.alignment_uniformity import AlignmentUniformityResult, evaluate_alignment_uniformity
 from turnwise.evaluation.dialogue_retrieval import DialogueRetrievalResult, evaluate_dialogue_retrieval
 from turnwise.evaluation.dialogue_sts import StsResult, StsTask, evaluate_sts, read_sts_task
 from turnwise.evaluation.dialogues import EmbeddedDialogues, LabelledDialogues, embed_dialogues, labelled_dialogues
 from turnwise.evaluation.domain_categorization import CategorizationResult, evaluate_categorization
+from turnwise.evaluation.next_utterance import NextUtteranceResult, evaluate_components, evaluate_next_utterance
 from turnwise.evaluation.queries import compare_results
 from turnwise.evaluation.semantic_relatedness import RelatednessResult, evaluate_relatedness
 from turnwise.evaluation.semantic_retrieval import (
@@ -17,32 +19,44 @@ from turnwise.evaluation.semantic_retrieval import (
     evaluate_retrieval,
     read_retrieval_task,
 )
+from turnwise.evaluation.sequences import EmbeddedSequences, Sequences, build_sequences
+from turnwise.evaluation.short_term_planning import PlanningResult, evaluate_short_term_planning
 from turnwise.evaluation.sts_pairs import propose_sts_pairs, write_sts_pairs
 from turnwise.evaluation.tasks import TASKS, Task, evaluate, find_task, load_task
 
 __all__ = [
     "TASKS",
+    "AdditivityResult",
     "AlignmentUniformityResult",
     "CategorizationResult",
     "DialogueRetrievalResult",
     "EmbeddedDialogues",
+    "EmbeddedSequences",
     "LabelledDialogues",
+    "NextUtteranceResult",
+    "PlanningResult",
     "RelatednessResult",
     "RetrievalResult",
     "RetrievalTask",
+    "Sequences",
     "StsResult",
     "StsTask",
     "Task",
     "build_retrieval_task",
+    "build_sequences",
     "compare_results",
     "compare_retrieval",
     "embed_dialogues",
     "evaluate",
+    "evaluate_additivity",
     "evaluate_alignment_uniformity",
     "evaluate_categorization",
+    "evaluate_components",
     "evaluate_dialogue_retrieval",
+    "evaluate_next_utterance",
     "evaluate_relatedness",
     "evaluate_retrieval",
+    "evaluate_short_term_planning",
     "evaluate_sts",
     "find_task",
     "labelled_dialogues",

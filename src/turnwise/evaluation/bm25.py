@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import bm25s
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from turnwise.evaluation.tokens import tokenize
+from turnwise.progress import progress_bar
 
 
 def bm25_candidates(texts: Sequence[str], queries: Sequence[int], count: int) -> Iterator[NDArray[np.int64]]:
@@ -27,19 +26,31 @@ def bm25_candidates(texts: Sequence[str], queries: Sequence[int], count: int) ->
     Yields:
         (candidates,) indices of texts, best first, never the query itself.
     """
+    score = bm25_scorer(texts)
+    with progress_bar() as bar:
+        for query in bar.track(queries, description="BM25 candidates"):
+            scores = score(texts[query])
+            scores[query] = 0.0
+            yield _best(scores, count)
+
+
+def bm25_scorer(texts: Sequence[str]) -> Callable[[str], NDArray[np.float32]]:
+    """A function that scores all texts for a query: (texts,), 0 where no token is shared.
+
+    Args:
+        texts: The collection.
+    """
     tokens = [tokenize(text) for text in texts]
+    if not any(tokens):  # bm25s cannot index nothing but empty texts
+        return lambda query: np.zeros(len(texts), dtype=np.float32)
     index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
-    if any(tokens):  # bm25s cannot index nothing but empty texts
-        index.index(tokens, show_progress=False)
-    console = Console(stderr=True)
-    shown = track(queries, "BM25 candidates", console=console, transient=True, disable=not console.is_terminal)
-    for query in shown:
-        if not tokens[query]:
-            yield np.zeros(0, dtype=np.int64)
-            continue
-        scores = index.get_scores(tokens[query])  # (texts,)
-        scores[query] = 0.0
-        yield _best(scores, count)
+    index.index(tokens, show_progress=False)
+
+    def score(query: str) -> NDArray[np.float32]:
+        found = tokenize(query)
+        return index.get_scores(found) if found else np.zeros(len(texts), dtype=np.float32)
+
+    return score
 
 
 def _best(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:

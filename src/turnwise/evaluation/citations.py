@@ -18,3 +18,10 @@ DIAL2VEC = """\
     year = "2022",
     pages = "7272--7282",
 }"""
+TRIPLE_ENCODERS = """\
+@inproceedings{erker-etal-2024-triple,
+    title = "Triple-Encoders: Representations That Fire Together, Wire Together",
+    author = "Erker, Justus-Jonas and Mai, Florian and Reimers, Nils and Spanakis, Gerasimos and Gurevych, Iryna",
+    booktitle = "Proceedings of the 62nd Annual Meeting of the Association for Computational Linguistics",
+    year = "2024",
+}"""

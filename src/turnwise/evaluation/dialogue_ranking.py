@@ -39,7 +39,7 @@ class DialogueRanking:
     reciprocal_rank: FloatArray
 
 
-def on_grid(units: NDArray[np.float32]) -> FloatArray:
+def on_grid(units: NDArray[np.floating]) -> FloatArray:
     """Components as whole numbers of steps of 2^-25: (dialogues, dim) -> (dialogues, dim)."""
     return np.round(units.astype(np.float64) * _STEPS)
 

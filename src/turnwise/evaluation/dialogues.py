@@ -99,7 +99,7 @@ def labelled_dialogues(
         found.update(dict.fromkeys(row))
         identifier = row.get("id")
         ids.append(str(number) if identifier is None else str(identifier))
-        messages.append(_plain_messages(row.get("messages"), f"row {number}"))
+        messages.append(plain_messages(row.get("messages"), f"row {number}"))
         for column in columns:
             values[column].append(row.get(column))
     labels = _single_labels(values, list(found))
@@ -143,7 +143,8 @@ def embed_dialogues(encode_conversations: EncodeConversations, dialogues: Labell
     return EmbeddedDialogues(dialogues, units.astype(np.float32)[[row_of[key] for key in keys]])
 
 
-def _plain_messages(messages: Any, where: str) -> list[Message]:
+def plain_messages(messages: Any, where: str) -> list[Message]:
+    """Role and text of every message; ``where`` is the place of the conversation, for errors."""
     if not isinstance(messages, list) or not messages:
         raise ConversationError(where, 'expected "messages", a list of one or more {"role", "content"}')
     plain = []

@@ -13,7 +13,7 @@ Encode = Callable[[list[str]], Any]
 
 # Rounding of a float64 cosine differs by the position of a row in its matrix (~1e-15). Without this, texts with equal
 # embeddings would be ranked by where they stand in the data instead of counting as ties.
-_DECIMALS = 12
+DECIMALS = 12
 
 
 def percent(value: float) -> float:
@@ -57,4 +57,4 @@ def unit_rows(embeddings: Any, names: Sequence[str]) -> NDArray[np.float64]:
 
 def cosines(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """Cosines of unit vectors, ties exact: (n, dim) with (dim,) or with (n, dim) -> (n,)."""
-    return np.asarray(np.round((left * right).sum(axis=1), _DECIMALS))
+    return np.asarray(np.round((left * right).sum(axis=1), DECIMALS))

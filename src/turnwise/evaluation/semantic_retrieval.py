@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from turnwise.errors import ConversationError
 from turnwise.evaluation.bm25 import bm25_candidates
-from turnwise.evaluation.metrics import average_precision, bootstrap_interval, reciprocal_rank
+from turnwise.evaluation.metrics import average_precision, reciprocal_rank
 from turnwise.evaluation.queries import compare_results, sample_queries
+from turnwise.evaluation.ranking_result import RankingResult
 from turnwise.evaluation.released import tab_separated_lines
-from turnwise.evaluation.scoring import Encode, cosines, percent, unit_embeddings
+from turnwise.evaluation.scoring import Encode, cosines, unit_embeddings
 from turnwise.evaluation.utterances import Conversations, labelled_utterances
 
 Indices = NDArray[np.int64]
@@ -38,40 +39,8 @@ class RetrievalTask:
     dropped: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class RetrievalResult:
-    """Means in percent with 95 % bootstrap intervals over queries, and the value of every query.
-
-    Args:
-        queries: (queries,) text of each query.
-        average_precision: (queries,) in [0, 1].
-        reciprocal_rank: (queries,) in [0, 1].
-    """
-
-    map: float
-    map_interval: tuple[float, float]
-    mrr: float
-    mrr_interval: tuple[float, float]
-    dropped: int
-    queries: tuple[str, ...]
-    average_precision: NDArray[np.float64]
-    reciprocal_rank: NDArray[np.float64]
-
-    @property
-    def per_query(self) -> NDArray[np.float64]:
-        """(queries,) what two encoders are compared by."""
-        return self.average_precision
-
-    def summary(self) -> dict[str, object]:
-        """The figures without the per-query values, ready for JSON."""
-        return {
-            "map": self.map,
-            "map_interval": list(self.map_interval),
-            "mrr": self.mrr,
-            "mrr_interval": list(self.mrr_interval),
-            "queries": len(self.queries),
-            "dropped": self.dropped,
-        }
+class RetrievalResult(RankingResult):
+    """A query is a text; dropped are those without a positive or without a negative candidate."""
 
 
 def read_retrieval_task(path: str | os.PathLike[str], max_queries: int | None = None, seed: int = 0) -> RetrievalTask:
@@ -175,18 +144,8 @@ def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> Re
         relevant = np.arange(len(candidates)) < len(positives)
         precision[number] = average_precision(scores, relevant)
         reciprocal[number] = reciprocal_rank(scores, relevant)
-    map_low, map_high = bootstrap_interval(precision, seed)
-    mrr_low, mrr_high = bootstrap_interval(reciprocal, seed)
-    return RetrievalResult(
-        map=percent(float(precision.mean())),
-        map_interval=(percent(map_low), percent(map_high)),
-        mrr=percent(float(reciprocal.mean())),
-        mrr_interval=(percent(mrr_low), percent(mrr_high)),
-        dropped=task.dropped,
-        queries=tuple(task.texts[query] for query in task.queries),
-        average_precision=precision,
-        reciprocal_rank=reciprocal,
-    )
+    queries = tuple(task.texts[query] for query in task.queries)
+    return RetrievalResult(queries, precision, reciprocal, task.dropped, seed)
 
 
 def compare_retrieval(a: RetrievalResult, b: RetrievalResult, seed: int = 0) -> float:

@@ -6,22 +6,28 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol
+
+from sentence_transformers import SentenceTransformer
 
 from turnwise.conversations import read_conversations
 from turnwise.errors import ConversationError
+from turnwise.evaluation.additivity import evaluate_additivity
 from turnwise.evaluation.alignment_uniformity import evaluate_alignment_uniformity
-from turnwise.evaluation.citations import DIAL2VEC, DIALOGUE_CSE
+from turnwise.evaluation.citations import DIAL2VEC, DIALOGUE_CSE, TRIPLE_ENCODERS
 from turnwise.evaluation.dialogue_retrieval import evaluate_dialogue_retrieval
 from turnwise.evaluation.dialogue_sts import evaluate_sts, read_sts_task
 from turnwise.evaluation.dialogues import EncodeConversations, LabelledDialogues, embed_dialogues, labelled_dialogues
 from turnwise.evaluation.domain_categorization import evaluate_categorization
+from turnwise.evaluation.next_utterance import evaluate_components, evaluate_next_utterance
 from turnwise.evaluation.scoring import Encode
 from turnwise.evaluation.semantic_relatedness import evaluate_relatedness
 from turnwise.evaluation.semantic_retrieval import build_retrieval_task, evaluate_retrieval, read_retrieval_task
+from turnwise.evaluation.sequences import EmbeddedSequences, Sequences, build_sequences
+from turnwise.evaluation.short_term_planning import evaluate_short_term_planning
 from turnwise.evaluation.utterances import Conversations
 
-Level = Literal["utterance", "dialogue"]
+Level = Literal["utterance", "dialogue", "sequence"]
 
 
 class Result(Protocol):
@@ -56,8 +62,9 @@ class Task:
         metric: The main one among the figures it reports.
         description: What it asks of an encoder.
         citation: BibTeX of the paper that defines it.
-        measure: Scores: ``measure(encode, task, seed)`` on utterances, ``measure(embedded, seed)`` on dialogues.
-        level: What it embeds: utterances, or whole dialogues (``task`` is then a ``LabelledDialogues``).
+        measure: Scores: ``measure(encode, task, seed)`` on utterances, ``measure(embedded, seed)`` on the others.
+        level: What it embeds: utterances, whole dialogues (``task`` is then a ``LabelledDialogues``), or utterances of
+            sequences in the views of the encoder (``Sequences``).
         released_file: Name of the file in which the paper's authors published it; "" if they did not.
         read: Reads that file.
         build: Builds the task from conversations; None where people must annotate it.
@@ -78,21 +85,30 @@ class Task:
         """The name as a Python and JSON key."""
         return self.name.replace("-", "_")
 
-    def score(self, encode: Encode | EncodeConversations, task: Any, seed: int) -> Result:
+    def score(self, encode: Encode | EncodeConversations | SentenceTransformer, task: Any, seed: int) -> Result:
         """Embed and score what ``load_task`` returned.
 
         Args:
-            encode: Embeds a list of texts, or at the level of dialogues a list of conversations.
+            encode: Embeds a list of texts, or at the level of dialogues a list of conversations; at the level of
+                sequences the encoder itself.
             task: From ``load_task``.
-            seed: Seed of the bootstrap and of clusterings.
+            seed: Seed of the bootstrap, of clusterings and of candidates.
         """
-        if self.level == "dialogue":
-            return self.measure(embed_dialogues(cast("EncodeConversations", encode), task), seed)
-        return self.measure(encode, task, seed)
+        if self.level == "utterance":
+            return self.measure(encode, task, seed)
+        return self.measure(_EMBED[self.level](encode, task), seed)
+
+
+# What the tasks of a level share: each is made once.
+_EMBED: dict[Level, Callable[[Any, Any], Any]] = {"dialogue": embed_dialogues, "sequence": EmbeddedSequences}
 
 
 def _build_dialogues(rows: Conversations, how: LoadSettings) -> LabelledDialogues:
     return labelled_dialogues(rows, how.dialogue_label, how.max_queries, how.seed)
+
+
+def _build_sequences(rows: Conversations, how: LoadSettings) -> Sequences:
+    return build_sequences(rows, how.max_queries, how.seed)
 
 
 TASKS = {
@@ -152,6 +168,42 @@ TASKS = {
             measure=evaluate_alignment_uniformity,
             level="dialogue",
             build=_build_dialogues,
+        ),
+        Task(
+            name="next-utterance",
+            metric="average_rank",
+            description="Rank all utterances at one depth: does the one that was said come first?",
+            citation=TRIPLE_ENCODERS,
+            measure=evaluate_next_utterance,
+            level="sequence",
+            build=_build_sequences,
+        ),
+        Task(
+            name="component-analysis",
+            metric="average_rank",
+            description="Next utterance with parts of a triple-encoder only: which of them matter?",
+            citation=TRIPLE_ENCODERS,
+            measure=evaluate_components,
+            level="sequence",
+            build=_build_sequences,
+        ),
+        Task(
+            name="short-term-planning",
+            metric="average_rank",
+            description="Rank utterances by how well they lead to a goal: does the one that did come first?",
+            citation=TRIPLE_ENCODERS,
+            measure=evaluate_short_term_planning,
+            level="sequence",
+            build=_build_sequences,
+        ),
+        Task(
+            name="additivity",
+            metric="difference",
+            description="Are contexts closer to the true next utterance than to others, and which turns make them so?",
+            citation=TRIPLE_ENCODERS,
+            measure=evaluate_additivity,
+            level="sequence",
+            build=_build_sequences,
         ),
     )
 }
@@ -220,53 +272,64 @@ def evaluate(
     tasks: str | Sequence[str],
     *,
     encode_conversations: EncodeConversations | None = None,
+    encoder: SentenceTransformer | None = None,
     seed: int = 0,
     max_queries: int | None = None,
     label: str = "intent",
     dialogue_label: str | None = None,
 ) -> dict[str, dict[str, object]]:
-    """Run evaluation tasks on an encoder. Tasks on whole dialogues share one embedding of each.
+    """Run evaluation tasks on an encoder. Tasks on whole dialogues share one embedding of each, those on sequences too.
 
     Args:
         encode: Embeds a list of texts, (texts,) -> (texts, dim); ``SentenceTransformer.encode`` is one. None will do
-            when all tasks are on whole dialogues.
+            when no task is on utterances.
         data: See ``load_task``.
         tasks: Names of tasks, see ``TASKS``; a single one may be given as it is.
         encode_conversations: Embeds a list of conversations, each a list of messages ``{"role", "content"}``,
             (conversations,) -> (conversations, dim); for tasks on whole dialogues.
-        seed: Seed of the samples, of clusterings and of the bootstrap.
-        max_queries: The most queries of a task that has queries; by default all.
+        encoder: The encoder itself, with views or without; for tasks on sequences.
+        seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
+        max_queries: The most queries of a task that has queries; by default all. Of a task on sequences the most
+            conversations whose utterances are asked for.
         label: Message field with the intent, for tasks on utterances built from conversations.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
 
     Returns:
         For each task, under its name with underscores, the figures, in percent where they are shares or correlations,
         with 95 % intervals and the number of queries or pairs:
-        ``{"semantic_retrieval": {"map": 58.3, "map_interval": [56.1, 60.4], …}}``.
+        ``{"semantic_retrieval": {"map": 58.3, "map_interval": [56.1, 60.4], …}}``. A task on sequences has such figures
+        for each way of scoring: ``{"next_utterance": {"bi": {"average_rank": 15.2, …}, "bm25": …}}``.
 
     Raises:
-        ValueError: A task is unknown, or the encode function of its level is missing.
+        ValueError: A task is unknown, what its level needs is missing, or the encoder does not serve it.
         ConversationError: The data does not serve a task.
     """
     chosen = [find_task(name) for name in ([tasks] if isinstance(tasks, str) else tasks)]
     if not chosen:
         raise ValueError(f"no task given: expected one or more of {', '.join(TASKS)}")
     chosen = list(dict.fromkeys(chosen))
-    functions = {"utterance": ("encode", encode), "dialogue": ("encode_conversations", encode_conversations)}
+    given: dict[Level, tuple[str, Any]] = {
+        "utterance": ("encode", encode),
+        "dialogue": ("encode_conversations", encode_conversations),
+        "sequence": ("encoder", encoder),
+    }
     for task in chosen:
-        name, function = functions[task.level]
-        if function is None:
+        name, value = given[task.level]
+        if value is None:
             raise ValueError(f"{task.name} embeds {task.level}s: {name} is needed, got None")
-    # All are loaded before the first is scored, so that bad data is reported before minutes of embedding.
+    # All are loaded before the first is scored, so that bad data is reported before minutes of embedding. Those of
+    # dialogues and those of sequences are all built the same way, so the first one's data serves all.
     how: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "label": label, "dialogue_label": dialogue_label}
-    loaded = {task: load_task(task.name, data, **how) for task in chosen if task.level == "utterance"}
-    on_dialogues = [task for task in chosen if task.level == "dialogue"]
-    embedded = None
-    if on_dialogues and encode_conversations is not None:
-        # They are all built the same way, so the first one's dialogues serve all.
-        embedded = embed_dialogues(encode_conversations, load_task(on_dialogues[0].name, data, **how))
+    loaded: dict[object, Any] = {}
+    for task in chosen:
+        key = task if task.level == "utterance" else task.level
+        if key not in loaded:
+            loaded[key] = load_task(task.name, data, **how)
+    embedded = {level: embed(given[level][1], loaded[level]) for level, embed in _EMBED.items() if level in loaded}
     results = {
-        task.key: task.measure(encode, loaded[task], seed) if task in loaded else task.measure(embedded, seed)
+        task.key: task.measure(encode, loaded[task], seed)
+        if task.level == "utterance"
+        else task.measure(embedded[task.level], seed)
         for task in chosen
     }
     return {key: result.summary() for key, result in results.items()}

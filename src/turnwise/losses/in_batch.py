@@ -25,8 +25,10 @@ def check_negatives(negatives: Negatives) -> None:
         raise ValueError(f"negatives must be 'batch' or a positive number of negatives per response, got {negatives!r}")
 
 
-def process_mean(total: Tensor, count: int) -> Tensor:
+def process_mean(total: Tensor, count: float) -> Tensor:
     """The mean over all processes' items from the sum over this one's, 0 where there are none.
+
+    Items may have weights: then ``total`` is the weighted sum and ``count`` the sum of the weights.
 
     The mean of the returned scalars over processes, which distributed trainers take of gradients, is the mean over all
     items, however unevenly they are spread.

@@ -1,0 +1,69 @@
+"""What both retrieval tasks report: average precision and reciprocal rank of every query, and their means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.evaluation.metrics import bootstrap_interval
+from turnwise.evaluation.scoring import percent
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RankingResult:
+    """The value of every query; their means in percent with 95 % bootstrap intervals over queries.
+
+    Args:
+        queries: (queries,) what identifies each query.
+        average_precision: (queries,) in [0, 1].
+        reciprocal_rank: (queries,) in [0, 1].
+        dropped: Number of queries left out because nothing could be ranked for them.
+        seed: Seed of the bootstrap.
+    """
+
+    queries: tuple[str, ...]
+    average_precision: FloatArray
+    reciprocal_rank: FloatArray
+    dropped: int
+    seed: int
+
+    @property
+    def per_query(self) -> FloatArray:
+        """(queries,) what two encoders are compared by."""
+        return self.average_precision
+
+    @cached_property
+    def map(self) -> float:
+        return percent(float(self.average_precision.mean()))
+
+    @cached_property
+    def map_interval(self) -> tuple[float, float]:
+        return self._interval(self.average_precision)
+
+    @cached_property
+    def mrr(self) -> float:
+        return percent(float(self.reciprocal_rank.mean()))
+
+    @cached_property
+    def mrr_interval(self) -> tuple[float, float]:
+        return self._interval(self.reciprocal_rank)
+
+    def _interval(self, values: FloatArray) -> tuple[float, float]:
+        low, high = bootstrap_interval(values, self.seed)
+        return percent(low), percent(high)
+
+    def summary(self) -> dict[str, object]:
+        """The figures without the per-query values, ready for JSON."""
+        return {
+            "map": self.map,
+            "map_interval": list(self.map_interval),
+            "mrr": self.mrr,
+            "mrr_interval": list(self.mrr_interval),
+            "queries": len(self.queries),
+            "dropped": self.dropped,
+        }

@@ -1,0 +1,120 @@
+"""What CCL and C3L share: windows, cosines from one Gram matrix, random negatives and the mean squared error.
+
+All vectors of a batch enter by their inner products only. The cosine of the mean of two vectors with a third is
+
+    (b1·a + b2·a) / (|b1 + b2| |a|),   |b1 + b2|² = |b1|² + |b2|² + 2 b1·b2,
+
+so every pair and triple, random ones too, is looked up in one Gram matrix, and no vector is copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from sentence_transformers.sentence_transformer.modules import Normalize
+from torch import Tensor, nn
+
+from turnwise.encoding import encode_sliced, full_precision, sliced_means
+from turnwise.losses.in_batch import Negatives, process_mean
+
+_TINY = 1e-12
+
+
+def embed(model: nn.Module, features: dict[str, Tensor]) -> Tensor:
+    """The encoder's own sentence embeddings of a batch (rows, dim), normalised if the encoder does that."""
+    embeddings = sliced_means(encode_sliced(model, features["input_ids"], features["attention_mask"]))
+    if any(isinstance(module, Normalize) for module in getattr(model, "module", model).children()):
+        embeddings = nn.functional.normalize(embeddings, dim=1)
+    return embeddings
+
+
+def gram_matrix(embeddings: Tensor) -> Tensor:
+    """The inner products of all rows (rows, dim) with each other (rows, rows)."""
+    with full_precision(embeddings.device):
+        return embeddings @ embeddings.T
+
+
+def pair_cosine(gram: Tensor, before: Tensor, after: Tensor) -> Tensor:
+    """Cosines of rows with rows; the row numbers broadcast, and so does the result."""
+    squares = gram.diagonal()
+    return gram[before, after] / (squares[before] * squares[after]).clamp(min=_TINY).sqrt()
+
+
+def triple_cosine(gram: Tensor, first: Tensor, second: Tensor, after: Tensor) -> Tensor:
+    """Cosines of the mean of two rows with a third; the row numbers broadcast, and so does the result."""
+    squares = gram.diagonal()
+    both = squares[first] + squares[second] + 2 * gram[first, second]
+    return (gram[first, after] + gram[second, after]) / (both.clamp(min=_TINY) * squares[after]).clamp(min=_TINY).sqrt()
+
+
+@dataclass(frozen=True)
+class Windows:
+    """All windows of consecutive turns of the conversations of a batch.
+
+    Attributes:
+        turns: Numbers of the turns of each window (windows, window).
+        foreign: Whether the text of a turn occurs nowhere in a window's conversation (windows, turns).
+        speaker: The speaker of each turn (turns,).
+        rows: The row of each turn in each view, -1 where there is none (turns, columns).
+    """
+
+    turns: Tensor
+    foreign: Tensor
+    speaker: Tensor
+    rows: Tensor
+
+    @classmethod
+    def of(cls, window: int, features: dict[str, Tensor]) -> Windows:
+        """The windows of the features of a :class:`turnwise.turn_order_collator.TurnOrderCollator`."""
+        conversation, speaker, rows = features["conversation"], features["speaker"], features["rows"]
+        numbers = torch.arange(len(conversation), device=conversation.device)
+        turns = numbers.unfold(0, window, 1) if len(numbers) >= window else numbers.new_zeros(0, window)
+        turns = turns[conversation[turns[:, 0]] == conversation[turns[:, -1]]]  # (windows, window)
+        _, text = features["text_key"].unique(return_inverse=True)
+        occurs = torch.zeros(int(conversation.max()) + 1, int(text.max()) + 1, dtype=torch.bool, device=text.device)
+        occurs[conversation, text] = True
+        return cls(turns, ~occurs[conversation[turns[:, 0]]][:, text], speaker, rows)
+
+    def before(self, turns: Tensor, column: int, paired_with: Tensor) -> Tensor:
+        """Rows of turns in a before-view: ``column`` if the speaker is that of the turns they are paired with, else
+        the column after it; the turns' numbers broadcast."""
+        return self._there(self.rows[turns, column + (self.speaker[turns] != self.speaker[paired_with]).long()])
+
+    def after(self, turns: Tensor) -> Tensor:
+        """Rows of turns in the after-view, the last column."""
+        return self._there(self.rows[turns, -1])
+
+    def _there(self, rows: Tensor) -> Tensor:
+        if (rows < 0).any():
+            raise ValueError("the batch lacks views that the loss needs: give the collator its window and directional")
+        return rows
+
+
+def draw(allowed: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
+    """Choose random negatives.
+
+    Args:
+        allowed: What may be chosen (…, options).
+        negatives: ``"batch"``, everything allowed; or so many of them, as far as there are.
+
+    Returns:
+        Numbers of options in random order, and their weights, which add up to 1, or to 0 where nothing is allowed; both
+        (…, chosen).
+    """
+    most = int(allowed.sum(-1).max()) if allowed.numel() else 0
+    lottery = torch.rand(allowed.shape, device=allowed.device).masked_fill(~allowed, -1)
+    chosen = lottery.topk(most if negatives == "batch" else min(negatives, most)).indices
+    is_allowed = allowed.gather(-1, chosen).float()
+    return chosen, is_allowed / is_allowed.sum(-1, keepdim=True).clamp(min=1)
+
+
+def mean_squared_error(terms: list[tuple[Tensor, Tensor | float, Tensor | float]]) -> Tensor:
+    """The weighted mean squared error over the batches of all processes, see :func:`process_mean`.
+
+    Args:
+        terms: Cosines, their targets and their weights, which broadcast.
+    """
+    errors = torch.stack([((cosine - target) ** 2 * weight).sum() for cosine, target, weight in terms])
+    weights = [torch.as_tensor(weight, device=cosine.device).expand_as(cosine).sum() for cosine, _, weight in terms]
+    return process_mean(errors.sum(), float(sum(weights)))
