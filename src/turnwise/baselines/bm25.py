@@ -1,0 +1,69 @@
+"""BM25 as a row of the retrieval tasks (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009).
+
+BM25 is no embedding: its score of a text for a query is no cosine of two vectors made apart from each other. So it has
+no ``encode_utterances``; it takes the tasks themselves and ranks the very candidates that embeddings rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.baselines.corpus import document
+from turnwise.evaluation.bm25 import bm25_scorer
+from turnwise.evaluation.dialogue_retrieval import DialogueRetrievalResult
+from turnwise.evaluation.dialogues import LabelledDialogues
+from turnwise.evaluation.metrics import average_precision, reciprocal_rank
+from turnwise.evaluation.semantic_retrieval import RetrievalResult, RetrievalTask
+from turnwise.evaluation.utterances import Conversations
+from turnwise.progress import progress_bar
+
+# A query, its candidates, and which of those are relevant.
+Query = tuple[int, NDArray[np.int64], NDArray[np.bool_]]
+
+
+class BM25:
+    """The same variant that draws the candidates of semantic retrieval: Lucene's, k1 1.5, b 0.75."""
+
+    def fit(self, conversations: Conversations) -> Self:
+        """Nothing is learned."""
+        return self
+
+    def score_retrieval(self, task: RetrievalTask, seed: int = 0) -> RetrievalResult:
+        """Rank each query's candidates by BM25 over all texts of the task; as ``evaluate_retrieval``."""
+        candidates = (
+            (query, np.concatenate([positives, negatives]), np.arange(len(positives) + len(negatives)) < len(positives))
+            for query, positives, negatives in zip(task.queries, task.positives, task.negatives)
+        )
+        precision, reciprocal = _ranked(task.texts, candidates, len(task.queries))
+        queries = tuple(task.texts[query] for query in task.queries)
+        return RetrievalResult(queries, precision, reciprocal, task.dropped, seed)
+
+    def score_dialogue_retrieval(self, dialogues: LabelledDialogues, seed: int = 0) -> DialogueRetrievalResult:
+        """Rank all other dialogues by BM25, the query's whole text as the query; as ``evaluate_dialogue_retrieval``."""
+        texts = [document(messages) for messages in dialogues.conversations]
+        codes = dialogues.codes
+        candidates = (
+            (query, others := np.flatnonzero(np.arange(len(codes)) != query), codes[others] == codes[query])
+            for query in dialogues.queries.tolist()
+        )
+        precision, reciprocal = _ranked(texts, candidates, len(dialogues.queries))
+        return DialogueRetrievalResult(dialogues.query_ids, precision, reciprocal, dialogues.dropped, seed, dialogues)
+
+
+def _ranked(
+    texts: Sequence[str], queries: Iterable[Query], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Average precision and reciprocal rank of each query, (count,) both."""
+    score = bm25_scorer(texts)
+    precision, reciprocal = np.zeros(count), np.zeros(count)
+    with progress_bar() as bar:
+        shown = bar.track(queries, total=count, description="BM25")
+        for number, (query, candidates, relevant) in enumerate(shown):
+            scores = score(texts[query])[candidates].astype(np.float64)
+            precision[number] = average_precision(scores, relevant)
+            reciprocal[number] = reciprocal_rank(scores, relevant)
+    return precision, reciprocal

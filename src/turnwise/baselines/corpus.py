@@ -1,0 +1,48 @@
+"""What baselines learn from: the texts of conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from turnwise.evaluation.utterances import Conversations, distinct_utterances, message_text
+
+Messages = Sequence[dict[str, Any]]
+Learned = TypeVar("Learned")
+
+
+def utterances(conversations: Conversations) -> list[str]:
+    """The distinct utterances of conversations.
+
+    Raises:
+        ValueError: There is none.
+        ConversationError: A row is malformed.
+    """
+    texts = distinct_utterances(conversations)
+    if not texts:
+        raise ValueError("no conversations with text to fit a baseline to")
+    return texts
+
+
+def documents(conversations: Conversations) -> list[str]:
+    """Each conversation as one text; see ``utterances`` for the errors."""
+    texts = [document(row["messages"], f"row {number}") for number, row in enumerate(conversations)]
+    if not any(texts):
+        raise ValueError("no conversations with text to fit a baseline to")
+    return texts
+
+
+def document(messages: Messages, where: str = "conversation") -> str:
+    """All turns of a conversation as one text."""
+    return " ".join(message_text(message, where) for message in messages)
+
+
+def fitted(learned: Learned | None, owner: object) -> Learned:
+    """What ``fit`` learned.
+
+    Raises:
+        ValueError: ``fit`` was not called.
+    """
+    if learned is None:
+        raise ValueError(f"{type(owner).__name__} has learned nothing yet: call fit(conversations) first")
+    return learned

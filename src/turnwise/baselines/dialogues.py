@@ -1,0 +1,93 @@
+"""Whole dialogues from what embeds utterances: the mean of their embeddings, or one text of all turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from turnwise.baselines.corpus import Messages, document
+from turnwise.baselines.protocols import UtteranceBaseline
+from turnwise.baselines.token_pooling import TokenPooling
+
+
+class MeanOfUtterances:
+    """The mean of a dialogue's utterance embeddings; a repeated utterance counts as often as it was said.
+
+    Args:
+        utterances: What embeds them.
+    """
+
+    def __init__(self, utterances: UtteranceBaseline) -> None:
+        self.utterances = utterances
+
+    def fit(self, conversations: Any) -> Self:
+        """Fit what embeds the utterances."""
+        self.utterances.fit(conversations)
+        return self
+
+    def encode_conversations(self, conversations: Sequence[Messages]) -> np.ndarray:
+        """Embed dialogues, float32 (dialogues, dim).
+
+        Raises:
+            ValueError: A dialogue has no messages.
+        """
+        _check(conversations)
+        contents = [[message["content"] for message in messages] for messages in conversations]
+        place = {text: row for row, text in enumerate(dict.fromkeys(text for turns in contents for text in turns))}
+        embeddings = self.utterances.encode_utterances(list(place))  # (distinct utterances, dim)
+        means = np.zeros((len(contents), embeddings.shape[1]), dtype=np.float32)
+        for row, turns in enumerate(contents):
+            means[row] = embeddings[[place[text] for text in turns]].mean(axis=0)
+        return means
+
+
+class Concatenation:
+    """All turns as one text, as the dial2vec paper gives dialogues to language models (section 4.3).
+
+    The paper says no more than that a dialogue may have 512 tokens. Here the first turns are taken, whole, for as long
+    as they fit; a first turn that is too long by itself is cut.
+
+    Args:
+        utterances: What embeds the text.
+        limit: The transformer inside, whose tokens are counted; None where a text may have any length.
+    """
+
+    def __init__(self, utterances: UtteranceBaseline, limit: TokenPooling | None = None) -> None:
+        self.utterances = utterances
+        self.limit = limit
+
+    def fit(self, conversations: Any) -> Self:
+        """Fit what embeds the text."""
+        self.utterances.fit(conversations)
+        return self
+
+    def encode_conversations(self, conversations: Sequence[Messages]) -> np.ndarray:
+        """Embed dialogues, float32 (dialogues, dim).
+
+        Raises:
+            ValueError: A dialogue has no messages.
+        """
+        _check(conversations)
+        return self.utterances.encode_utterances(
+            [document(messages[:turns]) for messages, turns in zip(conversations, self.fitting(conversations))]
+        )
+
+    def fitting(self, conversations: Sequence[Messages]) -> list[int]:
+        """How many of the first turns of each dialogue fit; at least one."""
+        if self.limit is None:
+            return [len(messages) for messages in conversations]
+        texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
+        # With the space that joins it to the turn before: byte-level tokenizers make it part of the word.
+        length = dict(zip(texts, self.limit.count_tokens([f" {text}" for text in texts])))
+        fitting = []
+        for messages in conversations:
+            ends = np.cumsum([length[message["content"]] for message in messages])
+            fitting.append(max(1, int((ends <= self.limit.room).sum())))
+        return fitting
+
+
+def _check(conversations: Sequence[Messages]) -> None:
+    if empty := [number for number, messages in enumerate(conversations) if not messages]:
+        raise ValueError(f"conversation {empty[0]} has no messages: leave empty conversations out")

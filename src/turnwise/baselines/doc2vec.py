@@ -1,0 +1,84 @@
+"""Doc2Vec: whole dialogues as documents (Le and Mikolov, Distributed Representations of Sentences, ICML 2014)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from turnwise.baselines.corpus import Messages, document, documents, fitted
+from turnwise.baselines.waiting import EpochBar
+from turnwise.errors import require
+from turnwise.evaluation.tokens import tokenize
+from turnwise.evaluation.utterances import Conversations
+from turnwise.progress import progress_bar
+
+
+class Doc2Vec:
+    """Distributed bag of words (PV-DBOW), trained on dialogues; new dialogues get their vectors by inference.
+
+    Args:
+        dim: Length of the vectors.
+        epochs: Passes over the data, and over a new dialogue.
+        seed: Seed of training, which runs in one thread, and of every inference.
+    """
+
+    def __init__(self, dim: int = 100, epochs: int = 20, seed: int = 0) -> None:
+        self.dim = dim
+        self.epochs = epochs
+        self.seed = seed
+        self.model: Any = None
+
+    def fit(self, conversations: Conversations) -> Self:
+        """Train on conversations.
+
+        Raises:
+            ImportError: gensim is not installed.
+            ValueError: There is no text.
+        """
+        gensim = require("gensim.models.doc2vec", "baselines")
+        tagged = [gensim.TaggedDocument(tokenize(text), [row]) for row, text in enumerate(documents(conversations))]
+        with progress_bar() as bar:
+            task = bar.add_task("training Doc2Vec", total=self.epochs)
+            self.model = gensim.Doc2Vec(
+                tagged,
+                dm=0,
+                vector_size=self.dim,
+                min_count=1,
+                epochs=self.epochs,
+                seed=self.seed,
+                workers=1,
+                callbacks=(EpochBar(bar, task),),
+            )
+        return self
+
+    def encode_conversations(self, conversations: Sequence[Messages]) -> np.ndarray:
+        """Infer vectors of dialogues, float32 (dialogues, dim); zeros for one without a word seen in training."""
+        model = fitted(self.model, self)
+        with progress_bar() as bar:
+            shown = bar.track(conversations, description="inferring Doc2Vec")
+            vectors = [self._infer(model, tokenize(document(messages))) for messages in shown]
+        return np.array(vectors, dtype=np.float32).reshape(len(conversations), self.dim)
+
+    def _infer(self, model: Any, words: list[str]) -> np.ndarray:
+        """What gensim's ``infer_vector`` does, but from zeros and with its own seed.
+
+        gensim starts from a vector that depends on Python's hash of the text, another one in every process, and draws
+        negative samples from where the last inference left the generator.
+        """
+        train = require("gensim.models.doc2vec", "baselines").train_document_dbow
+        model.random.seed(self.seed)
+        vector = np.zeros((1, self.dim), dtype=np.float32)
+        for alpha in np.linspace(model.alpha, model.min_alpha, self.epochs):
+            train(
+                model,
+                words,
+                [0],
+                alpha,
+                learn_words=False,
+                learn_hidden=False,
+                doctag_vectors=vector,
+                doctags_lockf=np.ones(1, dtype=np.float32),
+            )
+        return vector[0]

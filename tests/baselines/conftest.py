@@ -1,0 +1,103 @@
+"""The corpus baselines are tried on, and what they have to beat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+import turnwise
+from turnwise.evaluation import (
+    LabelledDialogues,
+    RetrievalTask,
+    compare_results,
+    embed_dialogues,
+    evaluate_dialogue_retrieval,
+    evaluate_retrieval,
+    labelled_dialogues,
+    load_task,
+)
+from turnwise.evaluation.tokens import tokenize
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Dataset:
+    return turnwise.sample_conversations(80)
+
+
+@pytest.fixture(scope="session")
+def retrieval(corpus: Dataset) -> RetrievalTask:
+    task: RetrievalTask = load_task("semantic-retrieval", corpus)
+    return task
+
+
+@pytest.fixture(scope="session")
+def dialogues(corpus: Dataset) -> LabelledDialogues:
+    return labelled_dialogues(corpus)
+
+
+@pytest.fixture(scope="session")
+def word_encoder_path(corpus: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny random encoder with a token for every word of the corpus: by which words they share, texts are alike."""
+    folder = tmp_path_factory.mktemp("words")
+    words = sorted({word for messages in corpus["messages"] for m in messages for word in tokenize(m["content"])})
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary))
+    tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"), do_lower_case=True, model_max_length=512)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=512,
+        initializer_range=0.1,
+    )
+    torch.manual_seed(0)
+    model = BertModel(config)
+    with torch.no_grad():  # as in a trained encoder, words matter more than where they stand
+        model.embeddings.word_embeddings.weight *= 10
+    model.save_pretrained(folder / "bert")
+    tokenizer.save_pretrained(folder / "bert")
+    encoder = SentenceTransformer(modules=[Transformer(str(folder / "bert")), Pooling(48, "mean")], device="cpu")
+    encoder.save_pretrained(str(folder / "encoder"), create_model_card=False)
+    return folder / "encoder"
+
+
+@pytest.fixture
+def word_encoder(word_encoder_path: Path) -> SentenceTransformer:
+    return SentenceTransformer(str(word_encoder_path), device="cpu").eval()
+
+
+@pytest.fixture(scope="session")
+def random_vectors() -> Callable[[list[Any]], np.ndarray]:
+    return lambda items: np.random.default_rng(0).normal(size=(len(items), 64))
+
+
+@pytest.fixture
+def beats_random(
+    retrieval: RetrievalTask, dialogues: LabelledDialogues, random_vectors: Callable[[list[Any]], np.ndarray]
+) -> Callable[[Any], None]:
+    """Asserts that a baseline has a higher MAP than random vectors at all levels it serves, beyond chance."""
+
+    def check(baseline: Any) -> None:
+        pairs = []
+        if hasattr(baseline, "encode_utterances"):
+            pairs.append([evaluate_retrieval(e, retrieval) for e in (random_vectors, baseline.encode_utterances)])
+        if hasattr(baseline, "encode_conversations"):
+            embedded = [embed_dialogues(e, dialogues) for e in (random_vectors, baseline.encode_conversations)]
+            pairs.append([evaluate_dialogue_retrieval(some) for some in embedded])
+        assert pairs
+        for floor, result in pairs:
+            assert result.map > floor.map and compare_results(floor, result) < 0.05, (floor.map, result.map)
+
+    return check
