@@ -12,7 +12,9 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.logging import RichHandler
 
+from turnwise.cli_bench import bench
 from turnwise.cli_plot import plot
+from turnwise.cli_reply import plan, reply
 from turnwise.cli_shared import (
     BatchSize,
     Commands,
@@ -33,6 +35,7 @@ from turnwise.cli_shared import (
     given,
     on_error,
     parse_settings,
+    print_modes,
     print_table,
     quiet_transformers,
     read_data,
@@ -200,13 +203,14 @@ def evaluate(
     pooling: Pooling = "mean",
     seed: Seed = 0,
 ) -> None:
-    """Evaluate an encoder on labelled conversations or a released benchmark; figures in percent, 95 % intervals.
+    """Evaluate an encoder on conversations or a released benchmark; figures in percent but for ranks, 95 % intervals.
 
     Example: `turnwise evaluate model test.jsonl --task semantic-retrieval --json figures.json`
     """
     quiet_transformers()
     from turnwise.encoder import DEFAULT_ENCODER, load_encoder
     from turnwise.encoding import encode_utterances
+    from turnwise.evaluation import TASKS
     from turnwise.evaluation import evaluate as run_evaluation
     from turnwise.pooling import encode_conversations
 
@@ -227,18 +231,30 @@ def evaluate(
         data,
         task or ["semantic-retrieval"],
         encode_conversations=encode_whole,
+        encoder=encoder,
         seed=seed,
         max_queries=max_queries,
         label=label,
         dialogue_label=dialogue_label,
     )
-    print_table(data, {model or "default encoder": figures})
+    shown = model or "default encoder"
+    by_mode = {done.key: done for done in TASKS.values() if done.level == "sequence" and done.key in figures}
+    for key, done in by_mode.items():
+        modes: dict[str, Any] = figures[key]
+        print_modes(f"{data}: {done.name} of {shown}", modes, done.metric)
+    if others := {key: found for key, found in figures.items() if key not in by_mode}:
+        print_table(data, {shown: others})
     if json_file is not None:
         from turnwise.files import atomic_path
 
         with atomic_path(json_file) as temporary:
             record = {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures}
             temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+app.command()(bench)
+app.command()(reply)
+app.command()(plan)
 
 
 def main() -> None:

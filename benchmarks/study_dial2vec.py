@@ -1,0 +1,217 @@
+"""Which settings of dial2vec help? Trains variants on SGD or self-dialogue and scores them on the development set.
+
+One row a variant and step: purity, Spearman and MAP of whole dialogues with 95 % bootstrap intervals, MAP over the
+labels that the training data does not have ("unseen"), alignment and uniformity, and the p-value of a paired bootstrap
+of MAP against the untouched encoder. Results go to a JSON file; a second run continues where it stopped.
+
+Run: python benchmarks/study_dial2vec.py --corpus sgd --out runs/study_dial2vec.json [--variants …] [--seeds 0]
+Data: $TURNWISE_DATA/sgd or $TURNWISE_DATA/self_dialogue (train.jsonl.gz, dev.jsonl.gz).
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from transformers import get_linear_schedule_with_warmup
+
+import turnwise
+from turnwise.evaluation import TASKS, load_task
+from turnwise.evaluation.dialogues import EmbeddedDialogues, embed_dialogues
+from turnwise.evaluation.metrics import paired_bootstrap_p
+from turnwise.files import atomic_path
+from turnwise.freezing import frozen_lower_layers
+from turnwise.mixing import UtterancePool
+from turnwise.recipes import Dial2vec, get_recipe
+
+DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+BF16 = True
+FIGURES = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "alignment-uniformity")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What differs from the paper's recipe."""
+
+    learning_rate: float = 1e-5
+    separate_turns: bool = True
+    temperature: float = 0.2
+    frozen_layers: int = 3
+    window: float = 10
+    turn_inputs: bool = False
+    same_domain: bool = False  # mixed dialogues are filled with utterances of dialogues that share a domain
+
+
+VARIANTS = {
+    "paper": Variant(),
+    "plain": Variant(separate_turns=False),
+    "plain tau0.05": Variant(separate_turns=False, temperature=0.05),
+    "plain lr3e-5": Variant(3e-5, separate_turns=False),
+    "plain lr3e-5 tau0.05": Variant(3e-5, separate_turns=False, temperature=0.05),
+    "plain lr3e-5 tau0.02": Variant(3e-5, separate_turns=False, temperature=0.02),
+    "plain lr1e-4": Variant(1e-4, separate_turns=False),
+    "plain lr1e-4 tau0.05": Variant(1e-4, separate_turns=False, temperature=0.05),
+    "plain lr1e-4 frozen5": Variant(1e-4, separate_turns=False, frozen_layers=5),
+    "plain lr3e-5 same-domain": Variant(3e-5, separate_turns=False, same_domain=True),
+    "plain lr3e-5 tau0.05 same-domain": Variant(3e-5, separate_turns=False, temperature=0.05, same_domain=True),
+    "plain lr3e-5 tau0.05 frozen5": Variant(3e-5, separate_turns=False, temperature=0.05, frozen_layers=5),
+    "plain lr3e-5 turn-inputs": Variant(3e-5, separate_turns=False, turn_inputs=True),
+    "lr1e-4": Variant(1e-4),
+    "lr3e-5": Variant(3e-5),
+    "lr1e-4 tau1": Variant(1e-4, temperature=1.0),
+    "plain lr1e-4 tau1": Variant(1e-4, separate_turns=False, temperature=1.0),
+    "plain lr1e-4 same-domain": Variant(1e-4, separate_turns=False, same_domain=True),
+    "plain lr1e-4 window1": Variant(1e-4, separate_turns=False, window=1),
+    "plain lr1e-4 turn-inputs": Variant(1e-4, separate_turns=False, turn_inputs=True),
+    "plain lr3e-4 frozen5": Variant(3e-4, separate_turns=False, frozen_layers=5),
+}
+
+
+class SameDomainPool(UtterancePool):
+    """Draws from conversations that share the first domain or topic of the one to mix."""
+
+    def __init__(self, conversations: Dataset) -> None:
+        self.domain = {row["id"]: first_domain(row) for row in conversations}
+        self.pools = {
+            domain: UtterancePool(conversations.filter(lambda row, domain=domain: first_domain(row) == domain))
+            for domain in set(self.domain.values())
+            if sum(other == domain for other in self.domain.values()) > 1
+        }
+        self.everything = UtterancePool(conversations)
+
+    def draw(self, role: str, conversation: str, generator: random.Random) -> str:
+        pool = self.pools.get(self.domain[conversation], self.everything)
+        return pool.draw(role, conversation, generator)
+
+
+def first_domain(row: dict[str, Any]) -> str:
+    return str(row.get("topic") or row["domains"][0].split("_")[0])
+
+
+def training(
+    variant: Variant, conversations: Dataset, steps: int, seed: int
+) -> Iterator[tuple[int, float, SentenceTransformer]]:
+    """Train, and yield the step, the mean loss so far and the encoder after every step."""
+    torch.manual_seed(seed)
+    encoder = turnwise.load_encoder(device="cpu")
+    settings = {
+        "seed": seed,
+        **{name: value for name, value in vars(variant).items() if name not in ("same_domain",)},
+    }
+    recipe = get_recipe("dial2vec", settings)
+    assert isinstance(recipe, Dial2vec)
+    recipe.prepare(encoder)
+    for module in encoder.modules():
+        if type(module).__name__.endswith("SelfAttention"):
+            module.dropout.p = 0.0  # type: ignore[union-attr,assignment]
+    collator = recipe.collator(encoder, conversations)
+    if variant.same_domain:
+        collator.pool = SameDomainPool(conversations)  # type: ignore[attr-defined]
+    loss = recipe.loss(encoder)
+    order = random.Random(seed).sample(range(len(conversations)), steps * recipe.accumulate)
+    with frozen_lower_layers(encoder, variant.frozen_layers):
+        optimizer = torch.optim.AdamW([p for p in loss.parameters() if p.requires_grad], recipe.learning_rate)
+        schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
+        total = 0.0
+        for step in range(steps):
+            loss.train()
+            for row in order[step * recipe.accumulate : (step + 1) * recipe.accumulate]:
+                batch = collator([conversations[row]])
+                with torch.autocast("cpu", torch.bfloat16, enabled=BF16):
+                    value = loss([{name.removeprefix("messages_"): tensor for name, tensor in batch.items()}])
+                (value / recipe.accumulate).backward()
+                total += value.item() / recipe.accumulate
+            torch.nn.utils.clip_grad_norm_(loss.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+            yield step + 1, total / (step + 1), encoder
+
+
+def figures(embedded: EmbeddedDialogues, known: set[str], untouched: np.ndarray | None) -> dict[str, Any]:
+    """The figures of one encoder, and how its MAP compares with the untouched one's."""
+    found: dict[str, Any] = {}
+    for name in FIGURES:
+        found[name] = TASKS[name].measure(embedded, 0).summary()
+    precision = embedded.ranking.average_precision
+    labels = embedded.dialogues.labels
+    unseen = np.array([labels[code] not in known for code in embedded.dialogues.codes[embedded.dialogues.queries]])
+    found["map unseen"] = 100 * float(precision[unseen].mean()) if unseen.any() else None
+    found["p"] = None if untouched is None else paired_bootstrap_p(precision, untouched)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", choices=["sgd", "self_dialogue"], default="sgd")
+    parser.add_argument("--out", type=Path, default=Path("runs/study_dial2vec.json"))
+    parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0])
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--every", type=int, default=20, help="steps between two evaluations")
+    parser.add_argument("--queries", type=int, default=1000)
+    options = parser.parse_args()
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    done = json.loads(options.out.read_text()) if options.out.is_file() else {}
+    folder = DATA / options.corpus
+    dialogues = load_task("dialogue-retrieval", folder / "dev.jsonl.gz", max_queries=options.queries)
+    conversations = turnwise.read_conversations(folder / "train.jsonl.gz")
+    known = {label for row in conversations for label in row.get("domains") or [row["topic"]]}
+
+    def record(row: str, encoder: SentenceTransformer, loss: float | None, untouched: np.ndarray | None) -> np.ndarray:
+        embedded = embed_dialogues(lambda some: turnwise.encode_conversations(encoder, some), dialogues)
+        done[row] = {**figures(embedded, known, untouched), "loss": loss}
+        with atomic_path(options.out) as temporary:
+            temporary.write_text(json.dumps(done, indent=2))
+        print(line(row, done[row]), flush=True)
+        return embedded.ranking.average_precision
+
+    untouched = record(f"{options.corpus} untouched", turnwise.load_encoder(device="cpu"), None, None)
+    for seed in options.seeds:
+        for name in options.variants:
+            row = f"{options.corpus} {name} seed {seed} of {options.steps}"
+            if f"{row} step {options.steps}" in done:
+                continue
+            for step, loss, encoder in training(VARIANTS[name], conversations, options.steps, seed):
+                if step % options.every == 0 or step == options.steps:
+                    record(f"{row} step {step}", encoder, loss, untouched)
+            for share in (0.25, 0.5):
+                record(f"{row} share {share}", interpolated(encoder, share), loss, untouched)
+
+
+def interpolated(trained: SentenceTransformer, share: float) -> SentenceTransformer:
+    """A copy with weights between the untouched (0) and the trained encoder's (1)."""
+    between = copy.deepcopy(trained)
+    start = turnwise.load_encoder(device="cpu").state_dict()
+    between.load_state_dict(
+        {
+            name: torch.lerp(start[name], tensor, share) if name in start and tensor.is_floating_point() else tensor
+            for name, tensor in trained.state_dict().items()
+        }
+    )
+    return between
+
+
+def line(row: str, found: dict[str, Any]) -> str:
+    purity, spearman, retrieval, alignment = (found[name] for name in FIGURES)
+    unseen = "" if found["map unseen"] is None else f" unseen {found['map unseen']:.1f}"
+    return (
+        f"{row:55} purity {purity['purity']:.1f} spearman {spearman['spearman']:.1f} MAP {retrieval['map']:.1f}{unseen}"
+        f" p {found['p']} adjusted alignment {alignment['adjusted_alignment']:.3f} uniformity "
+        f"{alignment['uniformity']:.3f} loss {found['loss']}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""The results of a run on the terminal."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import mean, stdev
+from typing import Any
+
+from rich.table import Column, Table
+
+from turnwise.cli_shared import console
+from turnwise.evaluation import TASKS
+
+_METRIC = {task.key: task.metric for task in TASKS.values()}
+
+
+def print_results(results: dict[str, Any]) -> None:
+    """One table for each data set: the main figure of every task, mean and deviation over seeds."""
+    for data in dict.fromkeys(cell["data"] for cell in results["cells"]):
+        cells = [cell for cell in results["cells"] if cell["data"] == data and cell["study"] is None]
+        found: dict[str, dict[str, list[float]]] = {}
+        reasons: dict[str, str] = {}
+        for cell in cells:
+            if cell["status"] != "done":
+                reasons[cell["title"]] = f"{cell['status']}: {cell['reason']}"
+                continue
+            for row, task, value in main_figures(cell):
+                found.setdefault(row, defaultdict(list))[task].append(value)
+        if found:
+            tasks = dict.fromkeys(task for figures in found.values() for task in figures)
+            heads = (f"{task}: {_METRIC[task]}".replace("_", " ") for task in tasks)
+            table = Table(
+                Column("method", no_wrap=True),
+                *(Column(head, overflow="fold") for head in heads),
+                title=data,
+                title_justify="left",
+            )
+            for row, figures in found.items():
+                table.add_row(row, *(_shown(task, figures[task]) for task in tasks))
+            console.print(table)
+        same = set(reasons.values())
+        if len(same) == 1 and not found:
+            console.print(f"{data}: {same.pop()}", markup=False, highlight=False, soft_wrap=True)
+        else:
+            for row, reason in reasons.items():
+                console.print(f"{data}: {row}: {reason}", markup=False, highlight=False, soft_wrap=True)
+
+
+def main_figures(cell: dict[str, Any]) -> list[tuple[str, str, float]]:
+    """Row, task and main figure; a task with several ways of scoring has one row for each."""
+    found = []
+    for task, figures in cell["figures"].items():
+        metric = _METRIC[task]
+        if metric in figures:
+            found.append((cell["title"], task, figures[metric]))
+        else:
+            found += [(f"{cell['title']}: {mode}", task, figures[mode][metric]) for mode in figures]
+    return found
+
+
+def _shown(task: str, values: list[float]) -> str:
+    if not values:
+        return ""
+    digits = 3 if task in ("alignment_uniformity", "additivity") else 1
+    spread = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{spread}"
