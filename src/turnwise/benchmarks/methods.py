@@ -276,6 +276,7 @@ def _shown() -> bool:
 _ADAPT = (Stage("adapt"),)
 _SIMCSE = (Stage("simcse"),)
 _CSE = (Stage("dialogue-cse"),)
+_ATTENTION = (Stage("dialogue-cse", {"aggregation": "attention"}),)
 _DIAL2VEC = (Stage("dial2vec"),)
 _CCL = (Stage("ccl"),)
 _RETRIEVAL = ("semantic-retrieval",)
@@ -300,7 +301,7 @@ _UTTERANCE = (
     Method("simcse", "SimCSE", as_trained, _SIMCSE),
     Method("siamese-single", "SiameseBERT_S", as_trained, (Stage("siamese-single"),)),
     Method("siamese-multi", "SiameseBERT_M", as_trained, (Stage("siamese-multi"),)),
-    Method("dialogue-cse-i1", "DialogueCSE I1", as_trained, (Stage("dialogue-cse", {"aggregation": "attention"}),)),
+    Method("dialogue-cse-i1", "DialogueCSE I1", as_trained, _ATTENTION, own=True),
     Method("dialogue-cse", "DialogueCSE I2", as_trained, _CSE, own=True),
     Method(
         "dialogue-cse-paper", "DialogueCSE I2, adapted, settings of the paper", as_trained, (*_ADAPT, _PAPER), own=True
