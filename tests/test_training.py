@@ -15,6 +15,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from turnwise.callbacks import HEAD_FILE
 from turnwise.collators import UtteranceCollator
+from turnwise.freezing import no_attention_dropout
 from turnwise.recipes import Adaptation, DialogueCSE, Siamese, SingleVector
 from turnwise.training import train
 
@@ -121,6 +122,36 @@ def test_the_seed_decides_the_weights(corpus, tiny_encoder_path) -> None:
     first, again, other = (weights(train(recipe, corpus, tiny_encoder_path)) for recipe in recipes)
     assert all(torch.equal(first[key], again[key]) for key in first)
     assert not all(torch.equal(first[key], other[key]) for key in first)
+
+
+def test_snapshots_are_models_on_the_way(corpus, tiny_encoder_path, tmp_path) -> None:
+    last = train(DialogueCSE(**SHORT, snapshots=3), corpus, tiny_encoder_path, tmp_path / "model")
+    kept = sorted((tmp_path / "model.snapshots").iterdir())
+    assert [folder.name for folder in kept] == ["step-00003", "step-00006"]
+    texts = ["a card", "my hotel"]
+    first, second = (SentenceTransformer(str(folder), device="cpu").encode(texts) for folder in kept)
+    assert (second == last.encode(texts)).all()
+    assert not (first == second).all()
+
+
+def test_bfloat16_changes_little(corpus, tiny_encoder_path) -> None:
+    recipes = [DialogueCSE(**SHORT, bf16=bf16) for bf16 in (False, True)]
+    full, half = (weights(train(recipe, corpus, tiny_encoder_path)) for recipe in recipes)
+    assert not all(torch.equal(full[key], half[key]) for key in full)
+    # Six steps of at most 1e-3 move no weight further apart than this; most of them by much less.
+    distance = torch.cat([(full[key] - half[key]).abs().flatten() for key in full if full[key].is_floating_point()])
+    assert distance.mean() < 1e-4
+
+
+def test_attention_dropout_is_off_inside_the_block_only(tiny_encoder) -> None:
+    attention = [m for m in tiny_encoder.modules() if type(m).__name__ == "BertSelfAttention"]
+    for module in attention:
+        module.dropout.p = 0.1
+    others = [m for m in tiny_encoder.modules() if type(m).__name__ == "Dropout" and m.p != 0.1]
+    with no_attention_dropout(tiny_encoder):
+        assert attention and all(module.dropout.p == 0 for module in attention)
+    assert all(module.dropout.p == 0.1 for module in attention)
+    assert len([m for m in tiny_encoder.modules() if type(m).__name__ == "Dropout" and m.p != 0.1]) == len(others)
 
 
 def test_an_existing_model_is_not_overwritten_without_force(corpus, tiny_encoder_path, tmp_path) -> None:

@@ -75,6 +75,7 @@ def adapt_encoder(
 
 def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str, Any]:
     """The trainer's arguments that every stage shares."""
+    fast_gpu = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     return {
         "output_dir": str(folder),
         "learning_rate": settings.learning_rate,
@@ -91,7 +92,7 @@ def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str
         "use_cpu": not torch.accelerator.is_available(),
         "report_to": "none",
         "disable_tqdm": True,
-        "bf16": torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
+        "bf16": fast_gpu if settings.bf16 is None else settings.bf16,
         "dataloader_pin_memory": torch.cuda.is_available(),
     }
 

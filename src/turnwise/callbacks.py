@@ -78,6 +78,19 @@ class Keeper(TrainerCallback):
             signal.signal(signal.SIGINT, self.previous)
 
 
+class Snapshots(TrainerCallback):
+    """Keeps a model every so many steps, in a folder ``step-00030`` each."""
+
+    def __init__(self, folder: Path, every: int) -> None:
+        self.folder = folder
+        self.every = every
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if state.global_step % self.every == 0 and state.is_world_process_zero:
+            with atomic_path(self.folder / f"step-{state.global_step:05}") as temporary:
+                kwargs["model"].save_pretrained(str(temporary), create_model_card=False)
+
+
 class TrainingProgress(TrainerCallback):
     """Steps done, time left and the last loss."""
 

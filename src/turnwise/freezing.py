@@ -1,4 +1,5 @@
-"""Freezing the lower layers of an encoder, as DialogueCSE does against catastrophic forgetting (section 5.3)."""
+"""What does not happen to an encoder while it learns: frozen layers, as DialogueCSE has them against catastrophic
+forgetting (section 5.3), frozen word embeddings, attention dropout."""
 
 from __future__ import annotations
 
@@ -83,6 +84,24 @@ def learning_rows(encoder: SentenceTransformer, rows: Sequence[int]) -> Iterator
     finally:
         handle.remove()
         weight.requires_grad = did_learn
+
+
+@contextmanager
+def no_attention_dropout(encoder: SentenceTransformer) -> Iterator[None]:
+    """Inside the block, attention weights are not dropped, so that attention may take its fast, fused path.
+
+    Any other dropout stays. Encoders whose attention keeps its dropout elsewhere are left as they are.
+    """
+    attentions = [module for module in encoder.modules() if type(module).__name__.endswith("SelfAttention")]
+    dropouts = [child for module in attentions for child in module.children() if isinstance(child, nn.Dropout)]
+    shares = [dropout.p for dropout in dropouts]
+    for dropout in dropouts:
+        dropout.p = 0.0
+    try:
+        yield
+    finally:
+        for dropout, share in zip(dropouts, shares):
+            dropout.p = share
 
 
 def _wholly_frozen(module: nn.Module) -> Iterator[nn.Module]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,12 +13,13 @@ from typing import Any, ClassVar, Literal
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.losses import ContrastiveLoss
 from torch import Tensor, nn
 
 from turnwise.collators import UtteranceCollator
 from turnwise.contexts import Context
 from turnwise.conversation_collator import ConversationCollator
-from turnwise.encoder import use_mean_pooling
+from turnwise.encoder import transformer_of
 from turnwise.losses import c3l, ccl, dial2vec, dialogue_cse, siamese, single_vector
 from turnwise.losses.c3l import C3LLoss, Positives
 from turnwise.losses.ccl import CCLLoss
@@ -26,123 +28,27 @@ from turnwise.losses.dialogue_cse import Aggregation, DialogueCSELoss
 from turnwise.losses.in_batch import Negatives
 from turnwise.losses.siamese import SiameseLoss
 from turnwise.losses.single_vector import SingleVectorLoss
+from turnwise.nli import CONVERSATIONS, PAIRS, MixedCollator, read_nli
+from turnwise.recipe import Adaptation, Recipe, Schedule
 from turnwise.rendering import Keep, make_conversational
 from turnwise.turn_order_collator import TurnOrderCollator
 from turnwise.turn_tables import add_turn_tables, uses_turns
-from turnwise.views import add_views, views_of
+from turnwise.views import add_views, token_rows, views_of
 
-
-@dataclass(frozen=True)
-class Schedule:
-    """How long and how fast a stage learns.
-
-    Attributes:
-        learning_rate: Peak learning rate of AdamW, reached after a tenth of the steps and then falling linearly to 0.
-        batch_size: Rows (conversations; for adaptation, utterances) per step and process.
-        accumulate: Batches whose gradients make up one step; saves memory.
-        epochs: Passes over the data; ignored where ``max_steps`` is given.
-        max_steps: Number of steps.
-        max_length: Longest text in tokens: an utterance, or for whole-dialogue methods a conversation.
-        seed: Seed of data order, dropout and drawn negatives.
-        checkpoint_steps: A checkpoint is written every so many steps.
-    """
-
-    learning_rate: float = 5e-5
-    batch_size: int = 8
-    accumulate: int = 1
-    epochs: float = 1.0
-    max_steps: int | None = None
-    max_length: int = 64
-    seed: int = 0
-    checkpoint_steps: int = 100
-
-    def __post_init__(self) -> None:
-        for name in (
-            "learning_rate",
-            "batch_size",
-            "accumulate",
-            "epochs",
-            "max_steps",
-            "max_length",
-            "checkpoint_steps",
-        ):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float)) and value > 0):
-                raise ValueError(f"{name} must be a positive number, got {value!r}")
-        for name in ("batch_size", "accumulate", "max_steps", "max_length", "seed", "checkpoint_steps"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, int):
-                raise ValueError(f"{name} must be a whole number, got {value!r}")
-
-
-@dataclass(frozen=True)
-class Adaptation(Schedule):
-    """Masked-language-model continue pre-training on the utterances (DialogueCSE, section 5.3).
-
-    Attributes:
-        mask_probability: Share of tokens to predict.
-        max_predictions: At most so many in one utterance.
-    """
-
-    learning_rate: float = 2e-5
-    batch_size: int = 50
-    epochs: float = 0.5
-    max_length: int = 100
-    mask_probability: float = 0.15
-    max_predictions: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.mask_probability < 1:
-            raise ValueError(f"mask_probability must lie between 0 and 1, got {self.mask_probability!r}")
-        if self.max_predictions < 1:
-            raise ValueError(f"max_predictions must be at least 1, got {self.max_predictions!r}")
-
-
-@dataclass(frozen=True)
-class Recipe(Schedule):
-    """What all methods share.
-
-    Attributes:
-        frozen_layers: How many of the lowest transformer layers (with the embeddings) do not learn; ``None`` is the
-            lower half, as in the DialogueCSE paper.
-        min_turns: Shorter conversations are left out, after consecutive messages of one speaker are merged.
-        adaptation: The stage before, if any.
-    """
-
-    # What the trained encoder embeds, and how many speakers a conversation must have to teach it.
-    level: ClassVar[Literal["utterance", "dialogue", "turn-order"]] = "utterance"
-    min_speakers: ClassVar[int] = 1
-
-    frozen_layers: int | None = None
-    min_turns: int = 2
-    adaptation: Adaptation | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.min_turns < 2:
-            raise ValueError(f"min_turns must be at least 2, got {self.min_turns!r}: a response needs a context")
-        if self.frozen_layers is not None and self.frozen_layers < 0:
-            raise ValueError(f"frozen_layers must be 0 or more, got {self.frozen_layers!r}")
-
-    def prepare(self, encoder: SentenceTransformer) -> None:
-        """Make the encoder ready for the method, in place."""
-        use_mean_pooling(encoder)
-
-    @property
-    def shortest(self) -> int:
-        """Turns of the shortest conversation that teaches something."""
-        return self.min_turns
-
-    def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
-        """The method to train this encoder with first, if any."""
-        return None
-
-    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
-        raise NotImplementedError
-
-    def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        raise NotImplementedError
+__all__ = [
+    "C3L",
+    "CCL",
+    "RECIPES",
+    "Adaptation",
+    "Dial2vec",
+    "DialogueCSE",
+    "Recipe",
+    "Schedule",
+    "Siamese",
+    "SingleVector",
+    "get_recipe",
+    "read_recipe",
+]
 
 
 @dataclass(frozen=True)
@@ -234,8 +140,10 @@ class Dial2vec(Recipe):
         turn_inputs: Give the encoder turn tables (section 3.2.1), unless it has some; see :mod:`turnwise.turn_tables`.
     """
 
-    level: ClassVar[Literal["utterance", "dialogue"]] = "dialogue"
+    level: ClassVar[Literal["utterance", "dialogue", "turn-order"]] = "dialogue"
     min_speakers: ClassVar[int] = 2
+    # With it, the attention of long rows takes a slow path that builds n x n matrices.
+    attention_dropout: ClassVar[bool] = False
 
     learning_rate: float = 1e-5
     # Dialogues do not compete with each other, so one at a time gives the gradient of the paper's five in less memory.
@@ -302,6 +210,28 @@ class TurnOrder(Recipe):
     @property
     def shortest(self) -> int:
         return max(self.min_turns, self.window)
+
+    def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
+        return token_rows(encoder)
+
+    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+        words = transformer_of(encoder).get_input_embeddings().weight
+        (name,) = (name for name, parameter in encoder.named_parameters() if parameter is words)
+        return {
+            "weight_decay": self.weight_decay,
+            "learning_rate_mapping": {re.escape(name) + "$": self.token_learning_rate},
+            "multi_dataset_batch_sampler": "round_robin",
+        }
+
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+        inputs = super().inputs(encoder, conversations)
+        if self.nli is None:
+            return inputs
+        return {
+            "train_dataset": {CONVERSATIONS: conversations, PAIRS: read_nli(self.nli)},
+            "data_collator": MixedCollator(encoder, inputs["data_collator"], self.max_length),
+            "loss": {CONVERSATIONS: inputs["loss"], PAIRS: ContrastiveLoss(encoder)},
+        }
 
 
 @dataclass(frozen=True)

@@ -6,31 +6,29 @@ import dataclasses
 import hashlib
 import json
 import os
-import re
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-from sentence_transformers.sentence_transformer.losses import ContrastiveLoss
 from torch import nn
 from transformers import set_seed
 
 import turnwise
 from turnwise.adaptation import adapt_encoder, training_arguments
+from turnwise.callbacks import Snapshots
 from turnwise.checkpoints import Run, fit, process_state
 from turnwise.conversations import drop_empty_messages, keep_long_enough, merge_consecutive_messages
 from turnwise.encoder import encoder_source, load_encoder, transformer_layers, transformer_of
 from turnwise.files import atomic_path
-from turnwise.freezing import check_frozen_layers, frozen_lower_layers, learning_rows
+from turnwise.freezing import check_frozen_layers, frozen_lower_layers, learning_rows, no_attention_dropout
 from turnwise.model_card import model_card
-from turnwise.nli import CONVERSATIONS, PAIRS, MixedCollator, read_nli
-from turnwise.recipes import Adaptation, Recipe, TurnOrder, get_recipe
+from turnwise.recipes import Adaptation, Recipe, get_recipe
 from turnwise.turn_tables import uses_turns
-from turnwise.views import token_rows
 
 
 def train(
@@ -83,7 +81,8 @@ def train(
     if stage is not None:
         encoder = _stage(encoder, "before", partial(_contrast, encoder, conversations, stage, frozen), run)
         recipe.prepare(encoder)
-    history = _contrast(encoder, conversations, recipe, frozen, run.folder / "training" if run else None)
+    snapshots = Path(f"{os.fspath(output)}.snapshots") if output is not None else None
+    history = _contrast(encoder, conversations, recipe, frozen, run.folder / "training" if run else None, snapshots)
     if output is not None and run is not None and process_state().is_main_process:
         save_encoder(
             encoder, output, {"turnwise": turnwise.__version__, "level": recipe.level, **settings, "loss": history}
@@ -116,7 +115,7 @@ def adapt_and_save(
     return encoder
 
 
-class _Trainer(SentenceTransformerTrainer):
+class QuietTrainer(SentenceTransformerTrainer):
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """Left out: the library's own card quotes rows of the training data, here people's conversations."""
 
@@ -182,49 +181,30 @@ def _stage(
 
 
 def _contrast(
-    encoder: SentenceTransformer, conversations: Dataset, recipe: Recipe, frozen: int, checkpoints: Path | None
+    encoder: SentenceTransformer,
+    conversations: Dataset,
+    recipe: Recipe,
+    frozen: int,
+    checkpoints: Path | None,
+    snapshots: Path | None = None,
 ) -> list[dict[str, float]]:
     """The contrastive stage; returns the steps and their losses."""
     set_seed(recipe.seed)
-    rows = token_rows(encoder) if isinstance(recipe, TurnOrder) else []
     with (
         frozen_lower_layers(encoder, frozen),
-        learning_rows(encoder, rows),
+        learning_rows(encoder, recipe.learning_rows(encoder)),
+        nullcontext() if recipe.attention_dropout else no_attention_dropout(encoder),
         tempfile.TemporaryDirectory() as unused,
     ):
         arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
-        inputs: dict[str, Any] = {
-            "train_dataset": conversations,
-            "data_collator": recipe.collator(encoder, conversations),
-            "loss": recipe.loss(encoder),
-        }
-        if isinstance(recipe, TurnOrder):
-            arguments |= _turn_order_arguments(encoder, recipe)
-            if recipe.nli is not None:
-                inputs = _with_nli(encoder, recipe.nli, recipe.max_length, inputs)
-        trainer = _Trainer(model=encoder, args=SentenceTransformerTrainingArguments(**arguments), **inputs)
+        arguments |= recipe.arguments(encoder)
+        inputs = recipe.inputs(encoder, conversations)
+        trainer = QuietTrainer(model=encoder, args=SentenceTransformerTrainingArguments(**arguments), **inputs)
+        if recipe.snapshots is not None and snapshots is not None:
+            trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
         fit(trainer, checkpoints)
     encoder.eval()
     return [{"step": log["step"], "loss": log["loss"]} for log in trainer.state.log_history if "loss" in log]
-
-
-def _turn_order_arguments(encoder: SentenceTransformer, recipe: TurnOrder) -> dict[str, Any]:
-    words = transformer_of(encoder).get_input_embeddings().weight
-    (name,) = (name for name, parameter in encoder.named_parameters() if parameter is words)
-    return {
-        "weight_decay": recipe.weight_decay,
-        "learning_rate_mapping": {re.escape(name) + "$": recipe.token_learning_rate},
-        "multi_dataset_batch_sampler": "round_robin",
-    }
-
-
-def _with_nli(encoder: SentenceTransformer, path: str, max_length: int, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The trainer's inputs with pairs beside the conversations."""
-    return {
-        "train_dataset": {CONVERSATIONS: inputs["train_dataset"], PAIRS: read_nli(path)},
-        "data_collator": MixedCollator(encoder, inputs["data_collator"], max_length),
-        "loss": {CONVERSATIONS: inputs["loss"], PAIRS: ContrastiveLoss(encoder)},
-    }
 
 
 def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], record: dict[str, Any]) -> None:

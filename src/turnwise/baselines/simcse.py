@@ -22,7 +22,7 @@ from turnwise.encoder import use_mean_pooling
 from turnwise.encoding import encode_utterances
 from turnwise.evaluation.utterances import Conversations
 from turnwise.recipes import Schedule
-from turnwise.training import _Trainer
+from turnwise.training import QuietTrainer
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class SimCSE:
         trained.max_seq_length = min(self.settings.max_length, length or self.settings.max_length)
         set_seed(self.settings.seed)
         with tempfile.TemporaryDirectory() as unused:
-            trainer = _Trainer(
+            trainer = QuietTrainer(
                 model=trained,
                 args=SentenceTransformerTrainingArguments(
                     **training_arguments(self.settings, Path(unused), save=False)
