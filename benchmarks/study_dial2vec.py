@@ -69,6 +69,8 @@ VARIANTS = {
     "plain lr3e-5 turn-inputs": Variant(3e-5, separate_turns=False, turn_inputs=True),
     "lr1e-4": Variant(1e-4),
     "lr3e-5": Variant(3e-5),
+    "lr1e-4 frozen5": Variant(1e-4, frozen_layers=5),
+    "lr1e-4 same-domain": Variant(1e-4, same_domain=True),
     "lr1e-4 tau1": Variant(1e-4, temperature=1.0),
     "plain lr1e-4 tau1": Variant(1e-4, separate_turns=False, temperature=1.0),
     "plain lr1e-4 same-domain": Variant(1e-4, separate_turns=False, same_domain=True),

@@ -6,6 +6,7 @@ Erker et al., Triple-Encoders, ACL 2024, section 4.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,7 @@ def generate_candidates(
     return found
 
 
+@lru_cache(maxsize=1)  # one context after the other is given to the same model
 def _load_generator(name: str, device: str | None) -> tuple[Any, Any]:
     from sentence_transformers.util import get_device_name
     from transformers import AutoModelForCausalLM, AutoTokenizer

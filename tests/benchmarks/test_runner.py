@@ -86,6 +86,17 @@ def test_methods_run_on_the_sample_corpus(
     assert len(count_trainings) == len(prefixes)
 
 
+@pytest.mark.parametrize("name", ["dialoguecse", "dial2vec"])
+def test_any_hugging_face_model_is_a_row(name: str, tiny_encoder_path: Path, tmp_path: Path) -> None:
+    row = f"hf:{tiny_encoder_path}"
+    results = run_suite(smaller(name), None, str(tiny_encoder_path), tmp_path, ["mean", row, "hf:/nowhere"], seeds=1)
+    cells = {cell["method"]: cell for cell in results["cells"]}
+    assert cells[row]["figures"] == cells["mean"]["figures"]  # the same model, read by another library
+    assert cells["hf:/nowhere"]["status"] == "failed"
+    with pytest.raises(ValueError, match="unknown method 'hf:x'"):
+        run_suite(smaller("triple"), None, str(tiny_encoder_path), tmp_path, ["hf:x"])
+
+
 def test_values_of_queries_belong_to_the_figures(tiny_encoder_path: Path, tmp_path: Path) -> None:
     results = run_suite(smaller("dial2vec"), None, str(tiny_encoder_path), tmp_path / "a", ["bm25"], seeds=1)
     for cell in results["cells"]:

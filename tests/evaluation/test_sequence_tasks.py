@@ -76,7 +76,7 @@ def test_the_command_line_prints_a_line_for_each_mode(tiny_encoder, with_views, 
     for shown in ("average", "last-2", "max", "bm25", "mean-b1", "triple", "MRR", "hits at 5", "turns of the context"):
         assert shown in output
     figures = json.loads((tmp_path / "figures.json").read_text())
-    assert list(figures["next_utterance"]) == ["average", "last-1", "last-2", "last-3", "max", "bi", "bm25"]
+    assert list(figures["next_utterance"]) == ["average", *(f"last-{k}" for k in (1, 2, 3, 4)), "max", "bi", "bm25"]
     assert figures["next_utterance"]["average"]["conversations"] == 10
     assert figures["next_utterance"]["bm25"]["by_context_length"]["2"]["candidates"] == 25
     assert "MAP" in output and "map" in figures["semantic_retrieval"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ import numpy as np
 from datasets import Dataset
 
 from turnwise.benchmarks import digests
-from turnwise.benchmarks.methods import EVALUATION_SEED, METHODS, Method
+from turnwise.benchmarks.methods import EVALUATION_SEED, Method
 from turnwise.benchmarks.models import Training, resolve
 from turnwise.benchmarks.suites import DataSet, MissingDataError, Parts, Scale, Study, Suite
 from turnwise.evaluation import TASKS, load_task
@@ -98,7 +98,7 @@ def plan_cells(
     scale: Scale,
     data: Sequence[DataSet],
     studied: Sequence[DataSet],
-    methods: Sequence[str],
+    methods: Mapping[str, Method],
     seeds: int,
 ) -> list[Cell]:
     """All cells in the order of the tables: data sets, methods, seeds; then the studies.
@@ -108,18 +108,17 @@ def plan_cells(
         scale: How large the run is.
         data: The data sets.
         studied: Those the studies are made on.
-        methods: Names of methods.
+        methods: Methods by name.
         seeds: Number of seeds; a method that none changes has the first only.
     """
-    table = METHODS[suite.level]
 
     def seeds_of(method: Method) -> range:
         return range(seeds if method.needs_seeds else 1)
 
-    cells = [Cell(one, table[name], seed) for one in data for name in methods for seed in seeds_of(table[name])]
+    cells = [Cell(one, method, seed) for one in data for method in methods.values() for seed in seeds_of(method)]
     if scale.studies:
         cells += [
-            Cell(one, table[name], seed, study, value)
+            Cell(one, methods[name], seed, study, value)
             for one in studied
             for study in suite.studies
             for name in study.methods
@@ -213,11 +212,13 @@ def cell_key(cell: Cell, material: Material, scale: Scale, base: dict[str, Any],
     needs_vectors = cell.method.needs == "word_vectors"
     if needs_vectors and word_vectors is None:
         raise MissingDataError("needs a text file of word vectors: --word-vectors")
+    model = cell.method.model
     return digests.digest(
         {
             **base,
             "method": cell.method.name,
             "trainings": [one.describe() for one in cell.trainings(scale)],
+            "model": digests.folder(Path(model)) if model and Path(model).is_dir() else model,
             "seed": cell.seed,
             "learned": learned,
             "test": material.test_digest,

@@ -31,6 +31,9 @@ from turnwise.progress import progress_bar
 # All methods are measured on the same queries, candidates and clusterings, so that they can be compared in pairs.
 EVALUATION_SEED = 0
 
+_UNTOUCHED = "untouched"  # always run
+_MODEL = "hf:"
+
 
 @dataclass(frozen=True)
 class Figures:
@@ -87,6 +90,7 @@ class Method:
         learns: What ``score`` itself learns from the training conversations: nothing, always the same, or with a seed.
         tasks: The tasks it serves; None is all of its level.
         needs: Something the user has to give: a file of word vectors.
+        model: A Hugging Face model of its own, a name or a folder.
         own: Whether the paper proposes it; all others are what it is compared with.
     """
 
@@ -97,6 +101,7 @@ class Method:
     learns: Literal["nothing", "always the same", "randomly"] = "nothing"
     tasks: tuple[str, ...] | None = None
     needs: Literal["", "word_vectors"] = ""
+    model: str = ""
     own: bool = False
 
     @property
@@ -330,7 +335,7 @@ _DIALOGUE = (
 )
 
 
-_TRIPLE = turn_order("average", "last-1", "last-2", "last-3", "max", "bi")
+_TRIPLE = turn_order("average", "last-1", "last-2", "last-3", "last-4", "max", "bi")
 _ABLATION = turn_order("average", "last-2", "bi")
 _NEXT = ("next-utterance",)
 _ORDER = (*_NEXT, "short-term-planning", "additivity")
@@ -365,3 +370,37 @@ METHODS: dict[Level, dict[str, Method]] = {
     "dialogue": {method.name: method for method in _DIALOGUE},
     "sequence": {method.name: method for method in _SEQUENCE},
 }
+
+
+def chosen_methods(level: Level, names: Sequence[str] | None) -> dict[str, Method]:
+    """Methods by name, in the order of their table; ``hf:NAME`` is the Hugging Face model of that name or folder.
+
+    Args:
+        level: What the methods embed.
+        names: Their names; None is the whole table.
+
+    Raises:
+        ValueError: There is no such method.
+    """
+    table = METHODS[level]
+    models = [name for name in names or () if name.startswith(_MODEL) and name != _MODEL and level != "sequence"]
+    unknown = sorted(set(names or ()) - set(table) - set(models))
+    if unknown:
+        further = "" if level == "sequence" else f", or {_MODEL}NAME for a Hugging Face model"
+        raise ValueError(
+            f"unknown method {', '.join(map(repr, unknown))}: expected some of {', '.join(table)}{further}"
+        )
+    of_table = {name: method for name, method in table.items() if not names or name in names or name == _UNTOUCHED}
+    return {**of_table, **{name: _other_model(level, name) for name in models}}
+
+
+def _other_model(level: Level, name: str) -> Method:
+    model = name.removeprefix(_MODEL)
+
+    def score(given: Given, tasks: Tasks) -> dict[str, Figures]:
+        made = build_baseline("hf", level, model=model)
+        if level == "utterance":
+            return utterance_figures(made.encode_utterances, tasks)
+        return dialogue_figures(made.encode_conversations, tasks)
+
+    return Method(name, f"{model}, mean of tokens", score, model=model)

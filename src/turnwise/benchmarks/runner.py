@@ -12,7 +12,7 @@ import numpy as np
 
 from turnwise.benchmarks.cells import Cell, Cells, Material, Outcome, cell_key, plan_cells, write_json
 from turnwise.benchmarks.digests import environment
-from turnwise.benchmarks.methods import METHODS, Figures, Given, Method
+from turnwise.benchmarks.methods import Figures, Given, chosen_methods
 from turnwise.benchmarks.models import Models, Training
 from turnwise.benchmarks.report import write_report
 from turnwise.benchmarks.suites import DataSet, MissingDataError, Scale, Suite, find_suite
@@ -20,7 +20,6 @@ from turnwise.cli_shared import errors
 from turnwise.encoder import load_encoder
 from turnwise.evaluation import TASKS
 
-_UNTOUCHED = "untouched"
 _REPORT_EVERY = 60  # seconds; its p-values take some
 
 
@@ -74,7 +73,7 @@ class Run:
         self.out = out
         self.quick = quick
         self.scale: Scale = suite.quick if quick else suite.full
-        self.methods = _chosen(METHODS[suite.level], methods)
+        self.methods = chosen_methods(suite.level, methods)
         self.seeds = seeds if seeds is not None else 1 if quick else 3
         if self.seeds < 1:
             raise ValueError(f"seeds must be 1 or more, got {self.seeds}")
@@ -194,14 +193,6 @@ class Run:
         parts += ["--encoder", encoder] if encoder is not None else []
         parts += ["--methods", ",".join(methods)] if methods else []
         return " ".join([*parts, "--seeds", str(self.seeds), *(["--quick"] if self.quick else [])])
-
-
-def _chosen(table: Mapping[str, Method], names: Sequence[str] | None) -> list[str]:
-    """The methods in the order of the table, the untouched encoder always among them."""
-    unknown = sorted(set(names or ()) - set(table))
-    if unknown:
-        raise ValueError(f"unknown method {', '.join(map(repr, unknown))}: expected some of {', '.join(table)}")
-    return [name for name in table if not names or name in names or name == _UNTOUCHED]
 
 
 def _in_turn(plan: Sequence[Cell]) -> list[int]:

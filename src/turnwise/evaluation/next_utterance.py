@@ -44,7 +44,7 @@ def _neighbours(before1: np.ndarray, before2: np.ndarray) -> np.ndarray:
 _BI: dict[str, Query] = {"bi": lambda before1, before2: _bi(before2)}
 _TRIPLE: dict[str, Query] = {
     "average": triple_query,
-    **{f"last-{rows}": partial(triple_query, last_rows=rows) for rows in (1, 2, 3)},
+    **{f"last-{rows}": partial(triple_query, last_rows=rows) for rows in (1, 2, 3, 4)},
 }
 # Appendix D.
 COMPONENTS: dict[str, Query] = {
@@ -110,10 +110,10 @@ def evaluate_next_utterance(
     Args:
         embedded: From ``build_sequences`` and an encoder.
         seed: Seed of the bootstrap.
-        modes: ``"average"``, ``"last-1"``, ``"last-2"``, ``"last-3"`` (rows of the triangle) and ``"max"`` of a
-            triple-encoder; ``"bi"``, the summed cosines; ``"single"`` and ``"single-averaged"`` of a plain encoder, its
-            context as one vector, see ``encode_contexts``; ``"bm25"``; those of ``COMPONENTS`` of a triple-encoder. By
-            default all that the encoder serves, without the components.
+        modes: ``"average"``, ``"last-1"``, ``"last-2"``, ``"last-3"``, ``"last-4"`` (rows of the triangle) and
+            ``"max"`` of a triple-encoder; ``"bi"``, the summed cosines; ``"single"`` and ``"single-averaged"`` of a
+            plain encoder, its context as one vector, see ``encode_contexts``; ``"bm25"``; those of ``COMPONENTS`` of a
+            triple-encoder. By default all that the encoder serves, without the components.
         lengths: Turns of the context; a length that fewer than two conversations exceed is left out.
 
     Raises:
