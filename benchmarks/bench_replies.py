@@ -3,7 +3,7 @@
 Prints (b) the time to score 1,000,000 random candidates of 384 dimensions against a context of 20 turns with one query,
 against scoring the 190 pair means one by one as the paper does, and as one blocked matrix product; what a further
 turn costs; what half precision changes. (c) MaxSim against the average on 10,000 candidates and 10 turns, and against
-the walk through sorted scores as the paper describes it. ((a), training, is in bench_ccl.py.)
+the walk through sorted scores as the paper describes it. ((a), training, is in bench_triple_training.py.)
 
 Run: python benchmarks/bench_replies.py [--candidates 1000000]
 Needs 4 GB. Random vectors; no encoder takes part.
