@@ -91,7 +91,11 @@ class Recipe(Schedule):
         frozen_layers: How many of the lowest transformer layers (with the embeddings) do not learn; ``None`` is the
             lower half, as in the DialogueCSE paper.
         min_turns: Shorter conversations are left out, after consecutive messages of one speaker are merged.
-        snapshots: A model is kept every so many steps, in the folder ``<output>.snapshots``, to see how training moves.
+        trained_share: The weights of the result lie so far on the straight line from the weights before (0) to the
+            trained ones (1, as published). In between, what the encoder knew is kept better (Wortsman et al., Robust
+            Fine-tuning of Zero-shot Models, CVPR 2022).
+        snapshots: A model is kept every so many steps, in the folder ``<output>.snapshots``, to see how training
+            moves; these are as trained, whatever the share.
         adaptation: The stage before, if any.
     """
 
@@ -102,6 +106,7 @@ class Recipe(Schedule):
 
     frozen_layers: int | None = None
     min_turns: int = 2
+    trained_share: float = 1.0
     snapshots: int | None = None
     adaptation: Adaptation | None = None
 
@@ -109,6 +114,8 @@ class Recipe(Schedule):
         super().__post_init__()
         if self.min_turns < 2:
             raise ValueError(f"min_turns must be at least 2, got {self.min_turns!r}: a response needs a context")
+        if not 0 < self.trained_share <= 1:
+            raise ValueError(f"trained_share must be above 0 and at most 1, got {self.trained_share!r}")
         if self.snapshots is not None and not (isinstance(self.snapshots, int) and self.snapshots > 0):
             raise ValueError(f"snapshots must be a positive whole number of steps, got {self.snapshots!r}")
         if self.frozen_layers is not None and self.frozen_layers < 0:

@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-from torch import nn
+from torch import Tensor, nn
 from transformers import set_seed
 
 import turnwise
@@ -190,6 +191,9 @@ def _contrast(
 ) -> list[dict[str, float]]:
     """The contrastive stage; returns the steps and their losses."""
     set_seed(recipe.seed)
+    before = {}
+    if recipe.trained_share < 1:
+        before = {name: tensor.detach().clone() for name, tensor in encoder.state_dict().items()}
     with (
         frozen_lower_layers(encoder, frozen),
         learning_rows(encoder, recipe.learning_rows(encoder)),
@@ -203,8 +207,18 @@ def _contrast(
         if recipe.snapshots is not None and snapshots is not None:
             trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
         fit(trainer, checkpoints)
+    _put_between(encoder, before, recipe.trained_share)
     encoder.eval()
     return [{"step": log["step"], "loss": log["loss"]} for log in trainer.state.log_history if "loss" in log]
+
+
+def _put_between(encoder: SentenceTransformer, before: dict[str, Tensor], share: float) -> None:
+    """Move weights to that share of the way from those before, where any are given, to the encoder's own."""
+    weights = encoder.state_dict()
+    with torch.no_grad():
+        for name, start in before.items():
+            if start.is_floating_point():
+                weights[name].copy_(torch.lerp(start, weights[name], share))
 
 
 def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], record: dict[str, Any]) -> None:
