@@ -1,6 +1,7 @@
 """Which settings of dial2vec help? Trains variants on SGD or self-dialogue and scores them on the development set.
 
-One row a variant and step: purity, Spearman and MAP of whole dialogues with 95 % bootstrap intervals, MAP over the
+The encoder runs in bfloat16. One row a variant and step, and one for weights a quarter and half of the way from the
+untouched to the trained ones: purity, Spearman and MAP of whole dialogues with 95 % bootstrap intervals, MAP over the
 labels that the training data does not have ("unseen"), alignment and uniformity, and the p-value of a paired bootstrap
 of MAP against the untouched encoder. Results go to a JSON file; a second run continues where it stopped.
 
@@ -31,12 +32,11 @@ from turnwise.evaluation import TASKS, load_task
 from turnwise.evaluation.dialogues import EmbeddedDialogues, embed_dialogues
 from turnwise.evaluation.metrics import paired_bootstrap_p
 from turnwise.files import atomic_path
-from turnwise.freezing import frozen_lower_layers
+from turnwise.freezing import frozen_lower_layers, no_attention_dropout
 from turnwise.mixing import UtterancePool
 from turnwise.recipes import Dial2vec, get_recipe
 
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
-BF16 = True
 FIGURES = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "alignment-uniformity")
 
 
@@ -114,15 +114,12 @@ def training(
     recipe = get_recipe("dial2vec", settings)
     assert isinstance(recipe, Dial2vec)
     recipe.prepare(encoder)
-    for module in encoder.modules():
-        if type(module).__name__.endswith("SelfAttention"):
-            module.dropout.p = 0.0  # type: ignore[union-attr,assignment]
     collator = recipe.collator(encoder, conversations)
     if variant.same_domain:
         collator.pool = SameDomainPool(conversations)  # type: ignore[attr-defined]
     loss = recipe.loss(encoder)
     order = random.Random(seed).sample(range(len(conversations)), steps * recipe.accumulate)
-    with frozen_lower_layers(encoder, variant.frozen_layers):
+    with frozen_lower_layers(encoder, variant.frozen_layers), no_attention_dropout(encoder):
         optimizer = torch.optim.AdamW([p for p in loss.parameters() if p.requires_grad], recipe.learning_rate)
         schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
         total = 0.0
@@ -130,7 +127,7 @@ def training(
             loss.train()
             for row in order[step * recipe.accumulate : (step + 1) * recipe.accumulate]:
                 batch = collator([conversations[row]])
-                with torch.autocast("cpu", torch.bfloat16, enabled=BF16):
+                with torch.autocast("cpu", torch.bfloat16):
                     value = loss([{name.removeprefix("messages_"): tensor for name, tensor in batch.items()}])
                 (value / recipe.accumulate).backward()
                 total += value.item() / recipe.accumulate
