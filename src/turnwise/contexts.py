@@ -10,6 +10,7 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from turnwise.encoding import encode_utterances
+from turnwise.pair_scores import normalised
 
 Context = Literal["joined", "averaged"]
 
@@ -63,7 +64,7 @@ def encode_contexts(
 
     def encode(turns: Sequence[Sequence[str]]) -> np.ndarray:
         texts = [joined_context(some, encoder.tokenizer.sep_token) for some in turns]
-        return _unit(encode_utterances(encoder, texts, batch_size, show_progress))
+        return normalised(encode_utterances(encoder, texts, batch_size, show_progress))
 
     with newest_words_kept(encoder.tokenizer):
         if context == "joined":
@@ -71,15 +72,10 @@ def encode_contexts(
         vectors = encode([turns[-1:] for turns in contexts])
         longer = [number for number, turns in enumerate(contexts) if len(turns) > 1]
         vectors[longer] += encode([contexts[number][:-1] for number in longer])
-    return _unit(vectors)
+    return normalised(vectors)
 
 
 def check_context(context: str) -> None:
     """Raise ``ValueError`` if ``context`` is not a :data:`Context`."""
     if context not in get_args(Context):
         raise ValueError(f"context must be 'joined' or 'averaged', got {context!r}")
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    """Rows of length 1; a row of zeros stays."""
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)

@@ -121,6 +121,16 @@ def transformer_of(encoder: SentenceTransformer) -> PreTrainedModel:
     return transformer
 
 
+def positions(transformer: PreTrainedModel) -> int | None:
+    """How many tokens a transformer has positions for; None where positions are relative and nothing ends."""
+    count = getattr(transformer.config, "max_position_embeddings", None)
+    for name, module in transformer.named_modules():
+        # RoBERTa and its kin count from behind the padding token's number.
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return module.num_embeddings - module.padding_idx - 1
+    return count
+
+
 def encoder_source(encoder: SentenceTransformer) -> str:
     """Where an encoder was loaded from: a Hub name or a path."""
     source = str(transformer_of(encoder).config._name_or_path)

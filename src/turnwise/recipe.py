@@ -12,6 +12,9 @@ from torch import Tensor, nn
 
 from turnwise.encoder import use_mean_pooling
 
+# What a trained encoder embeds.
+Level = Literal["utterance", "dialogue", "turn-order"]
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -100,7 +103,7 @@ class Recipe(Schedule):
     """
 
     # What the trained encoder embeds, and how many speakers a conversation must have to teach it.
-    level: ClassVar[Literal["utterance", "dialogue", "turn-order"]] = "utterance"
+    level: ClassVar[Level] = "utterance"
     min_speakers: ClassVar[int] = 1
     attention_dropout: ClassVar[bool] = True
 

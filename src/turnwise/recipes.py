@@ -29,7 +29,7 @@ from turnwise.losses.in_batch import Negatives
 from turnwise.losses.siamese import SiameseLoss
 from turnwise.losses.single_vector import SingleVectorLoss
 from turnwise.nli import CONVERSATIONS, PAIRS, MixedCollator, read_nli
-from turnwise.recipe import Adaptation, Recipe, Schedule
+from turnwise.recipe import Adaptation, Level, Recipe, Schedule
 from turnwise.rendering import Keep, make_conversational
 from turnwise.turn_order_collator import TurnOrderCollator
 from turnwise.turn_tables import add_turn_tables, uses_turns
@@ -140,7 +140,7 @@ class Dial2vec(Recipe):
         turn_inputs: Give the encoder turn tables (section 3.2.1), unless it has some; see :mod:`turnwise.turn_tables`.
     """
 
-    level: ClassVar[Literal["utterance", "dialogue", "turn-order"]] = "dialogue"
+    level: ClassVar[Level] = "dialogue"
     min_speakers: ClassVar[int] = 2
     # With it, the attention of long rows takes a slow path that builds n x n matrices.
     attention_dropout: ClassVar[bool] = False
@@ -192,7 +192,7 @@ class TurnOrder(Recipe):
             with those of conversations.
     """
 
-    level: ClassVar[Literal["utterance", "dialogue", "turn-order"]] = "turn-order"
+    level: ClassVar[Level] = "turn-order"
 
     # Ten times the paper's, and all negatives of a batch instead of one: see docs/results.md.
     learning_rate: float = 2e-4

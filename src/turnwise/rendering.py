@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from turnwise.encoder import transformer_of
+from turnwise.encoder import positions, transformer_of
 
 Keep = Literal["head", "tail", "both"]
 Messages = Sequence[dict[str, Any]]
@@ -53,7 +53,7 @@ def make_conversational(
 
 def _positions(encoder: SentenceTransformer) -> int:
     """The longest row the transformer has positions for, 512 at most."""
-    return min(512, getattr(transformer_of(encoder).config, "max_position_embeddings", 512))
+    return min(512, positions(transformer_of(encoder)) or 512)
 
 
 @dataclass(frozen=True)

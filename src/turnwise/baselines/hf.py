@@ -8,7 +8,8 @@ from typing import Self
 import torch
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 
-from turnwise.baselines.token_pooling import Pooling, TokenPooling, positions
+from turnwise.baselines.token_pooling import Pooling, TokenPooling
+from turnwise.encoder import positions
 from turnwise.evaluation.utterances import Conversations
 
 

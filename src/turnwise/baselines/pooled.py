@@ -9,8 +9,8 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from turnwise.adaptation import adapt_encoder
-from turnwise.baselines.token_pooling import Pooling, TokenPooling, positions
-from turnwise.encoder import transformer_of
+from turnwise.baselines.token_pooling import Pooling, TokenPooling
+from turnwise.encoder import positions, transformer_of
 from turnwise.recipes import Adaptation
 
 

@@ -94,13 +94,3 @@ class _LastLayer(nn.Module):
 
     def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
         return {"token_embeddings": self.transformer(**features).last_hidden_state}
-
-
-def positions(transformer: PreTrainedModel) -> int | None:
-    """How many tokens a transformer has positions for; None where positions are relative and nothing ends."""
-    count = getattr(transformer.config, "max_position_embeddings", None)
-    for name, module in transformer.named_modules():
-        # RoBERTa and its kin count from behind the padding token's number.
-        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            return module.num_embeddings - module.padding_idx - 1
-    return count
