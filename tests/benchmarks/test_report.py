@@ -34,6 +34,7 @@ def write(out: Path, suite: str, cells: list[dict[str, Any]], costs: list[Any] |
     results = {"suite": suite, "paper": "A paper", "quick": False, "command": f"turnwise bench {suite} --seeds 3"}
     results |= {"environment": {"torch": "2.13.0"}, "cells": cells}
     results["data"] = {"sgd": {"title": "Schema-Guided Dialogue", "train": 1600, "test": 40}}
+    results["missing"] = {"Jing Dong corpus": "needs jddc/test"}
     (out / "results.json").write_text(json.dumps(results))
     (out / "results-cost.json").write_text(json.dumps({"cells": costs or [None] * len(cells)}))
     return out
@@ -54,8 +55,8 @@ def utterances(tmp_path: Path) -> Path:
         retrieval("dialogue-cse", QUERIES + 0.2, seed=1),
         missing("dialogue-cse", "failed", "RuntimeError: too hot", seed=2),
         missing("glove", "not run", "needs a text file of word vectors", baseline=True),
-        missing("untouched", "not run", "needs ecd/test", data="ecd", baseline=True),
-        missing("bm25", "not run", "needs ecd/test", data="ecd", baseline=True),
+        missing("simcse", "not run", "needs ecd/train", data="ecd", baseline=True),
+        missing("siamese-single", "not run", "needs ecd/train", data="ecd", baseline=True),
         *(
             retrieval("dialogue-cse", QUERIES + gain + noise, seed=seed, study={"name": "temperature", "value": value})
             for value, gain in ((0.05, 0.0), (0.5, 0.1))
@@ -100,7 +101,8 @@ def test_what_has_no_figures_is_listed_with_its_reason(utterances: Path) -> None
     report = write_report(utterances, plots=False).read_text()
     assert "- failed: RuntimeError: too hot (DIALOGUE-CSE, seed 2)" in report
     assert "- not run: needs a text file of word vectors (GLOVE)" in report
-    assert report.index("## ecd") < report.index("- not run: needs ecd/test (UNTOUCHED; BM25)")
+    assert report.index("## ecd") < report.index("- not run: needs ecd/train (SIMCSE; SIAMESE-SINGLE)")
+    assert "## Data sets that were not found\n\n- Jing Dong corpus: needs jddc/test\n" in report
 
 
 def test_environment_command_cost_and_the_paper_are_there(utterances: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typer.testing import CliRunner
 
 from turnwise.benchmarks import methods, models, runner
 from turnwise.benchmarks.methods import METHODS
+from turnwise.benchmarks.report import write_report
 from turnwise.benchmarks.runner import run_suite
 from turnwise.benchmarks.suites import SUITES, Scale, Study, Suite, sample_corpus
+from turnwise.callbacks import TrainingProgress
 
 SETTINGS = {
     "adapt": {"max_steps": 1},
@@ -171,6 +174,28 @@ def test_a_broken_run_goes_on_where_it_was(
     assert (out / "results.json").read_bytes() == whole
 
 
+def test_a_training_that_is_stopped_goes_on_at_its_step(
+    tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"siamese-single": {"max_steps": 3, "batch_size": 4}}
+    arguments: Any = (smaller("dialoguecse", settings=settings), None, str(tiny_encoder_path))
+    run_suite(*arguments, tmp_path / "whole", ["siamese-single"], seeds=1)
+    steps: list[int] = []
+
+    def counted(callback: Any, args: Any, state: Any, control: Any, **named: Any) -> None:
+        steps.append(state.global_step + 1)
+        if len(steps) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(TrainingProgress, "on_step_begin", counted)
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(*arguments, tmp_path / "cut", ["siamese-single"], seeds=1)
+    run_suite(*arguments, tmp_path / "cut", ["siamese-single"], seeds=1)
+    assert steps == [1, 2, 3]
+    assert (tmp_path / "cut" / "results.json").read_bytes() == (tmp_path / "whole" / "results.json").read_bytes()
+    assert len(list((tmp_path / "cut" / "models").iterdir())) == 1
+
+
 def test_studies(tiny_encoder_path: Path, tmp_path: Path, count_trainings: list[str]) -> None:
     suite = replace(
         smaller("dialoguecse", studies=True),
@@ -202,11 +227,12 @@ def test_missing_data_says_what_it_needs(tiny_encoder_path: Path, tmp_path: Path
     (data / "jddc" / "dev" / "select.txt").write_text("".join(lines))
     (data / "jddc" / "dev" / "sts.txt").write_text("1\tbuy\tcancel\n5\tbuy\tbuy it\n3\tcard\tflight\n")
     results = run_suite(smaller("dialoguecse"), data, str(tiny_encoder_path), tmp_path / "out", ["simcse"], seeds=1)
+    missing = results["missing"]
+    sgd = f"needs sgd/train.jsonl.gz (or sgd/train.jsonl, or a folder sgd/train) under {data}"
+    assert missing["Schema-Guided Dialogue"] == sgd
+    assert missing["E-commerce corpus (released)"].startswith("needs a folder ecd/test or ecd/dev with select.txt")
     found = {(cell["data"], cell["method"]): cell for cell in results["cells"]}
-    missing = found["sgd", "untouched"]
-    assert missing["status"] == "not run"
-    assert missing["reason"] == f"needs sgd/train.jsonl.gz (or sgd/train.jsonl, or a folder sgd/train) under {data}"
-    assert found["ecd", "simcse"]["reason"].startswith("needs a folder ecd/test or ecd/dev with select.txt")
+    assert {data for data, _ in found} == {"jddc", "sample"}
     assert set(found["jddc", "untouched"]["figures"]) == {"semantic_retrieval", "dialogue_sts"}
     assert found["jddc", "simcse"]["reason"] == f"needs conversations to learn from, jddc/train, under {data}"
     assert found["sample", "simcse"]["status"] == "done"
@@ -239,10 +265,12 @@ def test_command_line(tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pyte
     from turnwise.cli import app
 
     monkeypatch.setitem(SUITES, "dial2vec", smaller("dial2vec"))
+    monkeypatch.setattr(runner, "write_report", write_report)
     command = ["bench", "dial2vec", "--quick", "--encoder", str(tiny_encoder_path), "--methods", "bm25,lda"]
     done = CliRunner().invoke(app, [*command, "--out", str(tmp_path)], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     assert "LDA" in done.output and "domain categorization: purity" in done.output
+    assert "| LDA | 1 |" in (tmp_path / "report.md").read_text()
     assert read(tmp_path)["command"] == " ".join(
         ["turnwise", "bench", "dial2vec", "--encoder", str(tiny_encoder_path), "--methods bm25,lda --seeds 1 --quick"]
     )

@@ -42,15 +42,22 @@ class Training:
         """Ready for JSON."""
         return {"training": self.name, **asdict(self.settings)}
 
-    def run(self, encoder: SentenceTransformer, conversations: Dataset) -> SentenceTransformer:
-        """The trained encoder; the one given may be changed."""
+    def run(self, encoder: SentenceTransformer, conversations: Dataset, unfinished: Path) -> SentenceTransformer:
+        """The trained encoder; the one given may be changed.
+
+        Args:
+            encoder: Where to start from.
+            conversations: What to learn from.
+            unfinished: A folder for checkpoints, from which a run that was cut off goes on. SimCSE has none.
+        """
         if isinstance(self.settings, Adaptation):
-            return adapt_encoder(encoder, conversations, self.settings)
+            return adapt_encoder(encoder, conversations, self.settings, unfinished)
         if isinstance(self.settings, SimCSESettings):
             simcse = SimCSE(encoder, self.settings).fit(conversations)
             assert simcse.trained is not None  # fit has set it
             return simcse.trained
-        return train(self.settings, conversations, encoder)  # type: ignore[arg-type]
+        output = unfinished / "model"
+        return train(self.settings, conversations, encoder, output, resume=True, force=True)  # type: ignore[arg-type]
 
 
 def resolve(stage: Stage, **settings: Any) -> Training:
@@ -117,10 +124,15 @@ class Models:
 
     def _train(self, training: Training, before: Path | None, path: Path, conversations: Dataset) -> None:
         encoder = load_encoder(before or self.encoder)
+        unfinished = self.folder / f"{path.name}.unfinished"
         start = time.perf_counter()
         called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder
-        with counted_tokens(called) as count:
-            trained = training.run(encoder, conversations)
+        try:
+            with counted_tokens(called) as count:
+                trained = training.run(encoder, conversations, unfinished)
+        except Exception:
+            shutil.rmtree(unfinished, ignore_errors=True)  # what failed begins again; what was stopped goes on
+            raise
         level = getattr(training.settings, "level", "utterance")
         record = {
             "turnwise": self.base["turnwise"],
@@ -132,6 +144,7 @@ class Models:
             "tokens": count[0],
         }
         save_encoder(trained, path, record)
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 @contextmanager

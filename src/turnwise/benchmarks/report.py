@@ -140,6 +140,9 @@ def _body(results: Results, paper: Paper, heading: str) -> list[str]:
         if cells := cells_of(results, study=study.name):
             sections += [f"{heading} {study.title}", *_study_tables(results, paper, study.name, study.setting)]
             sections += _without_figures(cells)
+    if results["missing"]:
+        lines = [f"- {title}: {reason}" for title, reason in results["missing"].items()]
+        sections += [f"{heading} Data sets that were not found", "\n".join(lines)]
     return sections
 
 

@@ -90,8 +90,9 @@ class Run:
     def run(self, word_vectors: str | None) -> dict[str, Any]:
         """Run what is not finished."""
         wanted = [one for one in self.suite.data if self.folder is not None or not one.needs_folder]
-        studied = [one for one in wanted if self._load(one) and self.material[one.name].train is not None]
-        self.plan = plan_cells(self.suite, self.scale, wanted, studied[:1], self.methods, self.seeds)
+        found = [one for one in wanted if self._load(one)]
+        studied = [one for one in found if self.material[one.name].train is not None]
+        self.plan = plan_cells(self.suite, self.scale, found, studied[:1], self.methods, self.seeds)
         written = time.monotonic()
         try:
             for number, place in enumerate(_in_turn(self.plan), start=1):
@@ -117,15 +118,13 @@ class Run:
         try:
             parts = data.load(self.folder or Path())
         except MissingDataError as missing:
-            self.missing[data.name] = str(missing)
+            self.missing[data.title] = str(missing)
             return False
         self.material[data.name] = Material(data, parts, self.scale)
         return True
 
     def _outcome(self, cell: Cell, word_vectors: str | None) -> Outcome:
         """Run a cell unless it is finished; what goes wrong is its outcome."""
-        if cell.data.name in self.missing:
-            return Outcome("not run", self.missing[cell.data.name])
         material = self.material[cell.data.name]
         try:
             key = cell_key(cell, material, self.scale, self.environment, word_vectors)
@@ -175,6 +174,7 @@ class Run:
             "quick": self.quick,
             "environment": self.environment,
             "data": {name: material.describe() for name, material in self.material.items()},
+            "missing": self.missing,
             "cells": [
                 self.plan[place].row(self.suite, self.scale, self.outcomes[place]) for place in sorted(self.outcomes)
             ],

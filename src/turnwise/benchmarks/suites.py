@@ -169,6 +169,19 @@ def sample_corpus(tasks: tuple[str, ...], conversations: int = 1500) -> DataSet:
 
 SGD = files("sgd/train", "sgd/test")
 
+
+def daily_dialog(folder: Path) -> Parts:
+    """Its own parts, or where one file of it is all there is, a tenth of that as the test."""
+    own = _find(folder, "dailydialog/train")
+    return files("dailydialog/train", "dailydialog/test")(folder) if own else held_out("dailydialog/dev", 0.1)(folder)
+
+
+def persona_chat(folder: Path) -> Parts:
+    """Another corpus than what was learned from, as in the paper."""
+    test = read_conversations(_needed(folder, "personachat/test"))
+    return Parts(daily_dialog(folder).train, test)
+
+
 _CSE = ("dialogue-cse", "siamese-multi")
 _CONTRASTIVE = ("siamese-single", "siamese-multi", "dialogue-cse", "dialogue-cse-paper")
 _GENERAL = ("adapt", "simcse")
@@ -197,6 +210,12 @@ SUITES = {
                 DataSet(
                     "jddc", "Jing Dong corpus (released)", RELEASED, released(("jddc/test", "jddc/dev"), "jddc/train")
                 ),
+                DataSet(
+                    "mdc",
+                    "Microsoft dialogue corpus (released)",
+                    RELEASED,
+                    released(("mdc/test", "mdc/dev"), "mdc/train"),
+                ),
                 sample_corpus(RETRIEVAL),
             ),
             full=Scale(settings=_each(_CONTRASTIVE, max_steps=150) | _each(_GENERAL, max_steps=300), queries=800),
@@ -221,6 +240,10 @@ SUITES = {
             data=(
                 DataSet("sgd", "Schema-Guided Dialogue", DIALOGUES, SGD),
                 DataSet("self-dialogue", "Self-dialogue", DIALOGUES, files("self_dialogue/train", "self_dialogue/dev")),
+                *(
+                    DataSet(title.lower(), title, DIALOGUES, files(f"{title.lower()}/train", f"{title.lower()}/test"))
+                    for title in ("BiTOD", "Doc2dial", "MetalWOZ", "MultiWOZ")
+                ),
                 sample_corpus(DIALOGUES),
             ),
             full=Scale(
@@ -254,8 +277,11 @@ SUITES = {
             paper="Triple-Encoders (Erker et al., ACL 2024)",
             level="sequence",
             data=(
-                DataSet("dailydialog", "DailyDialog (dev, split 9:1)", SEQUENCES, held_out("dailydialog/dev", 0.1)),
+                DataSet("dailydialog", "DailyDialog", SEQUENCES, daily_dialog),
+                DataSet("mdc", "Microsoft dialogue corpus", SEQUENCES, held_out("mdc/train", 0.1)),
+                DataSet("personachat", "PersonaChat, trained on DailyDialog", SEQUENCES, persona_chat),
                 DataSet("sgd", "Schema-Guided Dialogue", SEQUENCES, SGD),
+                DataSet("cbt", "Children's Book Test", SEQUENCES[:1], files("cbt/train", "cbt/test")),
                 sample_corpus(SEQUENCES),
             ),
             full=Scale(settings=_each(_TURN_ORDER, max_steps=300), test=1000),

@@ -38,12 +38,10 @@ def print_results(results: dict[str, Any]) -> None:
             for row, figures in found.items():
                 table.add_row(row, *(_shown(task, figures[task]) for task in tasks))
             console.print(table)
-        same = set(reasons.values())
-        if len(same) == 1 and not found:
-            console.print(f"{data}: {same.pop()}", markup=False, highlight=False, soft_wrap=True)
-        else:
-            for row, reason in reasons.items():
-                console.print(f"{data}: {row}: {reason}", markup=False, highlight=False, soft_wrap=True)
+        for row, reason in reasons.items():
+            console.print(f"{data}: {row}: {reason}", markup=False, highlight=False, soft_wrap=True)
+    for title, reason in results["missing"].items():
+        console.print(f"{title}: not run: {reason}", markup=False, highlight=False, soft_wrap=True)
 
 
 def main_figures(cell: dict[str, Any]) -> list[tuple[str, str, float]]:
