@@ -87,3 +87,14 @@ def test_bad_settings_are_refused(tiny_encoder, conversations, settings, message
 def test_an_empty_conversation_is_named(tiny_encoder) -> None:
     with pytest.raises(ValueError, match="conversation 1 has no messages"):
         encode_conversations(tiny_encoder, [[{"role": "a", "content": "hello"}], []])
+
+
+def test_an_encoder_in_half_precision_changes_little(tiny_encoder, conversations) -> None:
+    encoder = make_conversational(tiny_encoder)
+    full = encode_conversations(encoder, conversations["messages"])
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = encode_conversations(encoder, conversations["messages"])
+    half = encode_conversations(encoder.bfloat16(), conversations["messages"])
+    for found in (mixed, half):
+        assert found.dtype == np.float32
+        assert (found * full).sum(1).min() > 0.999

@@ -96,11 +96,12 @@ def _sums_by_speaker(
     ids, attention = rows.input_ids.to(encoder.device), rows.attention_mask.to(encoder.device)
     further = {"turn": rows.turn.to(encoder.device), "speaker": speaker} if uses_turns(encoder) else None
     for piece in encode_sliced(encoder, ids, attention, further=further):
-        member = one_hot(speaker[piece.rows, : piece.tokens.shape[1]] + 1, groups) * piece.mask.unsqueeze(-1)
+        tokens = piece.tokens.float()  # an encoder in half precision is summed in full
+        member = one_hot(speaker[piece.rows, : tokens.shape[1]] + 1, groups) * piece.mask.float().unsqueeze(-1)
         if not len(sums):
-            sums = piece.tokens.new_zeros(len(conversations), groups, piece.tokens.shape[2])
-            counts = piece.tokens.new_zeros(len(conversations), groups)
-        sums.index_add_(0, owners[piece.rows], torch.einsum("bng,bnd->bgd", member, piece.tokens))
+            sums = tokens.new_zeros(len(conversations), groups, tokens.shape[2])
+            counts = tokens.new_zeros(len(conversations), groups)
+        sums.index_add_(0, owners[piece.rows], torch.einsum("bng,bnd->bgd", member, tokens).float())
         counts.index_add_(0, owners[piece.rows], member.sum(1))
     return sums, counts
 
