@@ -1,9 +1,10 @@
 """Which settings of dial2vec help? Trains variants on SGD or self-dialogue and scores them on the development set.
 
-The encoder runs in bfloat16. One row a variant and step, and one for weights a quarter and half of the way from the
-untouched to the trained ones: purity, Spearman and MAP of whole dialogues with 95 % bootstrap intervals, MAP over the
-labels that the training data does not have ("unseen"), alignment and uniformity, and the p-value of a paired bootstrap
-of MAP against the untouched encoder. Results go to a JSON file; a second run continues where it stopped.
+The encoder runs in bfloat16. One row a variant and step, and for weights a quarter, half and all of the way from the
+untouched to the trained ones, each with separators between turns, as in training, and as plain text: purity, Spearman
+and MAP of whole dialogues with 95 % bootstrap intervals, MAP over the labels that the training data does not have
+("unseen"), alignment and uniformity, and the p-value of a paired bootstrap of MAP against the untouched encoder.
+Results go to a JSON file; a second run continues where it stopped.
 
 Run: python benchmarks/study_dial2vec.py --corpus sgd --out runs/study_dial2vec.json [--variants …] [--seeds 0]
 Data: $TURNWISE_DATA/sgd or $TURNWISE_DATA/self_dialogue (train.jsonl.gz, dev.jsonl.gz).
@@ -35,6 +36,7 @@ from turnwise.files import atomic_path
 from turnwise.freezing import frozen_lower_layers, no_attention_dropout
 from turnwise.mixing import UtterancePool
 from turnwise.recipes import Dial2vec, get_recipe
+from turnwise.rendering import make_conversational
 
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
 FIGURES = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "alignment-uniformity")
@@ -55,28 +57,17 @@ class Variant:
 
 VARIANTS = {
     "paper": Variant(),
-    "plain": Variant(separate_turns=False),
-    "plain tau0.05": Variant(separate_turns=False, temperature=0.05),
-    "plain lr3e-5": Variant(3e-5, separate_turns=False),
-    "plain lr3e-5 tau0.05": Variant(3e-5, separate_turns=False, temperature=0.05),
-    "plain lr3e-5 tau0.02": Variant(3e-5, separate_turns=False, temperature=0.02),
-    "plain lr1e-4": Variant(1e-4, separate_turns=False),
-    "plain lr1e-4 tau0.05": Variant(1e-4, separate_turns=False, temperature=0.05),
-    "plain lr1e-4 frozen5": Variant(1e-4, separate_turns=False, frozen_layers=5),
-    "plain lr3e-5 same-domain": Variant(3e-5, separate_turns=False, same_domain=True),
-    "plain lr3e-5 tau0.05 same-domain": Variant(3e-5, separate_turns=False, temperature=0.05, same_domain=True),
-    "plain lr3e-5 tau0.05 frozen5": Variant(3e-5, separate_turns=False, temperature=0.05, frozen_layers=5),
-    "plain lr3e-5 turn-inputs": Variant(3e-5, separate_turns=False, turn_inputs=True),
     "lr1e-4": Variant(1e-4),
-    "lr3e-5": Variant(3e-5),
+    "lr1e-4 tau1": Variant(1e-4, temperature=1.0),
     "lr1e-4 frozen5": Variant(1e-4, frozen_layers=5),
     "lr1e-4 same-domain": Variant(1e-4, same_domain=True),
-    "lr1e-4 tau1": Variant(1e-4, temperature=1.0),
-    "plain lr1e-4 tau1": Variant(1e-4, separate_turns=False, temperature=1.0),
-    "plain lr1e-4 same-domain": Variant(1e-4, separate_turns=False, same_domain=True),
-    "plain lr1e-4 window1": Variant(1e-4, separate_turns=False, window=1),
+    "lr3e-5 tau0.02": Variant(3e-5, temperature=0.02),
+    "lr3e-5 tau0.01": Variant(3e-5, temperature=0.01),
+    "lr1e-4 tau0.02": Variant(1e-4, temperature=0.02),
+    "lr1e-4 tau0.02 frozen5": Variant(1e-4, temperature=0.02, frozen_layers=5),
+    "plain lr1e-4": Variant(1e-4, separate_turns=False),
+    "plain lr3e-5 tau0.05": Variant(3e-5, separate_turns=False, temperature=0.05),
     "plain lr1e-4 turn-inputs": Variant(1e-4, separate_turns=False, turn_inputs=True),
-    "plain lr3e-4 frozen5": Variant(3e-4, separate_turns=False, frozen_layers=5),
 }
 
 
@@ -169,7 +160,8 @@ def main() -> None:
     known = {label for row in conversations for label in row.get("domains") or [row["topic"]]}
 
     def record(row: str, encoder: SentenceTransformer, loss: float | None, untouched: np.ndarray | None) -> np.ndarray:
-        embedded = embed_dialogues(lambda some: turnwise.encode_conversations(encoder, some), dialogues)
+        with torch.autocast("cpu", torch.bfloat16):
+            embedded = embed_dialogues(lambda some: turnwise.encode_conversations(encoder, some), dialogues)
         done[row] = {**figures(embedded, known, untouched), "loss": loss}
         with atomic_path(options.out) as temporary:
             temporary.write_text(json.dumps(done, indent=2))
@@ -180,13 +172,17 @@ def main() -> None:
     for seed in options.seeds:
         for name in options.variants:
             row = f"{options.corpus} {name} seed {seed} of {options.steps}"
-            if f"{row} step {options.steps}" in done:
+            if f"{row} share 1.0" in done:
                 continue
             for step, loss, encoder in training(VARIANTS[name], conversations, options.steps, seed):
-                if step % options.every == 0 or step == options.steps:
+                if step % options.every == 0 and step < options.steps:
                     record(f"{row} step {step}", encoder, loss, untouched)
-            for share in (0.25, 0.5):
-                record(f"{row} share {share}", interpolated(encoder, share), loss, untouched)
+            for share in (0.25, 0.5, 1.0):
+                between = interpolated(encoder, share)
+                if VARIANTS[name].separate_turns:
+                    plain = make_conversational(copy.deepcopy(between), separate_turns=False)
+                    record(f"{row} share {share} as plain text", plain, loss, untouched)
+                record(f"{row} share {share}", between, loss, untouched)
 
 
 def interpolated(trained: SentenceTransformer, share: float) -> SentenceTransformer:
