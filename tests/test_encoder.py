@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from turnwise import encoder as module
 from turnwise.encoder import load_encoder, packaged_encoder
-from turnwise.encoding import encode_utterances
+from turnwise.encoding import encode_utterances, take
 
 
 class FakeFile:
@@ -97,3 +98,27 @@ def test_utterances_are_embedded_once_each_and_in_order(tiny_encoder, monkeypatc
 
 def test_no_utterances_give_an_empty_array(tiny_encoder) -> None:
     assert encode_utterances(tiny_encoder, []).shape == (0, 32)
+
+
+def test_gradients_of_entries_taken_often_are_added_in_the_same_order_each_time() -> None:
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randn(50, 512, generator=generator, requires_grad=True)
+    rows = torch.randint(0, 50, (2000, 2), generator=generator)
+    weights = torch.randn(2000, 2, 512, generator=generator)
+
+    def gradient() -> torch.Tensor:
+        (found,) = torch.autograd.grad((take(values, rows) * weights).sum(), values)
+        return found
+
+    assert torch.equal(take(values, rows), values[rows])
+    assert torch.equal(take(values, rows, dim=1)[3], values[3][rows])
+    threads = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        first = gradient()
+        assert all(torch.equal(gradient(), first) for _ in range(10))
+    finally:
+        torch.set_num_threads(threads)
+    expected = torch.zeros(50, 512).index_add(0, rows.flatten(), weights.flatten(0, 1))
+    torch.testing.assert_close(first, expected)
+    assert torch.isfinite(take(values, torch.tensor([-1]))).all()

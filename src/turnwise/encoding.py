@@ -90,6 +90,20 @@ def sliced_means(slices: Sequence[TokenSlice]) -> Tensor:
     return torch.cat([piece.means() for piece in slices])[rows.argsort()]
 
 
+def take(values: Tensor, rows: Tensor, dim: int = 0) -> Tensor:
+    """Entries of a tensor by their numbers, as by indexing, but with gradients added up in a fixed order.
+
+    The backward pass of indexing adds the gradients of an entry taken twice in the order in which threads get there, so
+    that no two runs are alike; this one does so on processors in the order of ``rows``.
+
+    Args:
+        values: What to take from.
+        rows: Numbers of entries; a negative one, which stands for none, gives any entry (any shape).
+        dim: The dimension to take from; the shape of ``rows`` is put in its place.
+    """
+    return values.index_select(dim, rows.flatten().clamp(min=0)).unflatten(dim, rows.shape)
+
+
 def encode_utterances(
     encoder: SentenceTransformer,
     texts: Sequence[str],

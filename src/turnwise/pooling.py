@@ -12,7 +12,7 @@ from sentence_transformers.base.modules import Normalize
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
-from turnwise.encoding import encode_sliced
+from turnwise.encoding import encode_sliced, full_precision
 from turnwise.progress import progress_bar
 from turnwise.rendering import Keep, Messages, Renderer
 from turnwise.turn_tables import uses_turns
@@ -95,14 +95,15 @@ def _sums_by_speaker(
     sums = counts = torch.zeros(0)
     ids, attention = rows.input_ids.to(encoder.device), rows.attention_mask.to(encoder.device)
     further = {"turn": rows.turn.to(encoder.device), "speaker": speaker} if uses_turns(encoder) else None
-    for piece in encode_sliced(encoder, ids, attention, further=further):
-        tokens = piece.tokens.float()  # an encoder in half precision is summed in full
-        member = one_hot(speaker[piece.rows, : tokens.shape[1]] + 1, groups) * piece.mask.float().unsqueeze(-1)
-        if not len(sums):
-            sums = tokens.new_zeros(len(conversations), groups, tokens.shape[2])
-            counts = tokens.new_zeros(len(conversations), groups)
-        sums.index_add_(0, owners[piece.rows], torch.einsum("bng,bnd->bgd", member, tokens).float())
-        counts.index_add_(0, owners[piece.rows], member.sum(1))
+    slices = encode_sliced(encoder, ids, attention, further=further)
+    with full_precision(encoder.device):
+        for piece in slices:
+            member = one_hot(speaker[piece.rows, : piece.tokens.shape[1]] + 1, groups) * piece.mask.unsqueeze(-1)
+            if not len(sums):
+                sums = piece.tokens.new_zeros(len(conversations), groups, piece.tokens.shape[2])
+                counts = piece.tokens.new_zeros(len(conversations), groups)
+            sums.index_add_(0, owners[piece.rows], torch.einsum("bng,bnd->bgd", member, piece.tokens))
+            counts.index_add_(0, owners[piece.rows], member.sum(1))
     return sums, counts
 
 

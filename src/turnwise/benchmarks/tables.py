@@ -27,11 +27,10 @@ def print_results(results: dict[str, Any]) -> None:
             for row, task, value in main_figures(cell):
                 found.setdefault(row, defaultdict(list))[task].append(value)
         if found:
-            tasks = dict.fromkeys(task for figures in found.values() for task in figures)
-            heads = (f"{task}: {_METRIC[task]}".replace("_", " ") for task in tasks)
+            tasks = list(dict.fromkeys(task for figures in found.values() for task in figures))
             table = Table(
-                Column("method", no_wrap=True),
-                *(Column(head, overflow="fold") for head in heads),
+                "method",
+                *(Column(_head(task, tasks), min_width=9) for task in tasks),
                 title=data,
                 title_justify="left",
             )
@@ -54,6 +53,13 @@ def main_figures(cell: dict[str, Any]) -> list[tuple[str, str, float]]:
         else:
             found += [(f"{cell['title']}: {mode}", task, figures[mode][metric]) for mode in figures]
     return found
+
+
+def _head(task: str, tasks: list[str]) -> str:
+    """The figure's name, and the task's where another task of the table has a figure of that name."""
+    metric = _METRIC[task]
+    shared = [_METRIC[other] for other in tasks].count(metric) > 1
+    return (f"{task}: {metric}" if shared else metric).replace("_", " ")
 
 
 def _shown(task: str, values: list[float]) -> str:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from turnwise.encoding import TokenSlice, encode_sliced, full_precision, sliced_means
+from turnwise.encoding import TokenSlice, encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.in_batch import Negatives, Turns, check_negatives
 
 Aggregation = Literal["mean", "attention"]
@@ -134,10 +134,10 @@ class DialogueCSELoss(nn.Module):
         turns = Turns.gather(conversation, text_key)
         contexts = context_turns_of(turns.conversation, self.context_turns)  # (all turns, 2 · context_turns)
         with full_precision(conversation.device):
-            turn_means = turns.gather_rows(sliced_means(slices)[turn_text])  # (all turns, dim)
+            turn_means = turns.gather_rows(take(sliced_means(slices), turn_text))  # (all turns, dim)
             scores = torch.cat([self._similarities(piece, turn_means, contexts) for piece in slices], dim=1)
         rows = torch.cat([piece.rows for piece in slices])
-        scores = turns.exchange(scores[:, rows.argsort()[turn_text]])  # (own turns, all turns)
+        scores = turns.exchange(take(scores, rows.argsort()[turn_text], dim=1))  # (own turns, all turns)
         own_contexts = contexts[turns.start : turns.start + turns.own]
         responses = (own_contexts >= 0).any(1).nonzero().squeeze(1)
         return turns.mean_cross_entropy(scores[responses] / self.temperature, responses, self.negatives)
@@ -172,7 +172,7 @@ class DialogueCSELoss(nn.Module):
         """z of I1: the turns' own z, weighted by the attention each turn gets for this response (R, n, C)."""
         assert self.turn_scorer is not None
         refined = context_aware_embeddings(responses.tokens, responses.mask, turn_means)  # (turns, R, dim)
-        turn_scores = self.turn_scorer(refined).squeeze(-1)[contexts]  # (C, 2 · context_turns, R)
+        turn_scores = take(self.turn_scorer(refined).squeeze(-1), contexts)  # (C, 2 · context_turns, R)
         absent = contexts < 0
         # A turn without any context gets equal weights of nothing: finite, and its row is not used.
         turn_scores = turn_scores.masked_fill(absent.unsqueeze(-1), -1e30)
@@ -180,7 +180,7 @@ class DialogueCSELoss(nn.Module):
         turn_z = torch.einsum("rnd,td->rnt", responses.tokens, turn_means)
         z = torch.zeros(*turn_z.shape[:2], len(contexts), device=turn_z.device)
         for slot in range(contexts.shape[1]):
-            z = z + turn_z[:, :, contexts[:, slot]] * weights[:, slot].T.unsqueeze(1)
+            z = z + take(turn_z, contexts[:, slot], dim=2) * weights[:, slot].T.unsqueeze(1)
         return z
 
     def get_config_dict(self) -> dict[str, Any]:
@@ -206,5 +206,5 @@ class DialogueCSELoss(nn.Module):
 def _masked_mean(turn_means: Tensor, contexts: Tensor) -> Tensor:
     """The mean of the turns of each context (C, dim); zero for a context without turns."""
     present = (contexts >= 0).to(turn_means.dtype)
-    total = torch.einsum("ck,ckd->cd", present, turn_means[contexts])
+    total = torch.einsum("ck,ckd->cd", present, take(turn_means, contexts))
     return total / present.sum(1, keepdim=True).clamp(min=1)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from turnwise.encoding import encode_sliced, full_precision, sliced_means
+from turnwise.encoding import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.in_batch import Negatives, Turns, check_negatives
 
 
@@ -103,8 +103,8 @@ class SiameseLoss(nn.Module):
         """The loss from the texts' embeddings (texts, dim); the other arguments as in the collator, (turns,)."""
         with full_precision(embeddings.device):
             return batch_softmax(
-                embeddings[context_text],
-                self.response_network(embeddings)[turn_text],
+                take(embeddings, context_text),
+                take(self.response_network(embeddings), turn_text),
                 context_text >= 0,
                 conversation,
                 text_key,

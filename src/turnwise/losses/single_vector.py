@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from turnwise.contexts import Context, check_context
-from turnwise.encoding import encode_sliced, full_precision, sliced_means
+from turnwise.encoding import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.in_batch import Negatives, check_negatives
 from turnwise.losses.siamese import batch_softmax, of_previous_turn
 
@@ -76,15 +76,15 @@ class SingleVectorLoss(nn.Module):
         with full_precision(embeddings.device):
             embeddings = normalize(embeddings, dim=1)
             if self.context == "joined":
-                contexts = embeddings[context_text]  # (turns, dim)
+                contexts = take(embeddings, context_text)  # (turns, dim)
             else:
                 # What the previous turn had as its context are the turns before it.
                 earlier = of_previous_turn(context_text, conversation)
-                contexts = embeddings[of_previous_turn(turn_text, conversation)]
-                contexts = normalize(contexts + embeddings[earlier] * (earlier >= 0).unsqueeze(1), dim=1)
+                contexts = take(embeddings, of_previous_turn(turn_text, conversation))
+                contexts = normalize(contexts + take(embeddings, earlier) * (earlier >= 0).unsqueeze(1), dim=1)
             return batch_softmax(
                 contexts / self.temperature,
-                embeddings[turn_text],
+                take(embeddings, turn_text),
                 context_text >= 0,
                 conversation,
                 text_key,

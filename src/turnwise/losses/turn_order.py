@@ -15,7 +15,7 @@ import torch
 from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor, nn
 
-from turnwise.encoding import encode_sliced, full_precision, sliced_means
+from turnwise.encoding import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.in_batch import Negatives, process_mean
 
 _TINY = 1e-12
@@ -38,14 +38,21 @@ def gram_matrix(embeddings: Tensor) -> Tensor:
 def pair_cosine(gram: Tensor, before: Tensor, after: Tensor) -> Tensor:
     """Cosines of rows with rows; the row numbers broadcast, and so does the result."""
     squares = gram.diagonal()
-    return gram[before, after] / (squares[before] * squares[after]).clamp(min=_TINY).sqrt()
+    norms = (take(squares, before) * take(squares, after)).clamp(min=_TINY).sqrt()
+    return _products(gram, before, after) / norms
 
 
 def triple_cosine(gram: Tensor, first: Tensor, second: Tensor, after: Tensor) -> Tensor:
     """Cosines of the mean of two rows with a third; the row numbers broadcast, and so does the result."""
     squares = gram.diagonal()
-    both = squares[first] + squares[second] + 2 * gram[first, second]
-    return (gram[first, after] + gram[second, after]) / (both.clamp(min=_TINY) * squares[after]).clamp(min=_TINY).sqrt()
+    both = take(squares, first) + take(squares, second) + 2 * _products(gram, first, second)
+    norms = (both.clamp(min=_TINY) * take(squares, after)).clamp(min=_TINY).sqrt()
+    return (_products(gram, first, after) + _products(gram, second, after)) / norms
+
+
+def _products(gram: Tensor, one: Tensor, other: Tensor) -> Tensor:
+    """Inner products of rows with rows."""
+    return take(gram.flatten(), one * len(gram) + other)
 
 
 @dataclass(frozen=True)
