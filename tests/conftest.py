@@ -6,6 +6,7 @@ import os
 import string
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -17,6 +18,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers import Tokenizer, models, pre_tokenizers
+from torch import nn
 from transformers import (
     BertConfig,
     BertModel,
@@ -76,6 +78,24 @@ def with_views() -> Callable[..., SentenceTransformer]:
         return encoder
 
     return add
+
+
+@pytest.fixture
+def check_learning() -> Callable[[nn.Module, Any], None]:
+    """Asserts that steps on a batch stay finite, move the encoder of a loss and lower the loss."""
+
+    def check(loss: nn.Module, features: Any) -> None:
+        optimizer = torch.optim.AdamW(loss.parameters(), lr=1e-3)
+        before = loss(features)
+        for _ in range(5):
+            optimizer.zero_grad()
+            loss(features).backward()
+            assert all(p.grad is None or p.grad.isfinite().all() for p in loss.parameters())
+            optimizer.step()
+        assert transformer_of(loss.model).get_input_embeddings().weight.grad.abs().sum() > 0
+        assert loss(features) < before
+
+    return check
 
 
 @pytest.fixture
