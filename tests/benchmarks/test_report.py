@@ -145,7 +145,7 @@ def test_lower_ranks_are_better_and_modes_are_rows(tmp_path: Path) -> None:
     ]
     out = write(tmp_path / "out", "triple", cells)
     report = write_report(out).read_text()
-    assert "p is against the best baseline, *CCL: bi*." in report and "Average rank ↓" in report
+    assert "p is against the best baseline, *CCL*." in report and "Average rank ↓" in report
     line = line_of(report, "C3L: average", "**`next-utterance`**")
     assert (line[2], line[4], line[5]) == ("21.50 ± 0.71", "< 0.001", "21.25 (GTE)")
     assert "![context-length-dailydialog](context-length-dailydialog.png)" in report

@@ -97,13 +97,19 @@ def _rows(cells: Sequence[Cell], task: str) -> list[Row]:
     return [
         Row(
             f"{method}/{mode}",
-            f"{title}: {mode}",
+            title_of(cells[0], mode),
             baseline,
             [one[mode] for one in found],
             _values(cells, f"{task}/{mode}", metric),
         )
         for mode in found[0]
     ]
+
+
+def title_of(cell: Cell, mode: str) -> str:
+    """What a method is called when it scores in one way, which goes without saying where it knows no other."""
+    modes = {mode for task, found in cell["figures"].items() if main_metric(task) not in found for mode in found}
+    return cell["title"] if modes == {mode} else f"{cell['title']}: {mode}"
 
 
 def _values(cells: Sequence[Cell], key: str, metric: str) -> NDArray[np.float64] | None:

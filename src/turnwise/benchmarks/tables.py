@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Column, Table
 
+from turnwise.benchmarks.report_rows import title_of
 from turnwise.cli_shared import console
 from turnwise.evaluation import TASKS
 
@@ -30,7 +31,7 @@ def print_results(results: dict[str, Any]) -> None:
             tasks = list(dict.fromkeys(task for figures in found.values() for task in figures))
             table = Table(
                 "method",
-                *(Column(_head(task, tasks), min_width=9) for task in tasks),
+                *(Column(_head(task, tasks), no_wrap=True) for task in tasks),
                 title=data,
                 title_justify="left",
             )
@@ -51,15 +52,15 @@ def main_figures(cell: dict[str, Any]) -> list[tuple[str, str, float]]:
         if metric in figures:
             found.append((cell["title"], task, figures[metric]))
         else:
-            found += [(f"{cell['title']}: {mode}", task, figures[mode][metric]) for mode in figures]
+            found += [(title_of(cell, mode), task, figures[mode][metric]) for mode in figures]
     return found
 
 
 def _head(task: str, tasks: list[str]) -> str:
-    """The figure's name, and the task's where another task of the table has a figure of that name."""
+    """The figure's name, and the task's where another task of the table has a figure of that name; a word a line."""
     metric = _METRIC[task]
     shared = [_METRIC[other] for other in tasks].count(metric) > 1
-    return (f"{task}: {metric}" if shared else metric).replace("_", " ")
+    return (f"{task}: {metric}" if shared else metric).replace("_", "\n").replace(" ", "\n")
 
 
 def _shown(task: str, values: list[float]) -> str:
