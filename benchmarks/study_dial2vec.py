@@ -37,6 +37,7 @@ from turnwise.freezing import frozen_lower_layers, no_attention_dropout
 from turnwise.mixing import UtterancePool
 from turnwise.recipes import Dial2vec, get_recipe
 from turnwise.rendering import make_conversational
+from turnwise.training import put_between
 
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
 FIGURES = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "alignment-uniformity")
@@ -168,7 +169,8 @@ def main() -> None:
         print(line(row, done[row]), flush=True)
         return embedded.ranking.average_precision
 
-    untouched = record(f"{options.corpus} untouched", turnwise.load_encoder(device="cpu"), None, None)
+    start = turnwise.load_encoder(device="cpu")
+    untouched = record(f"{options.corpus} untouched", start, None, None)
     for seed in options.seeds:
         for name in options.variants:
             row = f"{options.corpus} {name} seed {seed} of {options.steps}"
@@ -178,23 +180,17 @@ def main() -> None:
                 if step % options.every == 0 and step < options.steps:
                     record(f"{row} step {step}", encoder, loss, untouched)
             for share in (0.25, 0.5, 1.0):
-                between = interpolated(encoder, share)
+                between = interpolated(encoder, start.state_dict(), share)
                 if VARIANTS[name].separate_turns:
                     plain = make_conversational(copy.deepcopy(between), separate_turns=False)
                     record(f"{row} share {share} as plain text", plain, loss, untouched)
                 record(f"{row} share {share}", between, loss, untouched)
 
 
-def interpolated(trained: SentenceTransformer, share: float) -> SentenceTransformer:
-    """A copy with weights between the untouched (0) and the trained encoder's (1)."""
+def interpolated(trained: SentenceTransformer, start: dict[str, torch.Tensor], share: float) -> SentenceTransformer:
+    """A copy with weights between those at the start (0) and the trained encoder's (1)."""
     between = copy.deepcopy(trained)
-    start = turnwise.load_encoder(device="cpu").state_dict()
-    between.load_state_dict(
-        {
-            name: torch.lerp(start[name], tensor, share) if name in start and tensor.is_floating_point() else tensor
-            for name, tensor in trained.state_dict().items()
-        }
-    )
+    put_between(between, start, share)
     return between
 
 

@@ -92,7 +92,8 @@ class Renderer:
         if keep not in ("head", "tail", "both"):
             raise ValueError(f"keep must be 'head', 'tail' or 'both', got {keep!r}")
         self.tokenizer = encoder.tokenizer
-        self.max_length = min(max_length or _positions(encoder), _positions(encoder))
+        limit = _positions(encoder)
+        self.max_length = min(max_length or limit, limit)
         if self.max_length < 5:
             raise ValueError(f"max_length must leave room for two turns, got {max_length}")
         self.keep = keep

@@ -207,13 +207,19 @@ def _contrast(
         if recipe.snapshots is not None and snapshots is not None:
             trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
         fit(trainer, checkpoints)
-    _put_between(encoder, before, recipe.trained_share)
+    put_between(encoder, before, recipe.trained_share)
     encoder.eval()
     return [{"step": log["step"], "loss": log["loss"]} for log in trainer.state.log_history if "loss" in log]
 
 
-def _put_between(encoder: SentenceTransformer, before: dict[str, Tensor], share: float) -> None:
-    """Move weights to that share of the way from those before, where any are given, to the encoder's own."""
+def put_between(encoder: SentenceTransformer, before: dict[str, Tensor], share: float) -> None:
+    """Move an encoder's weights back, in place, to somewhere on the straight line from those it had before.
+
+    Args:
+        encoder: The trained encoder.
+        before: Weights before, by name; weights that are not among them stay.
+        share: How far from those before (0) to the encoder's own (1).
+    """
     weights = encoder.state_dict()
     with torch.no_grad():
         for name, start in before.items():

@@ -8,11 +8,8 @@ from typing import Any
 
 from rich.table import Column, Table
 
-from turnwise.benchmarks.report_rows import title_of
+from turnwise.benchmarks.report_rows import main_metric, title_of
 from turnwise.cli_shared import console
-from turnwise.evaluation import TASKS
-
-_METRIC = {task.key: task.metric for task in TASKS.values()}
 
 
 def print_results(results: dict[str, Any]) -> None:
@@ -48,7 +45,7 @@ def main_figures(cell: dict[str, Any]) -> list[tuple[str, str, float]]:
     """Row, task and main figure; a task with several ways of scoring has one row for each."""
     found = []
     for task, figures in cell["figures"].items():
-        metric = _METRIC[task]
+        metric = main_metric(task)
         if metric in figures:
             found.append((cell["title"], task, figures[metric]))
         else:
@@ -58,8 +55,8 @@ def main_figures(cell: dict[str, Any]) -> list[tuple[str, str, float]]:
 
 def _head(task: str, tasks: list[str]) -> str:
     """The figure's name, and the task's where another task of the table has a figure of that name; a word a line."""
-    metric = _METRIC[task]
-    shared = [_METRIC[other] for other in tasks].count(metric) > 1
+    metric = main_metric(task)
+    shared = [main_metric(other) for other in tasks].count(metric) > 1
     return (f"{task}: {metric}" if shared else metric).replace("_", "\n").replace(" ", "\n")
 
 
