@@ -50,7 +50,7 @@ def batch_of(encoder: SentenceTransformer, conversations: int) -> Features:
 
 def encoder_alone(encoder: SentenceTransformer, features: Features) -> None:
     """Forward, and backward from a given gradient at every token."""
-    slices = encode_sliced(encoder, features["input_ids"], features["attention_mask"])
+    slices = list(encode_sliced(encoder, features["input_ids"], features["attention_mask"]))
     torch.autograd.backward([piece.tokens for piece in slices], [torch.ones_like(piece.tokens) for piece in slices])
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import math
+import shutil
 
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from transformers import BertForMaskedLM
 
 from turnwise.adaptation import MaskingCollator, adapt_encoder, masked_language_model
 from turnwise.recipes import Adaptation
@@ -31,6 +33,26 @@ def test_the_masked_language_model_shares_the_encoder(tiny_encoder) -> None:
     bert = tiny_encoder.transformers_model
     assert model.bert is bert
     assert model.cls.predictions.decoder.weight is bert.embeddings.word_embeddings.weight
+
+
+def test_the_prediction_head_is_that_of_the_checkpoint(tmp_path, tiny_encoder_path, monkeypatch, caplog) -> None:
+    # A checkpoint of a masked language model in the cache of the Hub.
+    snapshot = tmp_path / "models--acme--tiny" / "snapshots" / "1"
+    shutil.copytree(tiny_encoder_path, snapshot)
+    model = BertForMaskedLM.from_pretrained(snapshot)
+    torch.nn.init.normal_(model.cls.predictions.bias)
+    model.save_pretrained(snapshot)
+    (snapshot.parent.parent / "refs").mkdir()
+    (snapshot.parent.parent / "refs" / "main").write_text("1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    for name in ("acme/tiny", str(snapshot)):
+        encoder = SentenceTransformer(str(snapshot), device="cpu")
+        encoder.transformers_model.config._name_or_path = name
+        torch.testing.assert_close(masked_language_model(encoder).cls.predictions.bias, model.cls.predictions.bias)
+    assert "starts anew" not in caplog.text
+    encoder.transformers_model.config._name_or_path = str(tmp_path / "gone")
+    masked_language_model(encoder)
+    assert "starts anew" in caplog.text
 
 
 def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path, conversations) -> None:

@@ -129,9 +129,17 @@ def test_long_conversations_keep_whole_turns_and_say_so_once(encoder, caplog, ke
     messages = [{"role": "ab"[turn % 2], "content": f"a {turn} card"} for turn in range(8)]
     renderer = Renderer(encoder, max_length=14, keep=keep)  # 4 tokens a turn, and the first
     with caplog.at_level(logging.WARNING, "turnwise"):
-        assert renderer.fitting(renderer.tokenize([messages, messages[:2]])) == [expected, [0, 1]]
+        fitting = renderer.fitting(renderer.tokenize([messages, messages[:2]]))
+        assert [[turn for turn, _ in pieces] for pieces in fitting] == [expected, [0, 1]]
         renderer.fitting(renderer.tokenize([messages]))
     assert len(caplog.records) == 1 and "1 of 2 conversations have more than 14 tokens" in caplog.text
+
+
+def test_both_ends_of_a_long_conversation_have_two_speakers(encoder, dialogues) -> None:
+    # The ends are of one speaker, and two turns are all that fits.
+    messages = [{"role": "aba"[turn], "content": "card " * 40} for turn in range(3)]
+    collate = ConversationCollator(encoder, dialogues, max_length=20, keep="both")
+    assert collate([{"id": "new", "messages": messages}])["messages_speakers"].tolist() == [2]
 
 
 def test_two_turns_always_fit(encoder) -> None:

@@ -151,7 +151,7 @@ def test_failed_reading_leaves_nothing_in_the_cache(tmp_path: Path, own_cache: P
     path = write_jsonl(tmp_path / "chat.jsonl", [chat("hello")] * 1500 + [chat()])
     with pytest.raises(ConversationError):
         read_conversations(path)
-    assert not any((own_cache / "turnwise").iterdir())
+    assert not any(path.is_dir() for path in (own_cache / "turnwise").iterdir())
 
 
 GOOD = json.dumps(chat("hello"))

@@ -34,6 +34,34 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
+def test_the_old_folder_stays_where_nothing_new_was_written(tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    target.mkdir()
+    (target / "old").write_text("old")
+    with pytest.raises(FileNotFoundError), atomic_path(target):
+        pass
+    assert [path.name for path in target.iterdir()] == ["old"]
+
+
+def test_the_old_folder_comes_back_where_renaming_fails(tmp_path: Path, monkeypatch) -> None:
+    target = tmp_path / "model"
+    target.mkdir()
+    (target / "old").write_text("old")
+    rename = Path.replace
+
+    def fail(path: Path, to: Path) -> Path:
+        if path.name == "model" and (path / "new").exists():
+            raise OSError("disk full")
+        return rename(path, to)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="disk full"), atomic_path(target) as temporary:
+        temporary.mkdir()
+        (temporary / "new").write_text("new")
+    assert [path.name for path in target.iterdir()] == ["old"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
 def test_outputs_that_exist_need_force(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert check_output(tmp_path / "empty") == tmp_path / "empty"

@@ -5,8 +5,10 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from turnwise.encoder import transformer_of
 from turnwise.plots import plot_alignment_uniformity, plot_interactions, token_interactions
 from turnwise.rendering import make_conversational
+from turnwise.turn_tables import add_turn_tables
 
 TALK = [
     {"role": "ben", "content": "a card"},
@@ -27,6 +29,14 @@ def test_interactions_are_cosines_of_words_within_the_window(tiny_encoder) -> No
     with torch.no_grad():
         tokens = normalize(tiny_encoder(dict(ids))["token_embeddings"][0], dim=1)
     np.testing.assert_allclose(matches[1, 0], (tokens[2] @ tokens[4]).item(), rtol=1e-4)
+
+
+def test_interactions_are_those_of_the_turn_tables(tiny_encoder) -> None:
+    before, *_ = token_interactions(tiny_encoder, TALK)
+    add_turn_tables(tiny_encoder)
+    with torch.no_grad():
+        transformer_of(tiny_encoder).turn_tables.turn.weight.normal_(generator=torch.Generator().manual_seed(0))
+    assert not np.allclose(before, token_interactions(tiny_encoder, TALK)[0], atol=1e-3)
 
 
 def test_pictures_are_written_as_png(tiny_encoder, tmp_path) -> None:

@@ -25,6 +25,22 @@ def test_mean_equals_the_saved_models_own_encode(tiny_encoder, conversations, tm
     np.testing.assert_allclose(encode_conversations(tiny_encoder, talks), stock.encode(talks), atol=1e-5)
 
 
+@pytest.mark.parametrize("separate_turns", [True, False])
+def test_a_long_turn_is_whole_where_the_conversation_fits(tiny_encoder, separate_turns) -> None:
+    make_conversational(tiny_encoder, 40, separate_turns)
+    talk = [{"role": "a", "content": "i want to order a pizza " * 5}, {"role": "b", "content": "thanks"}]
+    for fits in (talk, talk[:1]):
+        np.testing.assert_allclose(encode_conversations(tiny_encoder, [fits]), tiny_encoder.encode([fits]), atol=1e-5)
+
+
+def test_a_dialogue_models_own_limit_counts(tiny_encoder, caplog) -> None:
+    make_conversational(tiny_encoder, 9)  # 64 positions
+    talk = [{"role": "ab"[turn % 2], "content": "a card"} for turn in range(4)]
+    found = encode_conversations(tiny_encoder, [talk, talk[:2]])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+    assert "more than 9 tokens" in caplog.text
+
+
 def test_interlocutor_and_speaker_pooling_equal_their_definition(tiny_encoder) -> None:
     talk = [
         {"role": "ben", "content": "pizza"},
@@ -60,6 +76,31 @@ def test_windows_cover_long_conversations_and_leave_short_ones_alone(tiny_encode
     changed = [*long[:-1], {"role": "b", "content": "cancel the flight"}]
     assert np.allclose(encode_conversations(tiny_encoder, [changed])[0], cut[1])
     assert not np.allclose(encode_conversations(tiny_encoder, [changed], long="window")[0], whole[1])
+
+
+def test_windows_are_weighted_by_their_tokens(tiny_encoder) -> None:
+    make_conversational(tiny_encoder, 12)
+    lengths = [3, 5, 1, 9, 2]  # the fourth is longer than half a row: it comes in pieces of four
+    talk = [{"role": "ab"[turn % 2], "content": "card " * length} for turn, length in enumerate(lengths)]
+    windows = [
+        "[CLS] card card card [SEP] card card card card card [SEP]",
+        "[CLS] card card card card card [SEP] card [SEP]",
+        "[CLS] card [SEP] card [SEP] card card card card",
+        "[CLS] card [SEP] card card card card card card card card",
+        "[CLS] card card card card card card card card card [SEP]",
+        "[CLS] card card card card card [SEP] card card [SEP]",
+    ]
+    tokens = [tokens_of(tiny_encoder, window) for window in windows]
+    found = encode_conversations(tiny_encoder, [talk], long="window")[0]
+    np.testing.assert_allclose(found, np.concatenate(tokens).mean(0), rtol=1e-4, atol=1e-5)
+
+
+def test_windows_hold_the_end_of_a_long_message(tiny_encoder) -> None:
+    message = {"role": "a", "content": "i want to order a pizza " * 30}
+    other = {**message, "content": message["content"] + "cancel the flight"}
+    cut = encode_conversations(tiny_encoder, [[message], [other]])
+    whole = encode_conversations(tiny_encoder, [[message], [other]], long="window")
+    assert np.allclose(cut[0], cut[1]) and not np.allclose(whole[0], whole[1])
 
 
 def test_order_and_number_of_conversations_do_not_matter(tiny_encoder, conversations) -> None:

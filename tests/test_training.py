@@ -3,14 +3,18 @@ from __future__ import annotations
 import json
 import os
 import signal
+import string
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
 from datasets import Dataset
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
+from tokenizers import Tokenizer, models
+from transformers import AlbertConfig, AlbertModel, PreTrainedTokenizerFast
 
 import turnwise
 from turnwise.callbacks import HEAD_FILE
@@ -159,11 +163,14 @@ def test_attention_dropout_is_off_inside_the_block_only(tiny_encoder) -> None:
     attention = [m for m in tiny_encoder.modules() if type(m).__name__ == "BertSelfAttention"]
     for module in attention:
         module.dropout.p = 0.1
-    others = [m for m in tiny_encoder.modules() if type(m).__name__ == "Dropout" and m.p != 0.1]
+    inside = {id(module.dropout) for module in attention}
+    others = [m for m in tiny_encoder.modules() if isinstance(m, torch.nn.Dropout) and id(m) not in inside]
+    for module in others:
+        module.p = 0.3
     with no_attention_dropout(tiny_encoder):
         assert attention and all(module.dropout.p == 0 for module in attention)
+        assert others and all(module.p == 0.3 for module in others)
     assert all(module.dropout.p == 0.1 for module in attention)
-    assert len([m for m in tiny_encoder.modules() if type(m).__name__ == "Dropout" and m.p != 0.1]) == len(others)
 
 
 def test_an_existing_model_is_not_overwritten_without_force(corpus, tiny_encoder_path, tmp_path) -> None:
@@ -183,6 +190,7 @@ def test_an_unfinished_run_is_neither_lost_nor_mixed_up(corpus, tiny_encoder_pat
         stop_after(patch, 4, power_cut)
         with pytest.raises(RuntimeError):
             train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with pytest.raises(FileExistsError, match=r"unfinished run.*--resume"):
         train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
     with pytest.raises(ValueError, match=r"other settings.*recipe"):
@@ -192,6 +200,41 @@ def test_an_unfinished_run_is_neither_lost_nor_mixed_up(corpus, tiny_encoder_pat
     with pytest.raises(ValueError, match=r"other settings.*conversations"):
         train(recipe, corpus.select(range(20)), tiny_encoder_path, tmp_path / "model", resume=True)
     assert list((tmp_path / "model.run" / "training").glob("checkpoint-*"))
+
+
+def test_a_run_goes_on_with_the_same_words_only(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+    def renamed(row: dict[str, Any]) -> dict[str, Any]:
+        return {"messages": [{**m, "content": m["content"].swapcase()} for m in row["messages"]]}
+
+    recipe = DialogueCSE(**SHORT)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4, power_cut)
+        with pytest.raises(RuntimeError):
+            train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    with pytest.raises(ValueError, match=r"other settings.*conversations"):
+        train(recipe, corpus.map(renamed), tiny_encoder_path, tmp_path / "model", resume=True)
+
+
+def test_snapshots_of_an_earlier_run_are_not_mixed_with_new_ones(corpus, tiny_encoder_path, tmp_path) -> None:
+    train(DialogueCSE(**SHORT, snapshots=1), corpus, tiny_encoder_path, tmp_path / "model")
+    (tmp_path / "model").rename(tmp_path / "elsewhere")
+    again = DialogueCSE(**SHORT, snapshots=4)
+    with pytest.raises(FileExistsError, match=r"model\.snapshots"):
+        train(again, corpus, tiny_encoder_path, tmp_path / "model")
+    train(again, corpus, tiny_encoder_path, tmp_path / "model", force=True)
+    assert [path.name for path in (tmp_path / "model.snapshots").iterdir()] == ["step-00004"]
+
+
+def test_encoders_without_a_stack_of_layers_train_unfrozen(corpus, tmp_path) -> None:
+    shape = {"vocab_size": 60, "embedding_size": 16, "hidden_size": 16, "intermediate_size": 16}
+    AlbertModel(AlbertConfig(**shape, num_hidden_layers=2, num_attention_heads=2)).save_pretrained(tmp_path / "albert")
+    words = ["<pad>", "<unk>", "[CLS]", "[SEP]", *string.ascii_lowercase]
+    level = Tokenizer(models.WordLevel({word: row for row, word in enumerate(words)}, unk_token="<unk>"))
+    special = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=level, **special).save_pretrained(tmp_path / "albert")
+    with pytest.raises(ValueError, match="no stack of transformer layers"):
+        train(DialogueCSE(**SHORT), corpus, tmp_path / "albert")
+    train(DialogueCSE(**SHORT, frozen_layers=0), corpus, tmp_path / "albert")
 
 
 def test_too_few_conversations_are_an_error(corpus, tiny_encoder_path) -> None:

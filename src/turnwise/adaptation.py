@@ -5,6 +5,7 @@ Gururangan et al., Don't Stop Pretraining, ACL 2020; settings of DialogueCSE, se
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,11 +107,12 @@ def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
     transformer = transformer_of(encoder)
     source = transformer.config._name_or_path
     try:
-        if Path(source).is_dir() and (Path(source) / "model.safetensors").is_file():
-            model = AutoModelForMaskedLM.from_pretrained(source, use_safetensors=True)
+        try:
+            model = AutoModelForMaskedLM.from_pretrained(source, use_safetensors=True, trust_remote_code=False)
             # The encoder may have got tokens since it was loaded, such as those of turnwise.views.
             model.resize_token_embeddings(len(transformer.get_input_embeddings().weight), mean_resizing=False)
-        else:
+        except OSError as error:
+            logging.getLogger("turnwise").warning("the prediction head of adaptation starts anew: %s", error)
             model = AutoModelForMaskedLM.from_config(transformer.config)
     except ValueError as error:
         raise ValueError("this encoder's architecture has no masked language model, so it cannot be adapted") from error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -29,13 +30,18 @@ class Keeper(TrainerCallback):
         self.set_epoch = set_epoch
         self.interrupted = False
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    @contextmanager
+    def catching_interrupts(self) -> Iterator[None]:
+        """Inside the block, Ctrl-C waits for the end of the step in progress."""
         try:
-            self.previous = signal.signal(signal.SIGINT, self._interrupt)
+            previous = signal.signal(signal.SIGINT, self._interrupt)
         except ValueError:  # not in the main thread: Python delivers Ctrl-C elsewhere
-            self.previous = None
+            yield
+            return
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
 
     def on_epoch_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -71,12 +77,6 @@ class Keeper(TrainerCallback):
             with atomic_path(folder / HEAD_FILE) as temporary:
                 save_file({name: parameter.detach().cpu() for name, parameter in self.head.items()}, temporary)
 
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        if self.previous is not None:
-            signal.signal(signal.SIGINT, self.previous)
-
 
 class Snapshots(TrainerCallback):
     """Keeps a model every so many steps, in a folder ``step-00030`` each."""
@@ -94,10 +94,12 @@ class Snapshots(TrainerCallback):
 class TrainingProgress(TrainerCallback):
     """Steps done, time left and the last loss."""
 
+    def __init__(self) -> None:
+        self.bar = progress_bar()
+
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        self.bar = progress_bar()
         if state.is_world_process_zero:
             self.bar.start()
         self.task = self.bar.add_task("training", total=state.max_steps, completed=state.global_step)
@@ -118,8 +120,3 @@ class TrainingProgress(TrainerCallback):
             self.bar.update(self.task, description=f"training ({loss})")
             if self.bar.disable and state.is_world_process_zero:  # no terminal: a line in the log instead
                 self.bar.console.print(f"step {state.global_step}/{state.max_steps}, {loss}", highlight=False)
-
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        self.bar.stop()

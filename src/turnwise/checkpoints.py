@@ -42,7 +42,7 @@ class Run:
             force: Overwrite the model and forget an unfinished run.
 
         Raises:
-            FileExistsError: The output exists, or an unfinished run is there, and neither flag allows it.
+            FileExistsError: The output exists, or snapshots of it, or an unfinished run, and no flag allows it.
             ValueError: The unfinished run was started with other settings.
         """
         output = check_output(output, force)
@@ -52,6 +52,11 @@ class Run:
             run._prepare(json.loads(json.dumps(settings)), resume, force)
         state.wait_for_everyone()
         return run
+
+    @property
+    def snapshots(self) -> Path:
+        """Where models are kept on the way; they outlast the run."""
+        return self.folder.with_suffix(".snapshots")
 
     def _prepare(self, settings: dict[str, Any], resume: bool, force: bool) -> None:
         record = self.folder / "run.json"
@@ -68,7 +73,8 @@ class Run:
             raise FileExistsError(
                 f"{self.folder} holds an unfinished run: continue it with --resume or start over with --force"
             )
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in (self.folder, check_output(self.snapshots, force)):
+            shutil.rmtree(folder, ignore_errors=True)
         with atomic_path(record) as temporary:
             temporary.write_text(json.dumps(settings, indent=2), encoding="utf-8")
 
@@ -87,12 +93,17 @@ def fit(trainer: Trainer, checkpoints: Path | None) -> None:
     keeper = Keeper(head, getattr(trainer.data_collator, "set_epoch", None))
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(keeper)
-    trainer.add_callback(TrainingProgress())
+    progress = TrainingProgress()
+    trainer.add_callback(progress)
     newest = _newest_complete(checkpoints)
     if newest is not None:
         for name, tensor in load_file(newest / HEAD_FILE).items():
             head[name].data.copy_(tensor)
-    trainer.train(resume_from_checkpoint=str(newest) if newest is not None else None)
+    try:
+        with keeper.catching_interrupts():
+            trainer.train(resume_from_checkpoint=str(newest) if newest is not None else None)
+    finally:
+        progress.bar.stop()
     if keeper.interrupted:
         raise KeyboardInterrupt
 

@@ -178,12 +178,12 @@ def embed(
     """
     quiet_transformers()
     from turnwise.embed import embed_messages, embed_whole, write_embeddings
-    from turnwise.encoder import encoder_source, load_encoder
+    from turnwise.encoder import encoder_source, load_encoder, weights_digest
 
     conversations = read_data(data, format, skip_bad_rows)
     encoder = load_encoder(model)
     embed_rows = partial(embed_whole, encoder, pooling) if level == "dialogue" else partial(embed_messages, encoder)
-    what = {"encoder": encoder_source(encoder), "level": level, "pooling": pooling}
+    what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": level, "pooling": pooling}
     count = write_embeddings(embed_rows, what, conversations, output, resume, force)
     console.print(f"Wrote {count:,} embeddings to {output}")
 

@@ -67,8 +67,8 @@ class ConversationCollator:
         speakers: list[int] = []
         # The turns are chosen before mixing, so that the real dialogue and the mixed ones have the same turns.
         fitting = self.renderer.fitting(self.renderer.tokenize([row["messages"] for row in conversations]))
-        for row, turns in zip(conversations, fitting):
-            messages = [row["messages"][turn] for turn in turns]
+        for row, pieces in zip(conversations, fitting):
+            messages = [row["messages"][turn] for turn, _ in pieces]
             count = len({message["role"] for message in messages})
             if count < 2:
                 continue

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import datasets
+from filelock import FileLock
 
 from turnwise.files import atomic_path, check_output
 from turnwise.formats.arrow_file import write_arrow
@@ -47,15 +48,22 @@ def read_conversations(paths: Paths, format: str = "auto", on_error: OnError = "
     _check_on_error(on_error)
     files = find_files(paths, format)
     cached = _cache_folder(files, format, on_error)
-    if not cached.exists():
-        with atomic_path(cached) as folder:
-            folder.mkdir()
-            skipped = SkippedRows(on_error)
-            write_arrow(read_rows(files, format, skipped), folder / "conversations.arrow")
-            (folder / "skipped.json").write_text(skipped.to_json(), encoding="utf-8")
-    else:
+    if cached.exists():
         SkippedRows.from_json((cached / "skipped.json").read_text(encoding="utf-8")).report()
+    else:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{cached}.lock"):  # of processes that start together one reads, and the others wait
+            if not cached.exists():
+                _read_into(cached, files, format, on_error)
     return datasets.Dataset.from_file(str(cached / "conversations.arrow"))
+
+
+def _read_into(cached: Path, files: list[Path], format: str, on_error: OnError) -> None:
+    with atomic_path(cached) as folder:
+        folder.mkdir()
+        skipped = SkippedRows(on_error)
+        write_arrow(read_rows(files, format, skipped), folder / "conversations.arrow")
+        (folder / "skipped.json").write_text(skipped.to_json(), encoding="utf-8")
 
 
 def _check_on_error(on_error: str) -> None:

@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 from pathlib import Path
 
+import torch
 from huggingface_hub import try_to_load_from_cache
 from sentence_transformers import SentenceTransformer
 from torch import nn
@@ -136,6 +137,15 @@ def encoder_source(encoder: SentenceTransformer) -> str:
     source = str(transformer_of(encoder).config._name_or_path)
     # The packaged copy is the published encoder; where it was installed says nothing.
     return DEFAULT_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
+
+
+def weights_digest(encoder: SentenceTransformer) -> str:
+    """A hash of an encoder's modules and parameters."""
+    found = hashlib.blake2b(str(encoder).encode(), digest_size=10)
+    for name, tensor in sorted(encoder.state_dict().items()):
+        found.update(name.encode())
+        found.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
 def transformer_layers(encoder: SentenceTransformer) -> nn.ModuleList:

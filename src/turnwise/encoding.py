@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +39,7 @@ def encode_sliced(
     attention_mask: Tensor,
     tokens_per_slice: int | None = None,
     further: Mapping[str, Tensor] | None = None,
-) -> list[TokenSlice]:
+) -> Iterator[TokenSlice]:
     """Run the encoder on right-padded rows, sorted by length and cut into slices with little padding.
 
     Args:
@@ -49,21 +49,20 @@ def encode_sliced(
         tokens_per_slice: At most this many padded tokens in a slice; by default what suits the device.
         further: Further inputs of the encoder, by name (rows, length).
 
-    Returns:
-        Slices that together hold every row once.
+    Yields:
+        Slices that together hold every row once. Each is computed when it is asked for, so that without gradients one
+        alone is in memory.
     """
     budget = tokens_per_slice or TOKENS_PER_SLICE.get(input_ids.device.type, 8192)
     lengths = attention_mask.sum(1)
     order = lengths.argsort(stable=True)
-    slices = []
     for rows in _slice_rows(order, lengths[order].tolist(), budget):
         length = int(lengths[rows].max())
         inputs = {"input_ids": input_ids, "attention_mask": attention_mask, **(further or {})}
         features = {name: tensor[rows, :length] for name, tensor in inputs.items()}
         mask = features["attention_mask"].float()
         tokens = model(features)["token_embeddings"].float() * mask.unsqueeze(-1)  # (rows, length, dim)
-        slices.append(TokenSlice(rows, tokens, mask))
-    return slices
+        yield TokenSlice(rows, tokens, mask)
 
 
 def full_precision(device: torch.device) -> torch.autocast:
@@ -84,10 +83,10 @@ def _slice_rows(order: Tensor, lengths: list[int], budget: int) -> list[Tensor]:
     return runs
 
 
-def sliced_means(slices: Sequence[TokenSlice]) -> Tensor:
+def sliced_means(slices: Iterable[TokenSlice]) -> Tensor:
     """Mean-pooled embeddings of all rows, in the order of the batch (rows, dim)."""
-    rows = torch.cat([piece.rows for piece in slices])
-    return torch.cat([piece.means() for piece in slices])[rows.argsort()]
+    rows, means = zip(*((piece.rows, piece.means()) for piece in slices))
+    return torch.cat(means)[torch.cat(rows).argsort()]
 
 
 def take(values: Tensor, rows: Tensor, dim: int = 0) -> Tensor:

@@ -34,11 +34,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     # A private folder of our own beside the target: same file system, so the rename is atomic.
     workspace = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    replaced = workspace / "replaced"
     try:
         temporary = workspace / path.name
         yield temporary
-        if path.is_dir():
-            shutil.move(path, workspace / "replaced")
+        if path.is_dir() and temporary.exists():
+            path.replace(replaced)
         temporary.replace(path)
     finally:
+        if replaced.exists() and not path.exists():
+            replaced.replace(path)
         shutil.rmtree(workspace, ignore_errors=True)

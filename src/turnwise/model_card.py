@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 _CARD = """---
@@ -36,15 +37,28 @@ _EXAMPLES = {
 }
 
 
+def without_paths(record: dict[str, Any]) -> dict[str, Any]:
+    """A training record as it may be published: where files lay on somebody's disk is nobody's business."""
+    shown = dict(record)
+    if "encoder" in record:
+        shown["encoder"] = "/".join(Path(record["encoder"]).parts[-2:])  # as long as a Hub name
+    if record.get("recipe", {}).get("nli"):
+        shown["recipe"] = {**record["recipe"], "nli": Path(record["recipe"]["nli"]).name}
+    return shown
+
+
 def model_card(record: dict[str, Any]) -> str:
     """The card of a model from its training record (see ``training.json`` beside it)."""
     rows = "\n".join(f"| {name} | {value} |" for name, value in record.get("recipe", {}).items())
-    # The last part of a path at most: where it lay on somebody's disk is nobody's business.
-    encoder = "/".join(str(record.get("encoder", "unknown")).split("/")[-2:])
     level = record.get("level", "utterance")
     has_tables = record.get("recipe", {}).get("turn_inputs", False)
     note = "Its turn and role inputs need `turnwise.load_encoder` and `encode_conversations`.\n\n" if has_tables else ""
     if level == "turn-order":
         note += "Its views are prompts, listed in `encoder.prompts`. See turnwise for how their cosines are used.\n\n"
     texts = {"note": note, "level": level.capitalize(), "example": _EXAMPLES[level]}
-    return _CARD.format(**texts, encoder=encoder, conversations=record.get("conversations", "unknown"), settings=rows)
+    return _CARD.format(
+        **texts,
+        encoder=record.get("encoder", "unknown"),
+        conversations=record.get("conversations", "unknown"),
+        settings=rows,
+    )

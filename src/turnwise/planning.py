@@ -171,8 +171,8 @@ def _load_generator(name: str, device: str | None) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
-        model = AutoModelForCausalLM.from_pretrained(name, use_safetensors=True)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        model = AutoModelForCausalLM.from_pretrained(name, use_safetensors=True, trust_remote_code=False)
     except (OSError, ValueError) as error:
         problem = "expected the folder or Hub name of a causal language model with safetensors weights"
         raise ValueError(f"cannot load the generator {name!r}, {problem}: {error}") from error

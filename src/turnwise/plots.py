@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
-from turnwise.encoding import encode_sliced
 from turnwise.errors import require
 from turnwise.files import atomic_path
 from turnwise.rendering import Messages, Renderer
+from turnwise.turn_tables import encode_rows
 
 _INCHES_PER_TOKEN = 0.16
 
@@ -42,7 +42,7 @@ def token_interactions(
         raise ValueError("the conversation has one speaker only: there is no interaction to show")
     encoder.eval()
     with torch.inference_mode():
-        (piece,) = encode_sliced(encoder, rows.input_ids.to(encoder.device), rows.attention_mask.to(encoder.device))
+        (piece,) = encode_rows(encoder, {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()})
     tokens = normalize(piece.tokens[0].cpu(), dim=1)
     names = np.array(encoder.tokenizer.convert_ids_to_tokens(rows.input_ids[0].tolist()))
     words = ~np.isin(names, encoder.tokenizer.all_special_tokens)

@@ -12,10 +12,10 @@ from sentence_transformers.base.modules import Normalize
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
-from turnwise.encoding import encode_sliced, full_precision
+from turnwise.encoding import full_precision
 from turnwise.progress import progress_bar
 from turnwise.rendering import Keep, Messages, Renderer
-from turnwise.turn_tables import uses_turns
+from turnwise.turn_tables import encode_rows
 
 _CONVERSATIONS_AT_ONCE = 256
 
@@ -36,12 +36,12 @@ def encode_conversations(
     Args:
         encoder: The encoder.
         conversations: Lists of messages, ``{"role", "content"}``.
-        pooling: ``"mean"`` of all tokens, which is what the encoder's own ``encode`` gives (unless it has turn tables,
-            which only this function uses); ``"interlocutor"``, the sum over speakers of the mean of their tokens
-            (dial2vec, Eq. 4); or ``"speaker:<role>"``, the mean of one speaker's tokens.
+        pooling: ``"mean"`` of all tokens, which is what the encoder's own ``encode`` gives for conversations within its
+            limit (unless it has turn tables, which only this function uses); ``"interlocutor"``, the sum over speakers
+            of the mean of their tokens (dial2vec, Eq. 4); or ``"speaker:<role>"``, the mean of one speaker's tokens.
         long: What to do with conversations longer than the encoder's limit: ``"truncate"`` keeps whole turns at the
-            ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns and weights
-            them by their tokens.
+            ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns (of a part of
+            one that is longer than half the limit) and weights them by their tokens.
         keep: ``"head"``, ``"tail"`` or ``"both"``.
         show_progress: Show a progress bar.
 
@@ -83,21 +83,15 @@ def _sums_by_speaker(
     if long == "window":
         windows = [renderer.windows(turns) for turns in tokens]
     else:
-        windows = [[turns] for turns in renderer.fitting(tokens)]
+        windows = [[pieces] for pieces in renderer.fitting(tokens)]
     owner = [number for number, found in enumerate(windows) for _ in found]
-    rows = renderer.pack(
-        [conversations[number] for number in owner],
-        [tokens[number] for number in owner],
-        [window for found in windows for window in found],
-    )
-    owners, speaker = torch.tensor(owner, device=encoder.device), rows.speaker.to(encoder.device)
+    rows = renderer.pack([conversations[number] for number in owner], [window for found in windows for window in found])
+    inputs = {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()}
+    owners, speaker = torch.tensor(owner, device=encoder.device), inputs["speaker"]
     groups = 2 + int(speaker.max())
     sums = counts = torch.zeros(0)
-    ids, attention = rows.input_ids.to(encoder.device), rows.attention_mask.to(encoder.device)
-    further = {"turn": rows.turn.to(encoder.device), "speaker": speaker} if uses_turns(encoder) else None
-    slices = encode_sliced(encoder, ids, attention, further=further)
-    with full_precision(encoder.device):
-        for piece in slices:
+    for piece in encode_rows(encoder, inputs):
+        with full_precision(encoder.device):
             member = one_hot(speaker[piece.rows, : piece.tokens.shape[1]] + 1, groups) * piece.mask.unsqueeze(-1)
             if not len(sums):
                 sums = piece.tokens.new_zeros(len(conversations), groups, piece.tokens.shape[2])

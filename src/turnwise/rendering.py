@@ -16,6 +16,7 @@ from turnwise.encoder import positions, transformer_of
 
 Keep = Literal["head", "tail", "both"]
 Messages = Sequence[dict[str, Any]]
+Piece = tuple[int, list[int]]  # the number of a turn, and its token ids or some of them
 
 # The templates themselves write the special tokens: the separator after every turn, or the turns as one plain text.
 SEPARATED_TURNS = "{{ cls_token }}{% for message in messages %}{{ message['content'] }}{{ sep_token }}{% endfor %}"
@@ -83,66 +84,80 @@ class Renderer:
 
     Args:
         encoder: The encoder.
-        max_length: Longest row in tokens; by default what the transformer has positions for, 512 at most.
+        max_length: Longest row in tokens; by default the limit of a dialogue model, and for any other encoder what the
+            transformer has positions for, 512 at most.
         keep: Which turns of a longer conversation: from its ``"head"``, its ``"tail"``, or ``"both"`` ends in turn.
-            Whole turns are kept; only a turn longer than half a row is itself cut, so that two always fit.
+            Whole turns are kept; only where the conversation does not fit, a turn longer than half a row is itself
+            cut, so that two always do.
     """
 
     def __init__(self, encoder: SentenceTransformer, max_length: int | None = None, keep: Keep = "head") -> None:
         if keep not in ("head", "tail", "both"):
             raise ValueError(f"keep must be 'head', 'tail' or 'both', got {keep!r}")
         self.tokenizer = encoder.tokenizer
+        template = getattr(self.tokenizer, "chat_template", None)
         limit = _positions(encoder)
+        if template in (SEPARATED_TURNS, PLAIN_TEXT):
+            limit = min(limit, encoder.max_seq_length or limit)
         self.max_length = min(max_length or limit, limit)
         if self.max_length < 5:
             raise ValueError(f"max_length must leave room for two turns, got {max_length}")
         self.keep = keep
         # A dialogue model may mark the end of every turn; for any other encoder a conversation is one plain text.
         end = [self.tokenizer.sep_token_id] if self.tokenizer.sep_token_id is not None else []
-        separated = getattr(self.tokenizer, "chat_template", None) == SEPARATED_TURNS
+        separated = template == SEPARATED_TURNS
         self._before_turn, self._after_turn, self._after_all = ("", end, []) if separated else (" ", [], end)
+        self._half = (self.max_length - 1) // 2 - 1  # of a row, less a separator
         self._has_warned = False
 
     def rows(self, conversations: Sequence[Messages]) -> Rows:
         """Render each conversation as one row; turns that do not fit are left out."""
-        tokens = self.tokenize(conversations)
-        return self.pack(conversations, tokens, [self._fitting(turns) for turns in tokens])
-
-    def fitting(self, tokens: list[list[list[int]]]) -> list[list[int]]:
-        """The numbers of the turns of each tokenised conversation that fit a row; warns of those that do not fit."""
-        fitting = [self._fitting(turns) for turns in tokens]
-        cut = sum(len(numbers) < len(turns) for numbers, turns in zip(fitting, tokens))
-        if cut and not self._has_warned:
-            self._has_warned = True
-            logging.getLogger("turnwise").warning(
-                "%d of %d conversations have more than %d tokens; of those and of further ones only turns at the %s "
-                "are kept",
-                *(cut, len(tokens), self.max_length),
-                {"head": "start", "tail": "end", "both": "start and the end"}[self.keep],
-            )
-        return fitting
+        return self.pack(conversations, [self._fitting(turns) for turns in self.tokenize(conversations)])
 
     def tokenize(self, conversations: Sequence[Messages]) -> list[list[list[int]]]:
         """Token ids of every turn, with the separator after it if there is one; each distinct text tokenised once."""
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
         rendered = [self._before_turn + text for text in texts]
         ids = self.tokenizer(rendered, add_special_tokens=False, truncation=False)["input_ids"] if texts else []
-        longest = (self.max_length - 1) // 2 - 1
-        of_text = {text: [*row[:longest], *self._after_turn] for text, row in zip(texts, ids)}
+        of_text = {text: [*row, *self._after_turn] for text, row in zip(texts, ids)}
         return [[of_text[message["content"]] for message in messages] for messages in conversations]
 
-    def pack(
-        self, conversations: Sequence[Messages], tokens: list[list[list[int]]], chosen: Sequence[Sequence[int]]
-    ) -> Rows:
-        """Rows of the chosen turns of each conversation."""
+    def fitting(self, tokens: Sequence[list[list[int]]]) -> list[list[Piece]]:
+        """The turns of each tokenised conversation that fit a row, cut where needed; warns of what does not fit."""
+        fitting = [self._fitting(turns) for turns in tokens]
+        cut = sum(_length(turns) > sum(len(ids) for _, ids in pieces) for pieces, turns in zip(fitting, tokens))
+        if cut and not self._has_warned:
+            self._has_warned = True
+            logging.getLogger("turnwise").warning(
+                "%d of %d conversations have more than %d tokens; of those and of further ones only turns at the %s "
+                "are kept, and of a turn of more than half as many only its start",
+                *(cut, len(tokens), self.max_length),
+                {"head": "start", "tail": "end", "both": "start and the end"}[self.keep],
+            )
+        return fitting
+
+    def windows(self, turns: list[list[int]]) -> list[list[Piece]]:
+        """Overlapping windows of a tokenised conversation, each of which fits a row and starts halfway into the one
+        before; of whole turns, or of halves of a row where a turn is longer than that."""
+        pieces = list(enumerate(turns)) if self._fit(turns) else self._halves(turns)
+        found, start = [], 0
+        while True:
+            window = self._taken(pieces[start:])
+            found.append(window)
+            if start + len(window) >= len(pieces):
+                return found
+            start += max(1, len(window) // 2)
+
+    def pack(self, conversations: Sequence[Messages], chosen: Sequence[Sequence[Piece]]) -> Rows:
+        """A row of the pieces chosen from each conversation."""
         ids, speaker, turn = [], [], []
-        for messages, turns, numbers in zip(conversations, tokens, chosen):
+        for messages, pieces in zip(conversations, chosen):
             names = list(dict.fromkeys(message["role"] for message in messages))
             row, who, when = [self.tokenizer.cls_token_id], [-1], [-1]
-            for number in numbers:
-                row += turns[number]
-                who += [names.index(messages[number]["role"])] * len(turns[number])
-                when += [number] * len(turns[number])
+            for number, tokens in pieces:
+                row += tokens
+                who += [names.index(messages[number]["role"])] * len(tokens)
+                when += [number] * len(tokens)
             nobody = [-1] * len(self._after_all)
             ids.append(torch.tensor(row + self._after_all))
             speaker.append(torch.tensor(who + nobody))
@@ -154,32 +169,59 @@ class Renderer:
             pad_sequence(turn, batch_first=True, padding_value=-1),
         )
 
-    def windows(self, turns: list[list[int]]) -> list[list[int]]:
-        """Overlapping windows of whole turns that each fit a row; each starts halfway into the one before."""
-        found, start = [], 0
-        while True:
-            window = self._taken(turns, range(start, len(turns)))
-            found.append(window)
-            if window[-1] + 1 >= len(turns):
-                return found
-            start = max(start + 1, window[len(window) // 2])
+    @property
+    def _room(self) -> int:
+        """Tokens of a row that turns may have."""
+        return self.max_length - 1 - len(self._after_all)
 
-    def _fitting(self, turns: list[list[int]]) -> list[int]:
+    def _fit(self, turns: list[list[int]]) -> bool:
+        return _length(turns) <= self._room
+
+    def _fitting(self, turns: list[list[int]]) -> list[Piece]:
+        if self._fit(turns):
+            return list(enumerate(turns))
         count = len(turns)
         if self.keep == "tail":
             order = list(range(count - 1, -1, -1))
         elif self.keep == "both":
-            order = [turn // 2 if turn % 2 == 0 else count - 1 - turn // 2 for turn in range(count)]
+            # The first two before the last: neighbours are of two speakers, the two ends may be of one.
+            order = [*range(min(2, count)), *_from_both_ends(2, count)]
         else:
             order = list(range(count))
-        return sorted(self._taken(turns, order))
+        cut = [self._cut(ids) for ids in turns]
+        return sorted(self._taken([(number, cut[number]) for number in order]))
 
-    def _taken(self, turns: list[list[int]], order: Sequence[int]) -> list[int]:
-        """The turns, in that order, that fit; one at least."""
-        taken, length = [], 1 + len(self._after_all)
-        for number in order:
-            length += len(turns[number])
-            if length > self.max_length:
+    def _cut(self, turn: list[int]) -> list[int]:
+        """At most half a row of a turn."""
+        whole = len(turn) - len(self._after_turn)
+        return turn if whole <= self._half else [*turn[: self._half], *self._after_turn]
+
+    def _halves(self, turns: list[list[int]]) -> list[Piece]:
+        """All turns, longer ones in several pieces of half a row."""
+        pieces = []
+        for number, ids in enumerate(turns):
+            while len(ids) - len(self._after_turn) > self._half:
+                pieces.append((number, ids[: self._half]))
+                ids = ids[self._half :]
+            pieces.append((number, ids))
+        return pieces
+
+    def _taken(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """The first pieces that fit a row together; one at least."""
+        taken, length = [], 0
+        for number, ids in pieces:
+            length += len(ids)
+            if length > self._room:
                 break
-            taken.append(number)
+            taken.append((number, ids))
         return taken
+
+
+def _length(turns: list[list[int]]) -> int:
+    return sum(map(len, turns))
+
+
+def _from_both_ends(start: int, stop: int) -> list[int]:
+    """The numbers from ``start`` to ``stop``: the last, the first, the last but one, …"""
+    count = max(0, stop - start)
+    return [stop - 1 - place // 2 if place % 2 == 0 else start + place // 2 for place in range(count)]

@@ -25,9 +25,9 @@ from turnwise.callbacks import Snapshots
 from turnwise.checkpoints import Run, fit, process_state
 from turnwise.conversations import drop_empty_messages, keep_long_enough, merge_consecutive_messages
 from turnwise.encoder import encoder_source, load_encoder, transformer_layers, transformer_of
-from turnwise.files import atomic_path
+from turnwise.files import atomic_path, check_output
 from turnwise.freezing import check_frozen_layers, frozen_lower_layers, learning_rows, no_attention_dropout
-from turnwise.model_card import model_card
+from turnwise.model_card import model_card, without_paths
 from turnwise.recipes import Adaptation, Recipe, get_recipe
 from turnwise.turn_tables import uses_turns
 
@@ -45,7 +45,7 @@ def train(
     Args:
         recipe: The method and its settings, or its name in ``turnwise.recipes.RECIPES``.
         conversations: Conversations, see :func:`turnwise.read_conversations`.
-        encoder: The encoder to start from (changed in place), or its name or path; ``None`` is the default encoder.
+        encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
             ``<output>.run`` until it is written.
         resume: Continue the unfinished run of this output, if there is one.
@@ -60,14 +60,13 @@ def train(
     """
     if isinstance(recipe, str):
         recipe = get_recipe(recipe)
+    if output is not None:
+        check_output(output, force)  # before minutes of reading
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     stage = recipe.stage_before(encoder)
     (stage or recipe).prepare(encoder)
-    # The lower half, as in the paper. Asked for here, so that a wrong number is an error before anything is written.
-    layers = len(transformer_layers(encoder))
-    frozen = layers // 2 if recipe.frozen_layers is None else recipe.frozen_layers
-    check_frozen_layers(frozen, layers)
+    frozen = _frozen_layers(recipe, encoder)  # a wrong number is an error before anything is written
     conversations = _clean(conversations, recipe)
     settings = {
         "recipe": dataclasses.asdict(recipe),
@@ -82,8 +81,8 @@ def train(
     if stage is not None:
         encoder = _stage(encoder, "before", partial(_contrast, encoder, conversations, stage, frozen), run)
         recipe.prepare(encoder)
-    snapshots = Path(f"{os.fspath(output)}.snapshots") if output is not None else None
-    history = _contrast(encoder, conversations, recipe, frozen, run.folder / "training" if run else None, snapshots)
+    folders = (run.folder / "training", run.snapshots) if run is not None else (None, None)
+    history = _contrast(encoder, conversations, recipe, frozen, *folders)
     if output is not None and run is not None and process_state().is_main_process:
         save_encoder(
             encoder, output, {"turnwise": turnwise.__version__, "level": recipe.level, **settings, "loss": history}
@@ -134,13 +133,23 @@ class QuietTrainer(SentenceTransformerTrainer):
             super()._load_from_checkpoint(checkpoint_path)
 
 
+def _frozen_layers(recipe: Recipe, encoder: SentenceTransformer) -> int:
+    """How many layers do not learn: by default the lower half, as in the paper of DialogueCSE."""
+    if recipe.frozen_layers == 0:
+        return 0
+    layers = len(transformer_layers(encoder))
+    frozen = layers // 2 if recipe.frozen_layers is None else recipe.frozen_layers
+    check_frozen_layers(frozen, layers)
+    return frozen
+
+
 def _clean(conversations: Dataset, recipe: Recipe) -> Dataset:
     """What the methods expect: non-empty messages, speakers that take turns, at least so many turns."""
     conversations = merge_consecutive_messages(drop_empty_messages(conversations.select_columns(["id", "messages"])))
     conversations = keep_long_enough(conversations, recipe.shortest)
     if recipe.min_speakers > 1:
         conversations = conversations.filter(
-            _has_speakers, input_columns="messages", fn_kwargs={"n": recipe.min_speakers}
+            _have_speakers, input_columns="messages", batched=True, fn_kwargs={"n": recipe.min_speakers}
         )
     if len(conversations) < 2:
         speakers = f" by {recipe.min_speakers} speakers" if recipe.min_speakers > 1 else ""
@@ -151,16 +160,17 @@ def _clean(conversations: Dataset, recipe: Recipe) -> Dataset:
     return conversations
 
 
-def _has_speakers(messages: list[dict[str, Any]], n: int) -> bool:
-    return len({message["role"] for message in messages}) >= n
+def _have_speakers(batch: list[list[dict[str, Any]]], n: int) -> list[bool]:
+    return [len({message["role"] for message in messages}) >= n for messages in batch]
 
 
 def fingerprint(conversations: Dataset) -> str:
-    """A hash of the conversations' ids and lengths, to notice that a run goes on with other data."""
+    """A hash of the conversations' ids, roles and texts, to notice that a run goes on with other data."""
     digest = hashlib.blake2b(digest_size=8)
     for rows in conversations.iter(1000):
         for name, messages in zip(rows["id"], rows["messages"]):
-            digest.update(f"{name}\0{sum(len(message['content']) for message in messages)}\0".encode())
+            said = [name, *(part for message in messages for part in (message["role"], message["content"]))]
+            digest.update(json.dumps(said).encode())
     return f"{len(conversations)} conversations, {digest.hexdigest()}"
 
 
@@ -229,6 +239,7 @@ def put_between(encoder: SentenceTransformer, before: dict[str, Tensor], share: 
 
 def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], record: dict[str, Any]) -> None:
     """Write an encoder as a stock SentenceTransformer, with a model card and how it was trained."""
+    record = without_paths(record)
     with atomic_path(output) as temporary:
         # Without the library's own card: it would quote conversations of the training data.
         encoder.save_pretrained(str(temporary), create_model_card=False)

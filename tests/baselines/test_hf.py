@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from transformers import (
 )
 
 from turnwise.baselines import HuggingFaceModel
+from turnwise.encoder import load_encoder
+from turnwise.planning import generate_candidates
 
 WORDS = ["i", "want", "to", "order", "a", "pizza", "cancel", "my", "card", "flight", "thanks", "please"]
 TEXTS = ["i want to order a pizza", "thanks", "", "cancel my card please", "thanks", "a pizza flight zzz"]
@@ -114,6 +117,18 @@ def test_texts_may_be_as_long_as_there_are_positions(kind: str, limit: int, tmp_
     assert HuggingFaceModel(tmp_path, max_length=9, device="cpu").max_length == 9
     save_tokenizer(tmp_path, starts=False, model_max_length=11)
     assert HuggingFaceModel(tmp_path, device="cpu").max_length == 11
+
+
+def test_code_that_comes_with_a_model_is_not_run(tmp_path: Path) -> None:
+    save_model("bert", tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'was_run')!r}, 'w')")
+    for load in (HuggingFaceModel, load_encoder, lambda name: generate_candidates(str(name), ["hello"])):
+        with pytest.raises(ValueError, match="cannot load"):
+            load(tmp_path)
+    assert not (tmp_path / "was_run").exists()
 
 
 def test_models_that_cannot_be_right_are_refused(tmp_path: Path) -> None:

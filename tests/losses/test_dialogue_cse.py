@@ -222,7 +222,7 @@ def test_sliced_encoding_equals_encoding_text_by_text(tiny_encoder, conversation
     batch = UtteranceCollator(tiny_encoder)(list(conversations))
     ids, mask = batch["messages_input_ids"], batch["messages_attention_mask"]
     with torch.no_grad():
-        slices = encode_sliced(tiny_encoder, ids, mask, tokens_per_slice=20)
+        slices = list(encode_sliced(tiny_encoder, ids, mask, tokens_per_slice=20))
         assert len(slices) > 2
         assert sorted(torch.cat([piece.rows for piece in slices]).tolist()) == list(range(len(ids)))
         for piece in slices:

@@ -37,8 +37,10 @@ class HuggingFaceModel(TokenPooling):
     ) -> None:
         name = str(name_or_path)
         try:
-            tokenizer = AutoTokenizer.from_pretrained(name)
-            model, report = AutoModel.from_pretrained(name, use_safetensors=True, output_loading_info=True)
+            tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+            model, report = AutoModel.from_pretrained(
+                name, use_safetensors=True, trust_remote_code=False, output_loading_info=True
+            )
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"cannot load the model {name!r}: {error}\nIts weights must be safetensors, and models that need code "

@@ -14,7 +14,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
-from turnwise.encoder import encoder_source
+from turnwise.encoder import encoder_source, weights_digest
 
 # Those whose release may change a figure.
 _LIBRARIES = (
@@ -52,16 +52,7 @@ def environment(encoder: SentenceTransformer) -> dict[str, Any]:
     """What a run was made with, and on."""
     device = encoder.device.type
     shown = torch.cuda.get_device_name(encoder.device) if device == "cuda" else f"{device}, {platform.machine()}"
-    return {**versions(), "encoder": encoder_source(encoder), "weights": weights(encoder), "device": shown}
-
-
-def weights(encoder: SentenceTransformer) -> str:
-    """A hash of an encoder's modules and parameters."""
-    found = hashlib.blake2b(str(encoder).encode(), digest_size=10)
-    for name, tensor in sorted(encoder.state_dict().items()):
-        found.update(name.encode())
-        found.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
-    return found.hexdigest()
+    return {**versions(), "encoder": encoder_source(encoder), "weights": weights_digest(encoder), "device": shown}
 
 
 def conversations(rows: Dataset | None) -> str | None:
@@ -75,8 +66,9 @@ def conversations(rows: Dataset | None) -> str | None:
 
 
 def folder(path: Path) -> str:
-    """A hash of the files in a folder."""
-    return digest({file.name: file_digest(file) for file in sorted(path.iterdir()) if file.is_file()})
+    """A hash of the files in a folder and the folders in it."""
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return digest({file.relative_to(path).as_posix(): file_digest(file) for file in files})
 
 
 def file_digest(path: str | Path) -> str:

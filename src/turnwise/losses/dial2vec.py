@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, one_hot, pad
 
-from turnwise.encoding import encode_sliced, full_precision
+from turnwise.encoding import full_precision
 from turnwise.losses.in_batch import process_mean
-from turnwise.turn_tables import uses_turns
+from turnwise.turn_tables import encode_rows
 
 
 def self_representation(tokens: Tensor, speaker: Tensor) -> Tensor:
@@ -117,10 +117,8 @@ class Dial2vecLoss(nn.Module):
         (features,) = sentence_features
         speaker, turn = features["speaker"], features["turn"]
         speakers = int(speaker.max()) + 1
-        further = {"turn": turn, "speaker": speaker} if uses_turns(self.model) else None
-        slices = encode_sliced(self.model, features["input_ids"], features["attention_mask"], further=further)
         fits, order = [], []
-        for piece in slices:
+        for piece in encode_rows(self.model, features):
             length = piece.tokens.shape[1]
             fits.append(self.fit(piece.tokens, speaker[piece.rows, :length], turn[piece.rows, :length], speakers))
             order.append(piece.rows)

@@ -122,7 +122,7 @@ class DialogueCSELoss(nn.Module):
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
         """The loss of a batch; ``sentence_features`` holds the one feature dict of the collator."""
         (features,) = sentence_features
-        slices = encode_sliced(self.model, features["input_ids"], features["attention_mask"])
+        slices = list(encode_sliced(self.model, features["input_ids"], features["attention_mask"]))
         return self.compute_loss_from_embeddings(
             slices, features["turn_text"], features["conversation"], features["text_key"]
         )
