@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import logging
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import turnwise.conversations as conversations_module
 from turnwise.conversations import (
     convert_conversations,
     drop_empty_messages,
@@ -58,6 +61,31 @@ def test_reads_chat_jsonl_with_its_labels(tmp_path: Path) -> None:
 def test_missing_ids_come_from_the_file_and_row_and_numbers_become_text(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "support.jsonl", [chat("one"), chat("two", id=7), chat("three", id=None)])
     assert list(read_conversations(path)["id"]) == ["support-1", "7", "support-3"]
+
+
+def test_ids_tell_files_of_one_name_apart(tmp_path: Path) -> None:
+    for name in ("a/x/chats.jsonl", "b/x/chats.jsonl", "b/other.jsonl"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        write_jsonl(tmp_path / name, [chat("one")])
+    write_jsonl(tmp_path / "other.json", [chat("one")])
+    ids = list(read_conversations(tmp_path)["id"])
+    assert ids == ["a/x/chats.jsonl-1", "other.jsonl-1", "b/x/chats.jsonl-1", "other.json-1"]
+
+
+def test_of_two_that_read_at_once_one_does_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_jsonl(tmp_path / "chat.jsonl", [chat("one")])
+    write, others = conversations_module.write_arrow, []
+
+    def meanwhile(rows: Any, target: Path) -> None:
+        others.append(pool.submit(read_conversations, path))
+        with contextlib.suppress(TimeoutError):
+            others[-1].result(timeout=0.2)  # time enough to begin
+        write(rows, target)
+
+    monkeypatch.setattr(conversations_module, "write_arrow", meanwhile)
+    with ThreadPoolExecutor() as pool:
+        assert len(read_conversations(path)) == 1
+        assert len(others) == 1 and len(others[0].result()) == 1
 
 
 def test_message_labels_are_kept(tmp_path: Path) -> None:
@@ -199,6 +227,12 @@ def test_a_bad_row_of_a_json_array_is_named_by_row(tmp_path: Path) -> None:
     path = tmp_path / "chat.json"
     path.write_text(json.dumps([chat("hello"), chat()]), encoding="utf-8")
     with pytest.raises(ConversationError, match=r"chat\.json: row 2: the conversation has no messages"):
+        read_conversations(path)
+
+
+def test_numbers_that_fit_no_common_type_are_one_error(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "chat.jsonl", [chat("a", score=2**60), chat("a", score=0.5)])
+    with pytest.raises(ConversationError, match="a label has values that fit no common type"):
         read_conversations(path)
 
 

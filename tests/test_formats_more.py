@@ -491,6 +491,25 @@ def test_malformed_objects(tmp_path: Path, text: str) -> None:
             read(path, format)
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 3, 4, 5, 1000])
+def test_values_may_lie_across_chunks(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "_CHUNK_CHARACTERS", chunk)
+    values = [123456, -1.25e-17, "a\u00e9\n", [True, None], {"key": 12345678}, 7]
+    for text in (json.dumps(values), json.dumps(values, indent=2), "\n".join(map(json.dumps, values))):
+        assert list(JsonText(io.StringIO(text)).values()) == values
+    assert list(JsonText(io.StringIO('{"a": 123456, "b": 2}')).members(1)) == [(("a",), 123456), (("b",), 2)]
+
+
+def test_what_is_malformed_is_told_before_the_rest_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "_CHUNK_CHARACTERS", 100)
+    text = io.StringIO('[{"a": 1}, {"a": oops}' + ', {"a": 2}' * 1000 + "]")
+    values = JsonText(text).values()
+    assert next(values) == {"a": 1}
+    with pytest.raises(json.JSONDecodeError, match="Expecting value"):
+        next(values)
+    assert text.tell() <= 200
+
+
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1000])
 def test_json_members_do_not_depend_on_the_chunks(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_text, "_CHUNK_CHARACTERS", chunk)

@@ -30,6 +30,7 @@ def test_csv_and_jsonl_give_the_same_pairs(tmp_path) -> None:
         ("pairs.jsonl", "{}\nno\n", r"pairs\.jsonl:1: expected texts premise and hypothesis"),
         ("pairs.jsonl", "no", r"pairs\.jsonl:1: not JSON"),
         ("pairs.jsonl", "[1]", r"pairs\.jsonl:1: expected texts"),
+        ("pairs.jsonl", '{"premise": "a", "hypothesis": "b", "label": ["x"]}', r"pairs\.jsonl:1: expected texts"),
         ("pairs.csv", "premise,hypothesis,label\na,b,yes\n", r"pairs\.csv:2: .* among entailment"),
     ],
 )

@@ -62,12 +62,12 @@ def alignment_uniformity(
 
     check_output(output, force)
     points = {}
-    for name in model:
+    for name, shown in _shown(model).items():
         embed_whole = partial(encode_conversations, load_encoder(name), show_progress=True)
         figures: Any = run_evaluation(
             None, data, "alignment-uniformity", encode_conversations=embed_whole, dialogue_label=dialogue_label
         )["alignment_uniformity"]
-        points[Path(name).name] = (figures["adjusted_alignment"], figures["uniformity"])
+        points[shown] = (figures["adjusted_alignment"], figures["uniformity"])
     plot_alignment_uniformity(points, output)
     console.print(f"Wrote {output}")
 
@@ -93,9 +93,15 @@ def additivity(
     check_output(output, force)
     sequences = load_task("additivity", data)
     curves = {}
-    for name in model:
+    for name, shown in _shown(model).items():
         result = evaluate_additivity(EmbeddedSequences(load_encoder(name), sequences), lengths=[turns])
         for mode, lengths in result.by_distance.items():
-            curves[f"{Path(name).name}, {mode}"] = lengths[turns].tolist()
+            curves[f"{shown}, {mode}"] = lengths[turns].tolist()
     plot_additivity(curves, output)
     console.print(f"Wrote {output}")
+
+
+def _shown(models: list[str]) -> dict[str, str]:
+    """A name for each model: the last part of its path, or all of it where models share that."""
+    names = {model: Path(model).name for model in models}
+    return names if len(set(names.values())) == len(names) else {model: model for model in models}

@@ -24,7 +24,7 @@ from turnwise.formats.arrow_file import write_arrow
 from turnwise.formats.reading import OnError, Paths, SkippedRows, find_files, read_rows
 
 # Part of the cache key: raise it whenever the same files would give other rows.
-_CACHE_VERSION = 1
+_CACHE_VERSION = 2
 _COMPRESSION_LEVEL = 6
 
 
@@ -40,7 +40,8 @@ def read_conversations(paths: Paths, format: str = "auto", on_error: OnError = "
         on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out and logs a summary.
 
     Returns:
-        Columns ``id`` (``<file stem>-<row number>`` where the source has none), ``messages`` and the source's labels.
+        Columns ``id`` (``<file stem>-<row number>`` where the source has none, with as much of the path as tells files
+        of one name apart), ``messages`` and the source's labels.
 
     Raises:
         ConversationError: Nothing to read, or a bad row; names the file and line.

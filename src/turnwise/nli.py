@@ -68,7 +68,7 @@ def _pair(row: Any, where: str) -> dict[str, Any] | None:
     premise, hypothesis, label = values
     if label == "-":
         return None
-    if not (isinstance(premise, str) and isinstance(hypothesis, str)) or label not in _LABELS:
+    if not all(isinstance(value, str) for value in values) or label not in _LABELS:
         raise ValueError(
             f"{where}: expected texts premise and hypothesis and a label among {', '.join(_LABELS)}, got {values}"
         )

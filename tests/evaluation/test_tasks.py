@@ -82,6 +82,14 @@ def test_a_task_is_loaded_once_for_several_encoders(rows: list[dict[str, object]
     assert score(by_characters, task, 0).summary() == score(by_characters, task, 0).summary()
 
 
+def test_a_file_is_no_released_one_because_its_name_ends_alike(tmp_path: Path, rows: list[dict[str, object]]) -> None:
+    messages = tmp_path / "requests.txt"
+    messages.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert evaluate(by_characters, messages, "semantic-retrieval") == evaluate(
+        by_characters, rows, "semantic-retrieval"
+    )
+
+
 def test_another_label(rows: list[dict[str, object]]) -> None:
     renamed = json.loads(json.dumps(rows).replace('"intent"', '"act"'))
     with pytest.raises(ConversationError, match="no message carries the label 'intent'"):

@@ -20,7 +20,8 @@ from turnwise.cli_shared import errors
 from turnwise.encoder import load_encoder
 from turnwise.evaluation import TASKS
 
-_REPORT_EVERY = 60  # seconds; its p-values take some
+# Seconds: a report's p-values take some, and so does writing the values of all queries.
+_REPORT_EVERY, _RESULTS_EVERY = 60, 5
 
 
 def run_suite(
@@ -93,7 +94,7 @@ class Run:
         found = [one for one in wanted if self._load(one)]
         studied = [one for one in found if self.material[one.name].train is not None]
         self.plan = plan_cells(self.suite, self.scale, found, studied[:1], self.methods, self.seeds)
-        written = time.monotonic()
+        results_written = report_written = time.monotonic()
         try:
             for number, place in enumerate(_in_turn(self.plan), start=1):
                 cell = self.plan[place]
@@ -101,15 +102,19 @@ class Run:
                 self.outcomes[place] = outcome = self._outcome(cell, word_vectors)
                 if outcome.status != "done":
                     _say(f"    {outcome.status}: {outcome.reason}")
-                self._write()
-                if time.monotonic() - written > _REPORT_EVERY:
-                    write_report(self.out, plots=False)
-                    written = time.monotonic()
+                if time.monotonic() - results_written > _RESULTS_EVERY:
+                    self._write()
+                    results_written = time.monotonic()
+                    if results_written - report_written > _REPORT_EVERY:
+                        write_report(self.out, plots=False)
+                        report_written = time.monotonic()
         except KeyboardInterrupt:
             _say("The same command goes on from here.")
             if self.outcomes:
+                self._write()
                 write_report(self.out, plots=False)
             raise
+        self._write()
         write_report(self.out)
         return self._results()
 

@@ -183,7 +183,8 @@ def _scored_blocks(
     """For some contexts after the other and each mode: its name, the scores (block, candidates), the true (block,)."""
     after = after_units(embedded, depth.candidates)
     grid = on_grid(after).T  # inner products on the grid are exact: equal embeddings tie
-    distinct, place = np.unique(after.astype(np.float32), axis=0, return_inverse=True)  # the same for MaxSim
+    if "max" in names:
+        distinct, place = np.unique(after.astype(np.float32), axis=0, return_inverse=True)  # the same for MaxSim
     texts = embedded.sequences.texts
     bm25 = bm25_scorer([texts[index] for index in depth.candidates]) if "bm25" in names else None
     step = max(1, _BLOCK // max(len(depth.candidates), depth.turn * after.shape[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -347,7 +348,7 @@ def _released_file(task: Task, path: Path) -> Path | None:
             raise ConversationError(str(path), problem)
         return None
     for name, owner in released.items():
-        if path.name.endswith(name):
+        if re.search(rf"(^|[-_.]){re.escape(name)}$", path.name):
             if owner == task.name:
                 return path
             raise ConversationError(str(path), f"this is a file of the task {owner}, not of {task.name}")

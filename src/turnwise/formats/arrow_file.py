@@ -23,6 +23,8 @@ def write_arrow(rows: Iterable[dict[str, Any]], path: Path) -> None:
     try:
         while batch := list(islice(iterator, _ROWS_IN_BATCH)):
             parts.write(_table(batch))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ConversationError("labels", f"a label has values that fit no common type: {error}") from None
     finally:
         parts.close()
     if len(parts.paths) == 1:
@@ -66,10 +68,7 @@ def _table(batch: list[dict[str, Any]]) -> Any:
 
 def _unified(schema: Any, table: Any) -> Any:
     """The table with the columns and message labels of ``schema`` first and its own new ones after them."""
-    try:
-        return pa.concat_tables([schema.empty_table(), table], promote_options="permissive").combine_chunks()
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ConversationError("labels", f"a label has values that fit no common type: {error}") from None
+    return pa.concat_tables([schema.empty_table(), table], promote_options="permissive").combine_chunks()
 
 
 def _batches(path: Path) -> Iterator[Any]:

@@ -10,10 +10,16 @@ from typing import Any, TextIO, cast
 
 _CHUNK_CHARACTERS = 1 << 20
 _BETWEEN_VALUES = re.compile(r"[\s,]*")
+# A value that the chunk cuts off is found wrong at most so far before the chunk's end: a word, a number, an escape.
+_LONGEST_WORD = 16
 
 
 class JsonText:
-    """A position in JSON text. All methods raise ``json.JSONDecodeError`` where the text is malformed or cut off."""
+    """A position in JSON text.
+
+    All methods raise ``json.JSONDecodeError`` where the text is malformed or cut off; commas between the items of the
+    outermost arrays and objects are not insisted on.
+    """
 
     def __init__(self, text: TextIO) -> None:
         self._text = text
@@ -71,12 +77,18 @@ class JsonText:
         self._peek()
         while True:
             try:
-                value, self._start = self._decode(self._buffer, self._start)
-                return value
-            except (json.JSONDecodeError, RecursionError):
-                # the value may only be cut off by the end of the chunk
-                if not self._read_more():
+                value, end = self._decode(self._buffer, self._start)
+            except json.JSONDecodeError as error:
+                if not self._may_be_cut_off(error) or not self._read_more():
                     raise
+                continue
+            # a number that ends with the chunk, perhaps before an "e-", may go on in the next
+            if end < len(self._buffer) - 2 or isinstance(value, str | list | dict) or not self._read_more():
+                self._start = end
+                return value
+
+    def _may_be_cut_off(self, error: json.JSONDecodeError) -> bool:
+        return error.msg.startswith("Unterminated string") or error.pos >= len(self._buffer) - _LONGEST_WORD
 
     def _items(self) -> Iterator[Any]:
         self._take("[")
@@ -100,5 +112,6 @@ class JsonText:
 
     def _read_more(self) -> bool:
         more = self._text.read(max(_CHUNK_CHARACTERS, len(self._buffer)))
-        self._buffer, self._start = self._buffer[self._start :] + more, 0
+        if more:
+            self._buffer, self._start = self._buffer[self._start :] + more, 0
         return bool(more)

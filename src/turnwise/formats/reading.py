@@ -10,6 +10,7 @@ import logging
 import os
 import time
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -115,6 +116,7 @@ def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Itera
         ConversationError: A problem that ``skipped`` does not take, or no conversation is left.
     """
     checker = RowChecker()
+    names = _names(files)
     with _Progress(files, skipped) as progress:
         for file in files:
             source = Source(file, progress.tick)
@@ -125,7 +127,7 @@ def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Itera
                 for number, raw in chosen.records(source):
                     is_empty = False
                     try:
-                        row = checker.check(_converted(chosen, raw, source), f"{source.stem}-{number}")
+                        row = checker.check(_converted(chosen, raw, source), f"{names[file]}-{number}")
                     except BadRow as bad:
                         skipped.add(ConversationError(source.place(bad.number or number), str(bad)))
                     else:
@@ -144,6 +146,16 @@ def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Itera
         problem = f"none of its {skipped.count} rows could be read; the first problem: {skipped.first[0]}"
         raise ConversationError(where, problem)
     skipped.report()
+
+
+def _names(files: Sequence[Path]) -> dict[Path, str]:
+    """What default ids begin with: a file's stem, or as much of the end of its path as no other file has."""
+    names = {file: Source(file).stem for file in files}
+    depth = 0
+    while repeated := {name for name, count in Counter(names.values()).items() if count > 1}:
+        depth += 1
+        names |= {file: "/".join(file.parts[-depth:]) for file, name in names.items() if name in repeated}
+    return names
 
 
 def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any]:
