@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
@@ -14,15 +15,14 @@ from turnwise.mteb_tasks import mteb_tasks
 def test_mteb_and_turnwise_agree_on_map_and_mrr(tiny_encoder: SentenceTransformer) -> None:
     mteb = pytest.importorskip("mteb", reason="mteb is not installed: pip install 'turnwise[mteb]'")
     conversations = sample_conversations(30)
-    ours = evaluate(
-        tiny_encoder.encode,
-        conversations,
-        ["semantic-retrieval", "dialogue-retrieval"],
-        encode_conversations=lambda some: tiny_encoder.encode(
-            [" ".join(message["content"] for message in messages) for messages in some]
-        ),
-        max_queries=25,
-    )
+
+    def joined(some: list[list[dict[str, str]]]) -> np.ndarray:
+        return tiny_encoder.encode([" ".join(message["content"] for message in messages) for messages in some])
+
+    ours = {
+        **evaluate(tiny_encoder, conversations, "semantic-retrieval", max_queries=25),
+        **evaluate(joined, conversations, "dialogue-retrieval", max_queries=25),
+    }
     tasks = mteb_tasks(conversations, name="Sample", max_queries=25)
     results = mteb.evaluate(tiny_encoder, tasks, cache=None, show_progress_bar=False).task_results
     scores = {result.task_name: result.scores["test"][0] for result in results}

@@ -209,29 +209,18 @@ def evaluate(
     """
     quiet_transformers()
     from turnwise.encoder import DEFAULT_ENCODER, load_encoder
-    from turnwise.encoding import encode_utterances
     from turnwise.evaluation import TASKS
     from turnwise.evaluation import evaluate as run_evaluation
-    from turnwise.pooling import encode_conversations
 
     if len(model_and_data) > 2:
         raise ValueError(f"expected [MODEL] DATA, got {len(model_and_data)} arguments: {' '.join(model_and_data)}")
     *models, data = model_and_data
     model = models[0] if models else None
-    encoder = load_encoder(model)
-
-    def encode(texts: list[str]) -> Any:
-        return encode_utterances(encoder, texts, show_progress=errors.is_terminal)
-
-    def encode_whole(conversations: list[Any]) -> Any:
-        return encode_conversations(encoder, conversations, pooling, show_progress=True)
-
     figures = run_evaluation(
-        encode,
+        load_encoder(model),
         data,
         task or ["semantic-retrieval"],
-        encode_conversations=encode_whole,
-        encoder=encoder,
+        pooling=pooling,
         seed=seed,
         max_queries=max_queries,
         label=label,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,15 +57,12 @@ def alignment_uniformity(
     from turnwise.evaluation import evaluate as run_evaluation
     from turnwise.files import check_output
     from turnwise.plots import plot_alignment_uniformity
-    from turnwise.pooling import encode_conversations
 
     check_output(output, force)
     points = {}
     for name, shown in _shown(model).items():
-        embed_whole = partial(encode_conversations, load_encoder(name), show_progress=True)
-        figures: Any = run_evaluation(
-            None, data, "alignment-uniformity", encode_conversations=embed_whole, dialogue_label=dialogue_label
-        )["alignment_uniformity"]
+        found = run_evaluation(load_encoder(name), data, "alignment-uniformity", dialogue_label=dialogue_label)
+        figures: Any = found["alignment_uniformity"]
         points[shown] = (figures["adjusted_alignment"], figures["uniformity"])
     plot_alignment_uniformity(points, output)
     console.print(f"Wrote {output}")

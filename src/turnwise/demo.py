@@ -8,7 +8,7 @@ from pathlib import Path
 from turnwise.conversations import read_conversations, split_conversations
 from turnwise.encoder import load_encoder
 from turnwise.encoding import encode_utterances
-from turnwise.evaluation import RetrievalResult, compare_retrieval, evaluate_retrieval, load_task
+from turnwise.evaluation import RetrievalResult, compare_results, evaluate_retrieval, load_task
 from turnwise.files import atomic_path
 from turnwise.recipes import get_recipe
 from turnwise.sample_corpus import sample_conversations
@@ -43,4 +43,4 @@ def run_demo(
     # Training sees the messages only; the intents are for the evaluation.
     trained = train(recipe, parts["train"].select_columns(["id", "messages"]), encoder, output / "model", force=force)
     result = evaluate_retrieval(lambda texts: encode_utterances(trained, texts), task, seed)
-    return untouched, result, compare_retrieval(untouched, result, seed)
+    return untouched, result, compare_results(untouched, result, seed)

@@ -10,6 +10,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from turnwise.progress import progress_bar
+
 # Padded tokens per slice. Small enough to stay in a processor's cache, large enough to fill a GPU's lanes.
 TOKENS_PER_SLICE = {"cpu": 2048, "cuda": 32768}
 
@@ -116,7 +118,7 @@ def encode_utterances(
         encoder: The encoder.
         texts: The utterances.
         batch_size: Texts per forward pass.
-        show_progress: Show a progress bar.
+        show_progress: Show a progress bar on a terminal.
         prompt_name: The encoder's prompt to put before each text; by default its own default.
 
     Returns:
@@ -126,7 +128,10 @@ def encode_utterances(
     if not distinct:
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
     embeddings = encoder.encode(
-        distinct, prompt_name=prompt_name, batch_size=batch_size, show_progress_bar=show_progress
+        distinct,
+        prompt_name=prompt_name,
+        batch_size=batch_size,
+        show_progress_bar=show_progress and not progress_bar().disable,
     )
     position = {text: index for index, text in enumerate(distinct)}
     return np.asarray(embeddings, dtype=np.float32)[[position[text] for text in texts]]

@@ -26,6 +26,7 @@ from turnwise.evaluation import (
 from turnwise.evaluation.alignment_uniformity import mean_squared_distances, uniformity
 from turnwise.evaluation.dialogue_ranking import rank_dialogues
 from turnwise.evaluation.metrics import assignment_accuracy, average_precision, purity, reciprocal_rank, spearman
+from turnwise.pooling import encode_conversations
 
 ON_DIALOGUES = [task.name for task in TASKS.values() if task.level == "dialogue"]
 
@@ -200,7 +201,7 @@ def test_all_tasks_on_one_embedding(rows: list[dict[str, Any]]) -> None:
         calls.append(len(conversations))
         return by_words(conversations)
 
-    result = evaluate(None, rows, ON_DIALOGUES, encode_conversations=counted)
+    result = evaluate(counted, rows, ON_DIALOGUES)
     assert calls == [5]
     assert list(result) == [
         "domain_categorization",
@@ -214,30 +215,30 @@ def test_all_tasks_on_one_embedding(rows: list[dict[str, Any]]) -> None:
         assert isinstance(figures[TASKS[name].metric], float)
         assert figures["dialogues"] == 5 and figures["labels"] == 2 and figures["left_out"] == 0
         assert TASKS[name].score(by_words, load_task(name, rows), 0).summary() == figures
-    assert evaluate(None, rows, ON_DIALOGUES, encode_conversations=by_words, dialogue_label="kind") == result
+    assert evaluate(by_words, rows, ON_DIALOGUES, dialogue_label="kind") == result
 
 
-def test_both_levels_in_one_call(rows: list[dict[str, Any]]) -> None:
-    def texts(some: list[str]) -> np.ndarray:
-        return by_words([[{"content": text}] for text in some])
-
-    both = evaluate(texts, rows, ["dialogue-retrieval", "semantic-retrieval"], encode_conversations=by_words)
+def test_an_encoder_serves_both_levels_in_one_call(tiny_encoder, rows: list[dict[str, Any]]) -> None:
+    both = evaluate(tiny_encoder, rows, ["dialogue-retrieval", "semantic-retrieval"], pooling="interlocutor")
     assert list(both) == ["dialogue_retrieval", "semantic_retrieval"]
-    assert both["semantic_retrieval"] == evaluate(texts, rows, "semantic-retrieval")["semantic_retrieval"]
+    assert both["semantic_retrieval"] == evaluate(tiny_encoder.encode, rows, "semantic-retrieval")["semantic_retrieval"]
+
+    def embed(conversations: list[list[dict[str, str]]]) -> np.ndarray:
+        return encode_conversations(tiny_encoder, conversations, "interlocutor")
+
+    assert both["dialogue_retrieval"] == evaluate(embed, rows, "dialogue-retrieval")["dialogue_retrieval"]
 
 
-def test_the_encode_function_of_the_level_is_required(rows: list[dict[str, Any]]) -> None:
-    message = "dialogue-retrieval embeds dialogues: encode_conversations is needed, got None"
+def test_a_function_serves_one_level(rows: list[dict[str, Any]]) -> None:
+    message = "tasks on utterances or tasks on dialogues, got semantic-retrieval, dialogue-retrieval: give the encoder"
     with pytest.raises(ValueError, match=message):
-        evaluate(lambda texts: np.eye(len(texts)), rows, ["semantic-retrieval", "dialogue-retrieval"])
-    with pytest.raises(ValueError, match="semantic-retrieval embeds utterances: encode is needed, got None"):
-        evaluate(None, rows, "semantic-retrieval", encode_conversations=by_words)
+        evaluate(by_words, rows, ["semantic-retrieval", "dialogue-retrieval"])
 
 
 def test_bad_labels_are_reported_with_the_file(tmp_path: Any, rows: list[dict[str, Any]]) -> None:
     path = tmp_path / "chats.jsonl"
     path.write_text("".join(json.dumps({**row, "topic": "same"}) + "\n" for row in rows), encoding="utf-8")
     with pytest.raises(ConversationError, match=r"chats\.jsonl: at least 2 different labels"):
-        evaluate(None, path, "dialogue-retrieval", encode_conversations=by_words)
+        evaluate(by_words, path, "dialogue-retrieval")
     with pytest.raises(ConversationError, match=r"chats\.jsonl: no column 'domain' with the labels"):
-        evaluate(None, path, "dialogue-retrieval", encode_conversations=by_words, dialogue_label="domain")
+        evaluate(by_words, path, "dialogue-retrieval", dialogue_label="domain")

@@ -11,7 +11,7 @@ from turnwise.errors import ConversationError
 from turnwise.evaluation import (
     RetrievalTask,
     build_retrieval_task,
-    compare_retrieval,
+    compare_results,
     evaluate_retrieval,
     read_retrieval_task,
 )
@@ -240,7 +240,7 @@ def test_comparison_of_two_encoders_on_one_task() -> None:
     good = evaluate_retrieval(lambda texts: np.array([[("taxi" in t), ("food" in t)] for t in texts], float), task)
     random = evaluate_retrieval(lambda texts: np.random.default_rng(0).normal(size=(len(texts), 8)), task)
     assert good.map == 100.0
-    assert compare_retrieval(good, random) < 0.01
-    assert compare_retrieval(good, good) == 1.0
+    assert compare_results(good, random) < 0.01
+    assert compare_results(good, good) == 1.0
     with pytest.raises(ValueError, match="not of the same task: 80 and 2 queries"):
-        compare_retrieval(good, evaluate_retrieval(by_angle, ANGLES))
+        compare_results(good, evaluate_retrieval(by_angle, ANGLES))

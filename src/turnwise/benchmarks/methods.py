@@ -26,7 +26,6 @@ from turnwise.evaluation import (
 from turnwise.evaluation.metrics import assignment_accuracy, purity
 from turnwise.evaluation.tasks import Level
 from turnwise.pooling import encode_conversations
-from turnwise.progress import progress_bar
 
 # All methods are measured on the same queries, candidates and clusterings, so that they can be compared in pairs.
 EVALUATION_SEED = 0
@@ -125,7 +124,7 @@ def utterance_figures(encode: Callable[[list[str]], Any], tasks: Tasks) -> dict[
 
 def as_trained(given: Given, tasks: Tasks) -> dict[str, Figures]:
     """The encoder's own sentence embeddings."""
-    return utterance_figures(partial(encode_utterances, given.encoder, show_progress=_shown()), tasks)
+    return utterance_figures(partial(encode_utterances, given.encoder, show_progress=True), tasks)
 
 
 def utterance_baseline(name: str) -> Score:
@@ -201,7 +200,7 @@ class _Sentences:
         return self
 
     def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
-        return encode_utterances(self.encoder, texts, show_progress=_shown())
+        return encode_utterances(self.encoder, texts, show_progress=True)
 
 
 def dialogue_baseline(name: str) -> Score:
@@ -272,10 +271,6 @@ def _figures(name: str, result: Any) -> Figures:
 
 def _baseline(name: str, level: Level, given: Given) -> Any:
     return build_baseline(name, level, encoder=given.encoder, word_vectors=given.word_vectors, seed=given.seed)
-
-
-def _shown() -> bool:
-    return not progress_bar().disable
 
 
 _ADAPT = (Stage("adapt"),)

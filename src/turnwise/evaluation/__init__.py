@@ -15,7 +15,6 @@ from turnwise.evaluation.semantic_retrieval import (
     RetrievalResult,
     RetrievalTask,
     build_retrieval_task,
-    compare_retrieval,
     evaluate_retrieval,
     read_retrieval_task,
 )
@@ -45,7 +44,6 @@ __all__ = [
     "build_retrieval_task",
     "build_sequences",
     "compare_results",
-    "compare_retrieval",
     "embed_dialogues",
     "evaluate",
     "evaluate_additivity",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from turnwise.errors import ConversationError
 from turnwise.evaluation.bm25 import bm25_candidates
 from turnwise.evaluation.metrics import average_precision, reciprocal_rank
-from turnwise.evaluation.queries import compare_results, sample_queries
+from turnwise.evaluation.queries import sample_queries
 from turnwise.evaluation.ranking_result import RankingResult
 from turnwise.evaluation.released import tab_separated_lines
 from turnwise.evaluation.scoring import Encode, cosines, unit_embeddings
@@ -146,11 +146,6 @@ def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> Re
         reciprocal[number] = reciprocal_rank(scores, relevant)
     queries = tuple(task.texts[query] for query in task.queries)
     return RetrievalResult(queries, precision, reciprocal, task.dropped, seed)
-
-
-def compare_retrieval(a: RetrievalResult, b: RetrievalResult, seed: int = 0) -> float:
-    """Two-sided p-value for "both encoders have the same MAP", by paired bootstrap over the queries of one task."""
-    return compare_results(a, b, seed)
 
 
 def _parse_indices(field: str, query: int, count: int, where: str, column: str) -> Indices:

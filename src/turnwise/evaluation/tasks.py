@@ -6,12 +6,14 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from sentence_transformers import SentenceTransformer
 
 from turnwise.conversations import read_conversations
+from turnwise.encoding import encode_utterances
 from turnwise.errors import ConversationError
 from turnwise.evaluation.additivity import evaluate_additivity
 from turnwise.evaluation.alignment_uniformity import evaluate_alignment_uniformity
@@ -27,8 +29,10 @@ from turnwise.evaluation.semantic_retrieval import build_retrieval_task, evaluat
 from turnwise.evaluation.sequences import EmbeddedSequences, Sequences, build_sequences
 from turnwise.evaluation.short_term_planning import evaluate_short_term_planning
 from turnwise.evaluation.utterances import Conversations
+from turnwise.pooling import encode_conversations
 
 Level = Literal["utterance", "dialogue", "sequence"]
+Encoder = SentenceTransformer | Encode | EncodeConversations
 
 
 class Result(Protocol):
@@ -86,22 +90,28 @@ class Task:
         """The name as a Python and JSON key."""
         return self.name.replace("-", "_")
 
-    def score(self, encode: Encode | EncodeConversations | SentenceTransformer, task: Any, seed: int) -> Result:
+    def score(self, encoder: Encoder, task: Any, seed: int = 0, pooling: str = "mean") -> Result:
         """Embed and score what ``load_task`` returned.
 
         Args:
-            encode: Embeds a list of texts, or at the level of dialogues a list of conversations; at the level of
-                sequences the encoder itself.
+            encoder: See ``evaluate``.
             task: From ``load_task``.
             seed: Seed of the bootstrap, of clusterings and of candidates.
+            pooling: See ``evaluate``.
         """
-        if self.level == "utterance":
-            return self.measure(encode, task, seed)
-        return self.measure(_EMBED[self.level](encode, task), seed)
+        return self.measure(*_embedded(self.level, encoder, task, pooling), seed)
 
 
-# What the tasks of a level share: each is made once.
-_EMBED: dict[Level, Callable[[Any, Any], Any]] = {"dialogue": embed_dialogues, "sequence": EmbeddedSequences}
+def _embedded(level: Level, encoder: Encoder, task: Any, pooling: str) -> tuple[Any, ...]:
+    """What tasks of a level measure, before the seed; those of dialogues and of sequences share it."""
+    encode: Any = encoder
+    if isinstance(encoder, SentenceTransformer) and level == "utterance":
+        encode = partial(encode_utterances, encoder, show_progress=True)
+    if isinstance(encoder, SentenceTransformer) and level == "dialogue":
+        encode = partial(encode_conversations, encoder, pooling=pooling, show_progress=True)
+    if level == "utterance":
+        return encode, task
+    return ((embed_dialogues if level == "dialogue" else EmbeddedSequences)(encode, task),)
 
 
 def _build_dialogues(rows: Conversations, how: LoadSettings) -> LabelledDialogues:
@@ -231,7 +241,7 @@ def load_task(
     label: str = "intent",
     dialogue_label: str | None = None,
 ) -> Any:
-    """Read or build a task once, to score any number of encoders on it: ``TASKS[name].score(encode, task, seed)``.
+    """Read or build a task once, to score any number of encoders on it: ``TASKS[name].score(encoder, task)``.
 
     Args:
         name: Name of the task.
@@ -268,12 +278,11 @@ def load_task(
 
 
 def evaluate(
-    encode: Encode | None,
+    encoder: Encoder,
     data: str | os.PathLike[str] | Conversations,
     tasks: str | Sequence[str],
     *,
-    encode_conversations: EncodeConversations | None = None,
-    encoder: SentenceTransformer | None = None,
+    pooling: str = "mean",
     seed: int = 0,
     max_queries: int | None = None,
     label: str = "intent",
@@ -282,13 +291,12 @@ def evaluate(
     """Run evaluation tasks on an encoder. Tasks on whole dialogues share one embedding of each, those on sequences too.
 
     Args:
-        encode: Embeds a list of texts, (texts,) -> (texts, dim); ``SentenceTransformer.encode`` is one. None will do
-            when no task is on utterances.
+        encoder: An encoder, with views or without. For tasks on utterances any function will do that embeds a list of
+            texts, (texts,) -> (texts, dim); for tasks on whole dialogues one that embeds a list of conversations, each
+            a list of messages ``{"role", "content"}``, (conversations,) -> (conversations, dim).
         data: See ``load_task``.
         tasks: Names of tasks, see ``TASKS``; a single one may be given as it is.
-        encode_conversations: Embeds a list of conversations, each a list of messages ``{"role", "content"}``,
-            (conversations,) -> (conversations, dim); for tasks on whole dialogues.
-        encoder: The encoder itself, with views or without; for tasks on sequences.
+        pooling: How an encoder embeds whole dialogues, see ``turnwise.encode_conversations``.
         seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
         max_queries: The most queries of a task that has queries; by default all. Of a task on sequences the most
             conversations whose utterances are asked for.
@@ -302,38 +310,32 @@ def evaluate(
         for each way of scoring: ``{"next_utterance": {"bi": {"average_rank": 15.2, …}, "bm25": …}}``.
 
     Raises:
-        ValueError: A task is unknown, what its level needs is missing, or the encoder does not serve it.
+        ValueError: A task is unknown, or the encoder does not serve it.
         ConversationError: The data does not serve a task.
     """
     chosen = [find_task(name) for name in ([tasks] if isinstance(tasks, str) else tasks)]
     if not chosen:
         raise ValueError(f"no task given: expected one or more of {', '.join(TASKS)}")
     chosen = list(dict.fromkeys(chosen))
-    given: dict[Level, tuple[str, Any]] = {
-        "utterance": ("encode", encode),
-        "dialogue": ("encode_conversations", encode_conversations),
-        "sequence": ("encoder", encoder),
-    }
-    for task in chosen:
-        name, value = given[task.level]
-        if value is None:
-            raise ValueError(f"{task.name} embeds {task.level}s: {name} is needed, got None")
+    levels = {task.level for task in chosen}
+    if not isinstance(encoder, SentenceTransformer) and (len(levels) > 1 or "sequence" in levels):
+        names = ", ".join(task.name for task in chosen)
+        raise ValueError(
+            f"a function serves tasks on utterances or tasks on dialogues, got {names}: give the encoder itself"
+        )
     # All are loaded before the first is scored, so that bad data is reported before minutes of embedding. Those of
     # dialogues and those of sequences are all built the same way, so the first one's data serves all.
     how: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "label": label, "dialogue_label": dialogue_label}
-    loaded: dict[object, Any] = {}
-    for task in chosen:
-        key = task if task.level == "utterance" else task.level
+    keys = {task: task.name if task.level == "utterance" else task.level for task in chosen}
+    loaded: dict[str, Any] = {}
+    for task, key in keys.items():
         if key not in loaded:
             loaded[key] = load_task(task.name, data, **how)
-    embedded = {level: embed(given[level][1], loaded[level]) for level, embed in _EMBED.items() if level in loaded}
-    results = {
-        task.key: task.measure(encode, loaded[task], seed)
-        if task.level == "utterance"
-        else task.measure(embedded[task.level], seed)
-        for task in chosen
-    }
-    return {key: result.summary() for key, result in results.items()}
+    embedded: dict[str, tuple[Any, ...]] = {}
+    for task, key in keys.items():
+        if key not in embedded:
+            embedded[key] = _embedded(task.level, encoder, loaded[key], pooling)
+    return {task.key: task.measure(*embedded[key], seed).summary() for task, key in keys.items()}
 
 
 def _released_file(task: Task, path: Path) -> Path | None:
