@@ -83,7 +83,7 @@ def test_rows_learn_only_inside_the_block(tiny_encoder) -> None:
 def test_c3l_is_ccl_and_then_c3l(corpus, tiny_encoder_path, tmp_path) -> None:
     settings = {**SHORT, "max_steps": 2}
     both = train(C3L(**settings), corpus, tiny_encoder_path)
-    assert views_of(both) == Views(triple=True, bi=True, speakers=True)
+    assert views_of(both) == Views(triple=True, speakers=True)
     train(CCL(**settings), corpus, tiny_encoder_path, tmp_path / "ccl")
     after = train(C3L(**settings), corpus, tmp_path / "ccl")
     scratch = train(C3L(**settings, ccl_first=False), corpus, tiny_encoder_path)
@@ -121,7 +121,7 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
 def test_stories_have_no_speakers(corpus, tiny_encoder_path) -> None:
     story = corpus.map(lambda row: {"messages": [{**message, "role": "text"} for message in row["messages"]]})
     encoder = train(CCL(**{**SHORT, "max_steps": 1}, speakers=False), story, tiny_encoder_path)
-    assert views_of(encoder) == Views(triple=False, bi=True, speakers=False)
+    assert views_of(encoder) == Views(triple=False, speakers=False)
 
 
 def test_conversations_shorter_than_the_window_are_left_out(corpus, tiny_encoder_path) -> None:

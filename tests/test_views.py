@@ -40,7 +40,7 @@ def test_prompts_say_what_a_model_can_do(tiny_encoder, views, speakers, prompts)
     others = dict(tiny_encoder.prompts)
     add_views(tiny_encoder, views, speakers)
     assert tiny_encoder.prompts == {**others, **prompts, "after": "[AFTER] "}
-    assert views_of(tiny_encoder) == Views(triple=views == "c3l", bi=True, speakers=speakers)
+    assert views_of(tiny_encoder) == Views(triple=views == "c3l", speakers=speakers)
 
 
 def test_an_encoder_without_views_is_plain(tiny_encoder) -> None:

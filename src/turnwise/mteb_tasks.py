@@ -15,10 +15,9 @@ from datasets import Dataset, DatasetDict
 
 from turnwise.baselines.corpus import document
 from turnwise.errors import require
-from turnwise.evaluation.citations import DIAL2VEC, DIALOGUE_CSE
 from turnwise.evaluation.dialogues import LabelledDialogues
 from turnwise.evaluation.semantic_retrieval import RetrievalTask
-from turnwise.evaluation.tasks import load_task
+from turnwise.evaluation.tasks import TASKS, load_task
 from turnwise.evaluation.utterances import Conversations
 
 _SPLIT = "test"
@@ -82,7 +81,7 @@ def _utterances(task: RetrievalTask, name: str, language: str) -> Any:
         for query, positives in zip(task.queries, task.positives)
     }
     corpus = {str(index): text for index, text in enumerate(task.texts)}
-    metadata = {"type": "Reranking", "bibtex_citation": DIALOGUE_CSE, "description": "Utterances of the same intent."}
+    metadata = {"type": "Reranking", **_told("semantic-retrieval")}
     return _retrieval(f"{name}UtteranceReranking", language, metadata, corpus, relevant, ranked)
 
 
@@ -94,7 +93,7 @@ def _dialogues(dialogues: LabelledDialogues, texts: list[str], name: str, langua
         for query in dialogues.queries.tolist()
     }
     corpus = {str(index): text for index, text in enumerate(texts)}
-    metadata = {"type": "Retrieval", "bibtex_citation": DIAL2VEC, "description": "Dialogues of the same label."}
+    metadata = {"type": "Retrieval", **_told("dialogue-retrieval")}
     return _retrieval(f"{name}DialogueRetrieval", language, metadata, corpus, relevant, None)
 
 
@@ -102,7 +101,7 @@ def _clusters(dialogues: LabelledDialogues, texts: list[str], name: str, languag
     from mteb.abstasks.clustering import AbsTaskClustering
 
     labels = [dialogues.labels[code] for code in dialogues.codes]
-    metadata = {"type": "Clustering", "bibtex_citation": DIAL2VEC, "description": "Dialogues by their labels."}
+    metadata = {"type": "Clustering", **_told("domain-categorization")}
     rows = Dataset.from_dict({"sentences": texts, "labels": labels})
     members = {
         "max_fraction_of_documents_to_embed": None,
@@ -124,6 +123,10 @@ _DIALOGUES: dict[str, Callable[[LabelledDialogues, list[str], str, str], Any]] =
     "dialogues": _dialogues,
     "clusters": _clusters,
 }
+
+
+def _told(task: str) -> dict[str, str]:
+    return {"bibtex_citation": TASKS[task].citation, "description": TASKS[task].description}
 
 
 def _retrieval(

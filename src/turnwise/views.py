@@ -35,12 +35,10 @@ class Views:
 
     Attributes:
         triple: It has the two before-views of a triple-encoder.
-        bi: It can be used as a bi-encoder (a triple-encoder takes ``before2`` for ``before``).
         speakers: Its before-views tell the speakers apart.
     """
 
     triple: bool
-    bi: bool
     speakers: bool
 
 
@@ -76,7 +74,7 @@ def views_of(encoder: SentenceTransformer) -> Views | None:
     for before, triple in (("before2", True), ("before", False)):
         for end in ("_same", ""):
             if f"{before}{end}" in encoder.prompts and "after" in encoder.prompts:
-                return Views(triple, bi=True, speakers=bool(end))
+                return Views(triple, speakers=bool(end))
     return None
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from turnwise.baselines import LDA, MeanOfUtterances, build_baseline
 from turnwise.encoding import encode_utterances
@@ -19,11 +18,9 @@ from turnwise.evaluation import (
     TASKS,
     CategorizationResult,
     EmbeddedSequences,
-    LabelledDialogues,
     embed_dialogues,
     evaluate_next_utterance,
 )
-from turnwise.evaluation.metrics import assignment_accuracy, purity
 from turnwise.evaluation.tasks import Level
 from turnwise.pooling import encode_conversations
 
@@ -217,20 +214,8 @@ def topics(given: Given, tasks: Tasks) -> dict[str, Figures]:
     """Topics as clusters, as many as labels: one run, there is nothing left to draw."""
     ((name, dialogues),) = tasks.items()
     made = LDA(len(dialogues.labels), seed=given.seed).fit(given.train)
-    return {name: _figures(name, clusters_result(made.clusters(list(dialogues.conversations)), dialogues))}
-
-
-def clusters_result(clusters: NDArray[np.int64], dialogues: LabelledDialogues) -> CategorizationResult:
-    """Domain categorization of clusters found elsewhere: (dialogues,) numbers."""
-    codes = dialogues.codes
-    return CategorizationResult(
-        dialogues=dialogues,
-        purity=np.array([purity(clusters, codes)]),
-        nmi=np.array([normalized_mutual_info_score(codes, clusters)]),
-        ari=np.array([adjusted_rand_score(codes, clusters)]),
-        accuracy=np.array([assignment_accuracy(clusters, codes)]),
-        clusters=clusters[None].astype(np.int32),
-    )
+    clusters = made.clusters(list(dialogues.conversations)).astype(np.int32)
+    return {name: _figures(name, CategorizationResult.of(dialogues, clusters[None]))}
 
 
 def dialogue_bm25(given: Given, tasks: Tasks) -> dict[str, Figures]:

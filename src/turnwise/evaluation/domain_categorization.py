@@ -40,6 +40,22 @@ class CategorizationResult:
     accuracy: FloatArray
     clusters: NDArray[np.int32]
 
+    @classmethod
+    def of(cls, dialogues: LabelledDialogues, clusters: NDArray[np.int32]) -> CategorizationResult:
+        """Compare clusters, however found, with the labels: (runs, dialogues)."""
+        codes = dialogues.codes
+        agreement = [
+            (
+                purity(found, codes),
+                normalized_mutual_info_score(codes, found),
+                adjusted_rand_score(codes, found),
+                assignment_accuracy(found, codes),
+            )
+            for found in clusters
+        ]
+        purities, nmi, ari, accuracy = np.array(agreement).T
+        return cls(dialogues, purities, nmi, ari, accuracy, clusters)
+
     def summary(self) -> dict[str, object]:
         """The figures in percent, ready for JSON."""
         figures: dict[str, object] = {}
@@ -63,9 +79,7 @@ def evaluate_categorization(embedded: EmbeddedDialogues, seed: int = 0, runs: in
     if runs < 1:
         raise ValueError(f"runs must be 1 or more, got {runs}")
     dialogues = embedded.dialogues
-    codes = dialogues.codes
-    clusters = np.zeros((runs, len(codes)), dtype=np.int32)
-    values = np.zeros((4, runs))
+    clusters = np.zeros((runs, len(dialogues.codes)), dtype=np.int32)
     seeds = np.random.SeedSequence(seed).generate_state(runs)
     # One thread: with several, k-means adds up in whatever order they finish, and a seed would not settle the figures.
     with progress_bar() as bar, warnings.catch_warnings(), threadpool_limits(limits=1):
@@ -74,12 +88,5 @@ def evaluate_categorization(embedded: EmbeddedDialogues, seed: int = 0, runs: in
         )  # fewer distinct embeddings than labels: the figures show it
         for run in bar.track(range(runs), description="clustering dialogues"):
             model = KMeans(len(dialogues.labels), init="k-means++", n_init=1, random_state=int(seeds[run]))
-            clusters[run] = found = model.fit_predict(embedded.units)
-            values[:, run] = (
-                purity(found, codes),
-                normalized_mutual_info_score(codes, found),
-                adjusted_rand_score(codes, found),
-                assignment_accuracy(found, codes),
-            )
-    purities, nmi, ari, accuracy = values
-    return CategorizationResult(dialogues, purities, nmi, ari, accuracy, clusters)
+            clusters[run] = model.fit_predict(embedded.units)
+    return CategorizationResult.of(dialogues, clusters)
