@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import logging
-
 import pytest
 from datasets import Dataset
 from torch.utils.data import DataLoader
@@ -125,14 +123,19 @@ def test_a_role_that_nobody_else_has_is_filled_with_others_words(encoder, dialog
 
 
 @pytest.mark.parametrize(("keep", "expected"), [("head", [0, 1, 2]), ("tail", [5, 6, 7]), ("both", [0, 1, 7])])
-def test_long_conversations_keep_whole_turns_and_say_so_once(encoder, caplog, keep, expected) -> None:
+def test_long_conversations_keep_whole_turns(encoder, caplog, keep, expected) -> None:
     messages = [{"role": "ab"[turn % 2], "content": f"a {turn} card"} for turn in range(8)]
     renderer = Renderer(encoder, max_length=14, keep=keep)  # 4 tokens a turn, and the first
-    with caplog.at_level(logging.WARNING, "turnwise"):
-        fitting = renderer.fitting(renderer.tokenize([messages, messages[:2]]))
-        assert [[turn for turn, _ in pieces] for pieces in fitting] == [expected, [0, 1]]
-        renderer.fitting(renderer.tokenize([messages]))
-    assert len(caplog.records) == 1 and "1 of 2 conversations have more than 14 tokens" in caplog.text
+    fitting = renderer.fitting(renderer.tokenize([messages, messages[:2]]))
+    assert [[turn for turn, _ in pieces] for pieces in fitting] == [expected, [0, 1]]
+    assert renderer.warn_of_cuts() and "1 of 2 conversations have more than 14 tokens" in caplog.text
+
+
+def test_training_tells_once_that_conversations_are_cut(encoder, dialogues, caplog) -> None:
+    collate = ConversationCollator(encoder, dialogues, max_length=11)
+    for _ in range(2):
+        collate(list(dialogues))
+    assert len(caplog.records) == 1 and "4 of 4 conversations have more than 11 tokens" in caplog.text
 
 
 def test_both_ends_of_a_long_conversation_have_two_speakers(encoder, dialogues) -> None:

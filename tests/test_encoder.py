@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Normalize
+from sentence_transformers.sentence_transformer.modules import Pooling
 
 from turnwise import encoder as module
-from turnwise.encoder import load_encoder, packaged_encoder
+from turnwise.encoder import load_encoder, packaged_encoder, use_mean_pooling
 from turnwise.encoding import encode_utterances, take
 
 
@@ -122,3 +125,15 @@ def test_gradients_of_entries_taken_often_are_added_in_the_same_order_each_time(
     expected = torch.zeros(50, 512).index_add(0, rows.flatten(), weights.flatten(0, 1))
     torch.testing.assert_close(first, expected)
     assert torch.isfinite(take(values, torch.tensor([-1]))).all()
+
+
+def test_mean_pooling_leaves_out_what_comes_after_pooling_but_the_scaling(tiny_encoder, tmp_path, caplog) -> None:
+    transformer, _ = tiny_encoder
+    modules = [transformer, Pooling(32, "cls"), Dense(32, 16), Normalize()]
+    encoder = use_mean_pooling(SentenceTransformer(modules=modules, device="cpu"))
+    assert [type(module).__name__ for module in encoder] == ["Transformer", "Pooling", "Normalize"]
+    assert "Dense after pooling is left out" in caplog.text
+    encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
+    found = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(["i want a pizza"])
+    expected = tiny_encoder.encode(["i want a pizza"], normalize_embeddings=True)
+    np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -78,6 +78,23 @@ def test_windows_cover_long_conversations_and_leave_short_ones_alone(tiny_encode
     assert not np.allclose(encode_conversations(tiny_encoder, [changed], long="window")[0], whole[1])
 
 
+def test_all_that_are_cut_are_counted(tiny_encoder, caplog) -> None:
+    long, short = ([{"role": "a", "content": "card " * length}] for length in (80, 3))
+    encode_conversations(tiny_encoder, [long, short] * 200)
+    assert [record.getMessage()[:24] for record in caplog.records] == ["200 of 400 conversations"]
+
+
+def test_a_speaker_who_says_nothing_within_the_limit_is_an_error(tiny_encoder) -> None:
+    talk = [{"role": "a", "content": "card " * 30} for _ in range(3)] + [{"role": "b", "content": "thanks"}]
+    for others in ([], [[{"role": role, "content": "hello"} for role in "cba"]]):
+        with pytest.raises(ValueError, match="conversation 0: 'b' says nothing within the encoder's limit"):
+            encode_conversations(tiny_encoder, [talk, *others], "speaker:b")
+        found = encode_conversations(tiny_encoder, [talk, *others], "speaker:b", long="window")
+        assert np.linalg.norm(found, axis=1).min() > 0
+    silent = [{"role": "a", "content": ""}]
+    assert not encode_conversations(tiny_encoder, [silent], "interlocutor").any()
+
+
 def test_windows_are_weighted_by_their_tokens(tiny_encoder) -> None:
     make_conversational(tiny_encoder, 12)
     lengths = [3, 5, 1, 9, 2]  # the fourth is longer than half a row: it comes in pieces of four

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from turnwise.cli_shared import Encoder, console, quiet_transformers
+from turnwise.cli_shared import Encoder, console, parse_settings, quiet_transformers
 
 Suite = Annotated[str, typer.Argument(help="dialoguecse, dial2vec or triple.", show_default=False)]
 
@@ -28,6 +28,9 @@ def bench(
         Path | None,
         typer.Option(envvar="TURNWISE_WORD_VECTORS", help="A text file of GloVe or word2vec vectors, for that row."),
     ] = None,
+    set: Annotated[
+        list[str] | None, typer.Option(help="A setting of every training, such as bf16=true; may be repeated.")
+    ] = None,
 ) -> None:
     """Train and evaluate every method of a paper's tables, and write a report; what is finished is not done again.
 
@@ -41,6 +44,6 @@ def bench(
         raise ValueError(f"--data {data}: no such folder")
     names = [name.strip() for given in methods or [] for name in given.split(",") if name.strip()]
     vectors = str(word_vectors) if word_vectors is not None else None
-    results = run_suite(suite, data, encoder, out, names or None, seeds, quick, vectors)
+    results = run_suite(suite, data, encoder, out, names or None, seeds, quick, vectors, parse_settings(set or []))
     print_results(results)
     console.print(f"Wrote {out / 'report.md'} and {out / 'results.json'}")

@@ -1,4 +1,4 @@
-"""What the commands share: consoles, options, reading, errors and tables."""
+"""What the commands share: options, reading, errors and tables."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
-console = Console()
-errors = Console(stderr=True)
+from turnwise.progress import console, errors
 
 
 class Commands(TyperGroup):

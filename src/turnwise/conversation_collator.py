@@ -50,6 +50,7 @@ class ConversationCollator:
         self.negatives_per_dialogue = negatives_per_dialogue
         self.seed = seed
         self.epoch = 0
+        self._has_warned = False
 
     def set_epoch(self, epoch: int) -> None:
         """Draw other mixed dialogues from now on."""
@@ -67,6 +68,8 @@ class ConversationCollator:
         speakers: list[int] = []
         # The turns are chosen before mixing, so that the real dialogue and the mixed ones have the same turns.
         fitting = self.renderer.fitting(self.renderer.tokenize([row["messages"] for row in conversations]))
+        if not self._has_warned:  # at the first that are cut: nobody knows which batch is the last
+            self._has_warned = self.renderer.warn_of_cuts()
         for row, pieces in zip(conversations, fitting):
             messages = [row["messages"][turn] for turn, _ in pieces]
             count = len({message["role"] for message in messages})

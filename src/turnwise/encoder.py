@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import logging
 import os
 from pathlib import Path
 
@@ -100,13 +101,24 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
 def use_mean_pooling(encoder: SentenceTransformer) -> SentenceTransformer:
     """Make the sentence embedding the mean of the last layer's token embeddings, as all methods here expect.
 
-    An encoder that pools otherwise gets a mean pooling module instead; any other module is kept.
+    An encoder that pools otherwise gets a mean pooling module instead, and what comes after pooling (dense layers) is
+    left out, with a warning; the scaling to length 1 is kept.
     """
+    from sentence_transformers.base.modules import Normalize
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    for name, module in encoder.named_children():
-        if isinstance(module, Pooling) and module.pooling_mode != "mean":
-            setattr(encoder, name, Pooling(module.embedding_dimension, "mean"))
+    has_pooled = False
+    for name, module in list(encoder.named_children()):
+        if isinstance(module, Pooling):
+            has_pooled = True
+            if module.pooling_mode != "mean":
+                setattr(encoder, name, Pooling(module.embedding_dimension, "mean"))
+        elif has_pooled and not isinstance(module, Normalize):
+            logging.getLogger("turnwise").warning(
+                "the encoder's %s after pooling is left out: all methods train the mean of the tokens",
+                type(module).__name__,
+            )
+            del encoder[list(encoder).index(module)]
     return encoder
 
 

@@ -36,9 +36,10 @@ def encode_conversations(
     Args:
         encoder: The encoder.
         conversations: Lists of messages, ``{"role", "content"}``.
-        pooling: ``"mean"`` of all tokens, which is what the encoder's own ``encode`` gives for conversations within its
-            limit (unless it has turn tables, which only this function uses); ``"interlocutor"``, the sum over speakers
-            of the mean of their tokens (dial2vec, Eq. 4); or ``"speaker:<role>"``, the mean of one speaker's tokens.
+        pooling: ``"mean"`` of all tokens, which is what the own ``encode`` of an encoder that pools so gives for
+            conversations within its limit (unless it has turn tables, which only this function uses);
+            ``"interlocutor"``, the sum over speakers of the mean of their tokens (dial2vec, Eq. 4), zero where nobody
+            says anything; or ``"speaker:<role>"``, the mean of one speaker's tokens.
         long: What to do with conversations longer than the encoder's limit: ``"truncate"`` keeps whole turns at the
             ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns (of a part of
             one that is longer than half the limit) and weights them by their tokens.
@@ -49,7 +50,8 @@ def encode_conversations(
         Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim).
 
     Raises:
-        ValueError: An unknown setting, an empty conversation, or one without the role asked for.
+        ValueError: An unknown setting, an empty conversation, or one without the role asked for or in which it says
+            nothing.
     """
     if pooling not in ("mean", "interlocutor") and not pooling.startswith("speaker:"):
         raise ValueError(f"pooling must be 'mean', 'interlocutor' or 'speaker:<role>', got {pooling!r}")
@@ -65,8 +67,9 @@ def encode_conversations(
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
             some = conversations[start : start + _CONVERSATIONS_AT_ONCE]
             sums, counts = _sums_by_speaker(encoder, renderer, some, long)
-            embeddings.append(_pooled(sums, counts, some, pooling))
+            embeddings.append(_pooled(sums, counts, some, pooling, start))
             bar.advance(task, len(some))
+    renderer.warn_of_cuts()
     if not embeddings:
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
     pooled = torch.cat(embeddings)
@@ -88,7 +91,7 @@ def _sums_by_speaker(
     rows = renderer.pack([conversations[number] for number in owner], [window for found in windows for window in found])
     inputs = {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()}
     owners, speaker = torch.tensor(owner, device=encoder.device), inputs["speaker"]
-    groups = 2 + int(speaker.max())
+    groups = 1 + max(len({message["role"] for message in messages}) for messages in conversations)
     sums = counts = torch.zeros(0)
     for piece in encode_rows(encoder, inputs):
         with full_precision(encoder.device):
@@ -101,7 +104,7 @@ def _sums_by_speaker(
     return sums, counts
 
 
-def _pooled(sums: Tensor, counts: Tensor, conversations: Sequence[Messages], pooling: str) -> Tensor:
+def _pooled(sums: Tensor, counts: Tensor, conversations: Sequence[Messages], pooling: str, first: int) -> Tensor:
     if pooling == "mean":
         return sums.sum(1) / counts.sum(1, keepdim=True)
     means = sums[:, 1:] / counts[:, 1:].clamp(min=1).unsqueeze(-1)  # (conversations, speakers, dim)
@@ -112,6 +115,11 @@ def _pooled(sums: Tensor, counts: Tensor, conversations: Sequence[Messages], poo
     for position, messages in enumerate(conversations):
         roles = list(dict.fromkeys(message["role"] for message in messages))
         if role not in roles:
-            raise ValueError(f"a conversation (number {position}) has no speaker {role!r}, only {', '.join(roles)}")
+            raise ValueError(f"conversation {first + position} has no speaker {role!r}, only {', '.join(roles)}")
         numbers.append(roles.index(role))
+        if not counts[position, 1 + numbers[-1]]:
+            raise ValueError(
+                f"conversation {first + position}: {role!r} says nothing within the encoder's limit: leave such "
+                "conversations out, or take long='window'"
+            )
     return means[torch.arange(len(numbers)), numbers]

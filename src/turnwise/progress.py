@@ -1,9 +1,12 @@
-"""Progress bars on the terminal's error stream."""
+"""The terminal: results on its output, messages and progress bars on its error stream."""
 
 from __future__ import annotations
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+console = Console()
+errors = Console(stderr=True)
 
 
 def progress_bar() -> Progress:

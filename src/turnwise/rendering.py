@@ -108,7 +108,7 @@ class Renderer:
         separated = template == SEPARATED_TURNS
         self._before_turn, self._after_turn, self._after_all = ("", end, []) if separated else (" ", [], end)
         self._half = (self.max_length - 1) // 2 - 1  # of a row, less a separator
-        self._has_warned = False
+        self._seen = self._cut_short = 0
 
     def rows(self, conversations: Sequence[Messages]) -> Rows:
         """Render each conversation as one row; turns that do not fit are left out."""
@@ -118,23 +118,31 @@ class Renderer:
         """Token ids of every turn, with the separator after it if there is one; each distinct text tokenised once."""
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
         rendered = [self._before_turn + text for text in texts]
-        ids = self.tokenizer(rendered, add_special_tokens=False, truncation=False)["input_ids"] if texts else []
+        ids = self._ids(rendered) if texts else []
         of_text = {text: [*row, *self._after_turn] for text, row in zip(texts, ids)}
         return [[of_text[message["content"]] for message in messages] for messages in conversations]
 
+    def _ids(self, texts: list[str]) -> list[list[int]]:
+        # Not verbose: what is too long for the encoder is cut later.
+        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
+
     def fitting(self, tokens: Sequence[list[list[int]]]) -> list[list[Piece]]:
-        """The turns of each tokenised conversation that fit a row, cut where needed; warns of what does not fit."""
-        fitting = [self._fitting(turns) for turns in tokens]
-        cut = sum(_length(turns) > sum(len(ids) for _, ids in pieces) for pieces, turns in zip(fitting, tokens))
-        if cut and not self._has_warned:
-            self._has_warned = True
+        """The turns of each tokenised conversation that fit a row, cut where needed, which is counted."""
+        self._seen += len(tokens)
+        self._cut_short += sum(not self._fit(turns) for turns in tokens)
+        return [self._fitting(turns) for turns in tokens]
+
+    def warn_of_cuts(self) -> bool:
+        """Tell how many of the conversations given to ``fitting`` did not fit, if any."""
+        if self._cut_short:
             logging.getLogger("turnwise").warning(
-                "%d of %d conversations have more than %d tokens; of those and of further ones only turns at the %s "
-                "are kept, and of a turn of more than half as many only its start",
-                *(cut, len(tokens), self.max_length),
+                "%d of %d conversations have more than %d tokens; only their turns at the %s are kept, and of a turn "
+                "of more than half as many only its start",
+                *(self._cut_short, self._seen, self.max_length),
                 {"head": "start", "tail": "end", "both": "start and the end"}[self.keep],
             )
-        return fitting
+        return self._cut_short > 0
 
     def windows(self, turns: list[list[int]]) -> list[list[Piece]]:
         """Overlapping windows of a tokenised conversation, each of which fits a row and starts halfway into the one

@@ -332,10 +332,12 @@ _SEQUENCE = (
         "single-vector",
         "single vector (ConveRT-style)",
         turn_order("single"),
-        (Stage("single-vector"),),
+        (Stage("single-vector", {"learning_rate": 2e-4, "frozen_layers": 0}),),  # as the others here
         tasks=_NEXT,
     ),
     Method("ccl", "CCL", turn_order("bi"), _CCL, tasks=_ORDER),
+    # As many steps as C3L has with those of CCL before.
+    Method("ccl-longer", "CCL, trained as long as C3L", turn_order("bi"), (*_CCL, *_CCL), tasks=_ORDER),
     Method("c3l", "C3L", _TRIPLE, _c3l(), own=True),
     Method(
         "c3l-scratch", "C3L, no CCL before", _ABLATION, (Stage("c3l", {"ccl_first": False}),), tasks=_ORDER, own=True

@@ -69,6 +69,11 @@ class Paper:
                     return f"{table.show(table.rows[row][columns.index(data)])} ({self.encoder_of(row)})"
         return ""
 
+    def notes(self, task: str) -> list[str]:
+        """What a reader has to know of the figures of a task, by the tables they are from."""
+        some = [one for one in self.tables if (one.task, one.study) == (task, "") and one.note]
+        return list(dict.fromkeys(f"The paper's {one.table}: {one.note}" for one in some))
+
 
 def load_paper(suite: str) -> Paper:
     """The paper of a suite: ``"dialoguecse"``, ``"dial2vec"`` or ``"triple"``."""

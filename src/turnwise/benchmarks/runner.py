@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,15 @@ from turnwise.benchmarks.methods import Figures, Given, chosen_methods
 from turnwise.benchmarks.models import Models, Training
 from turnwise.benchmarks.report import write_report
 from turnwise.benchmarks.suites import DataSet, MissingDataError, Scale, Suite, find_suite
-from turnwise.cli_shared import errors
 from turnwise.encoder import load_encoder
 from turnwise.evaluation import TASKS
+from turnwise.progress import errors
+from turnwise.recipe import Schedule
 
 # Seconds: a report's p-values take some, and so does writing the values of all queries.
 _REPORT_EVERY, _RESULTS_EVERY = 60, 5
+# What every training has, but for what a run sets itself.
+_SETTINGS = tuple(one.name for one in fields(Schedule) if one.name not in ("seed", "checkpoint_steps"))
 
 
 def run_suite(
@@ -33,6 +37,7 @@ def run_suite(
     seeds: int | None = None,
     quick: bool = False,
     word_vectors: str | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Run the experiments of one paper, and write results and report after each.
 
@@ -45,15 +50,16 @@ def run_suite(
         seeds: Number of seeds; by default 3, and 1 where ``quick``.
         quick: Few steps, small samples and no studies.
         word_vectors: A text file of word vectors.
+        settings: Settings of every training, among those that all have, see ``recipe.Schedule``.
 
     Returns:
         What is in ``results.json``.
 
     Raises:
-        ValueError: An unknown suite or method, or no seed.
+        ValueError: An unknown suite, method or setting, or no seed.
     """
-    run = Run(find_suite(suite) if isinstance(suite, str) else suite, data, encoder, out, methods, seeds, quick)
-    return run.run(word_vectors)
+    suite = find_suite(suite) if isinstance(suite, str) else suite
+    return Run(suite, data, encoder, out, methods, seeds, quick, settings or {}).run(word_vectors)
 
 
 class Run:
@@ -68,12 +74,16 @@ class Run:
         methods: Sequence[str] | None,
         seeds: int | None,
         quick: bool,
+        settings: Mapping[str, Any],
     ) -> None:
+        if unknown := sorted(set(settings) - set(_SETTINGS)):
+            raise ValueError(f"no setting of every training: {', '.join(unknown)}; expected {', '.join(_SETTINGS)}")
+        Schedule(**settings)  # values out of range are errors now, not in every row
         self.suite = suite
         self.folder = data
         self.out = out
         self.quick = quick
-        self.scale: Scale = suite.quick if quick else suite.full
+        self.scale: Scale = replace(suite.quick if quick else suite.full, everywhere=settings)
         self.methods = chosen_methods(suite.level, methods)
         self.seeds = seeds if seeds is not None else 1 if quick else 3
         if self.seeds < 1:
@@ -86,7 +96,7 @@ class Run:
         self.outcomes: dict[int, Outcome] = {}  # by place in the plan
         self.plan: list[Cell] = []
         self.missing: dict[str, str] = {}
-        self.command = self._command(encoder, methods)
+        self.command = self._command(encoder, methods, settings)
 
     def run(self, word_vectors: str | None) -> dict[str, Any]:
         """Run what is not finished."""
@@ -191,13 +201,14 @@ class Run:
         costs = [self.outcomes[place].cost for place in sorted(self.outcomes)]
         write_json(self.out / "results-cost.json", {"cells": costs})
 
-    def _command(self, encoder: str | None, methods: Sequence[str] | None) -> str:
+    def _command(self, encoder: str | None, methods: Sequence[str] | None, settings: Mapping[str, Any]) -> str:
         """The command that runs the same; where it writes to is left out."""
         parts = ["turnwise", "bench", self.suite.name]
         parts += ["--data", str(self.folder)] if self.folder is not None else []
         parts += ["--encoder", encoder] if encoder is not None else []
         parts += ["--methods", ",".join(methods)] if methods else []
-        return " ".join([*parts, "--seeds", str(self.seeds), *(["--quick"] if self.quick else [])])
+        parts += ["--seeds", str(self.seeds), *(["--quick"] if self.quick else [])]
+        return " ".join([*parts, *(f"--set {name}={json.dumps(value)}" for name, value in settings.items())])
 
 
 def _in_turn(plan: Sequence[Cell]) -> list[int]:

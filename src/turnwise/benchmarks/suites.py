@@ -51,6 +51,7 @@ class DataSet:
         tasks: What is measured on it.
         load: Finds it under the folder of the user's data; raises ``MissingDataError``.
         needs_folder: Whether it comes from that folder, and is left out of a run without one.
+        settings: Settings of trainings on it, by the training's name.
     """
 
     name: str
@@ -58,6 +59,7 @@ class DataSet:
     tasks: tuple[str, ...]
     load: Callable[[Path], Parts]
     needs_folder: bool = True
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Scale:
         test: At most so many test conversations, likewise.
         queries: At most so many queries of the retrieval of utterances, and conversations of the tasks on sequences.
         studies: Whether the studies are run.
+        everywhere: Settings of every training.
     """
 
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -96,6 +99,7 @@ class Scale:
     test: int | None = None
     queries: int | None = None
     studies: bool = True
+    everywhere: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -281,7 +285,13 @@ SUITES = {
                 DataSet("mdc", "Microsoft dialogue corpus", SEQUENCES, held_out("mdc/train", 0.1)),
                 DataSet("personachat", "PersonaChat, trained on DailyDialog", SEQUENCES, persona_chat),
                 DataSet("sgd", "Schema-Guided Dialogue", SEQUENCES, SGD),
-                DataSet("cbt", "Children's Book Test", SEQUENCES[:1], files("cbt/train", "cbt/test")),
+                DataSet(
+                    "cbt",
+                    "Children's Book Test",
+                    SEQUENCES[:1],
+                    files("cbt/train", "cbt/test"),
+                    settings=_each(("ccl", "c3l"), speakers=False),  # appendix F: stories have none
+                ),
                 sample_corpus(SEQUENCES),
             ),
             full=Scale(settings=_each(_TURN_ORDER, max_steps=300), test=1000),

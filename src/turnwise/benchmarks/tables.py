@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Column, Table
 
 from turnwise.benchmarks.report_rows import main_metric, title_of
-from turnwise.cli_shared import console
+from turnwise.progress import console
 
 
 def print_results(results: dict[str, Any]) -> None:
