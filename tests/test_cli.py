@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,22 @@ def test_dialogues_from_training_to_figures(chats, tiny_encoder_path, tmp_path) 
     assert 0 < figures["domain_categorization"]["purity"] <= 100
     assert figures["semantic_relatedness"]["spearman"] <= figures["semantic_relatedness"]["spearman_best"]
     assert {"map", "mrr"} <= figures["dialogue_retrieval"].keys() & figures["semantic_retrieval"].keys()
+
+
+def test_plots_of_dialogues(chats, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "picture.png"
+    assert "Wrote" in succeed("plot", "interactions", chats, "--model", tiny_encoder_path, "--output", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    missing = run("plot", "interactions", chats, "--conversation", "nobody", "--output", picture, "--force")
+    assert missing.exit_code == 1 and "found no conversation 'nobody'" in missing.output
+    # Two models of one name are two points.
+    points: dict[str, object] = {}
+    monkeypatch.setattr("turnwise.plots.plot_alignment_uniformity", lambda found, output: points.update(found))
+    copies = [shutil.copytree(tiny_encoder_path, tmp_path / name / "model") for name in "ab"]
+    arguments = [part for copy in copies for part in ("--model", copy)]
+    succeed("plot", "alignment-uniformity", chats, *arguments, "--output", tmp_path / "moves.png")
+    assert list(points) == [str(copy) for copy in copies]
 
 
 def test_recipe_file_and_settings(chats, tiny_encoder_path, tmp_path) -> None:
