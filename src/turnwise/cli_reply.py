@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from turnwise.cli_shared import Seed, console, errors, quiet_transformers
+from turnwise.cli_shared import Seed, console, quiet_transformers
 
 Model = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]
 Conversation = Annotated[Path, typer.Option(help="A file of conversations, of which the first is taken.")]
@@ -54,7 +54,7 @@ def reply(
     if embeddings is not None:
         vectors = candidate_embeddings(sequence_model, texts, embeddings, half)
     else:
-        vectors = sequence_model.encode_candidates(texts, show_progress=errors.is_terminal)
+        vectors = sequence_model.encode_candidates(texts, show_progress=True)
     running = sequence_model.start(speaker or next_speaker(messages))
     for message in messages:
         running.add(message["content"], message["role"])

@@ -13,7 +13,6 @@ from turnwise.errors import ConversationError
 from turnwise.evaluation.dialogues import Message, plain_messages
 from turnwise.evaluation.queries import sample_queries
 from turnwise.evaluation.utterances import Conversations
-from turnwise.progress import progress_bar
 from turnwise.views import View, encode_view, view_prompt, views_of
 
 BoolArray = NDArray[np.bool_]
@@ -73,12 +72,22 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
     Raises:
         ConversationError: A row is malformed, or fewer than two conversations have three messages.
     """
+    texts: dict[str, int] = {}
+    roles: dict[str, int] = {}
     ids, kept, total = [], [], 0
     for row in conversations:
         found = plain_messages(row.get("messages"), f"row {total}")
         messages = [message for message in found if message["content"]][:TURNS]
         if len(messages) >= 3:
-            kept.append(messages)
+            kept.append(
+                [
+                    (
+                        texts.setdefault(message["content"], len(texts)),
+                        roles.setdefault(message["role"], len(roles)),
+                    )
+                    for message in messages
+                ]
+            )
             ids.append(str(total) if row.get("id") is None else str(row["id"]))
         total += 1
     if len(kept) < 2:
@@ -87,13 +96,9 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
             f"got {len(kept)} among {total} conversations"
         )
         raise ConversationError("conversations", problem)
-    texts: dict[str, int] = {}
-    roles: dict[str, int] = {}
     text, role = np.full((2, len(kept), TURNS), -1, dtype=np.int64)
-    for row_number, messages in enumerate(kept):
-        for turn, message in enumerate(messages):
-            role[row_number, turn] = roles.setdefault(message["role"], len(roles))
-            text[row_number, turn] = texts.setdefault(message["content"], len(texts))
+    for number, turns in enumerate(kept):
+        text[number, : len(turns)], role[number, : len(turns)] = zip(*turns)
     queries = np.array(sample_queries(len(kept), max_queries, seed))
     return Sequences(tuple(ids), tuple(texts), tuple(roles), text, role, queries)
 
@@ -125,7 +130,7 @@ class EmbeddedSequences:
             if not len(missing):
                 continue
             texts = [self.sequences.texts[index] for index in missing]
-            rows = encode_view(self.encoder, texts, view, relation, show_progress=not progress_bar().disable)
+            rows = encode_view(self.encoder, texts, view, relation, show_progress=True)
             broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
             if len(broken):
                 first = texts[broken[0]]
@@ -164,6 +169,6 @@ class EmbeddedSequences:
         missing = [key for key in dict.fromkeys(keys) if key not in self._joined]
         contexts = [[self.sequences.texts[index] for index in key] for key in missing]
         if missing:
-            rows = encode_contexts(self.encoder, contexts, show_progress=not progress_bar().disable)
+            rows = encode_contexts(self.encoder, contexts, show_progress=True)
             self._joined.update(zip(missing, rows))
         return np.stack([self._joined[key] for key in keys])
