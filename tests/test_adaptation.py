@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import torch
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from transformers import BertForMaskedLM
 
@@ -72,6 +73,12 @@ def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path,
     start = SentenceTransformer(str(tiny_encoder_path), device="cpu").encode("hello", convert_to_tensor=True)
     before, after = loss_after(0), loss_after(40)
     assert math.isfinite(after) and after < before
+
+
+def test_conversations_that_say_nothing_are_an_error(tiny_encoder) -> None:
+    silent = Dataset.from_list([{"id": "a", "messages": [{"role": "a", "content": " "}]}])
+    with pytest.raises(ValueError, match="says anything"):
+        adapt_encoder(tiny_encoder, silent)
 
 
 def test_no_conversations_are_an_error(tiny_encoder, conversations) -> None:

@@ -139,6 +139,12 @@ def test_recipe_file_and_settings(chats, tiny_encoder_path, tmp_path) -> None:
         (("convert", "CHATS", "--out", "chats.txt"), "expected a name ending in .jsonl"),
         (("convert", "CHATS", "--out", "CHATS"), "--force"),
         (("evaluate", "a", "b", "CHATS"), "expected [MODEL] DATA"),
+        (("evaluate", "CHATS", "--json", "CHATS"), "exists already"),
+        (("evaluate", "CHATS", "--json", "CHATS/figures.json"), "is a file"),
+        (("train", "CHATS", "--output", "out", "--set", "bf16=False"), "bf16 must be true or false, got 'False'"),
+        (("train", "CHATS", "--output", "CHATS", "--force"), "is a file: expected the name of a folder"),
+        (("train", "CHATS", "--output", ".", "--force"), "no name of a folder"),
+        (("bench", "dialoguecse", "--word-vectors", "nowhere.txt"), "nowhere.txt: no such file"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_with_1(
@@ -147,10 +153,47 @@ def test_mistakes_are_one_line_and_exit_with_1(
     monkeypatch.chdir(tmp_path)
     if arguments[0] == "train" and "--encoder" not in arguments:
         arguments += ("--encoder", tiny_encoder_path)
-    result = run(*(chats if argument == "CHATS" else argument for argument in arguments))
+    result = run(*(str(argument).replace("CHATS", str(chats)) for argument in arguments))
     assert result.exit_code == 1
     assert message in result.output and "Traceback" not in result.output
     assert not (tmp_path / "out").exists()
+
+
+def test_a_model_in_the_place_of_the_data_is_told(tiny_encoder_path) -> None:
+    result = run("evaluate", tiny_encoder_path)
+    assert result.exit_code == 1 and "is a model: expected [MODEL] DATA, the conversations are missing" in result.output
+
+
+def test_a_damaged_model_is_one_error(chats, tiny_encoder_path, tmp_path) -> None:
+    model = Path(shutil.copytree(tiny_encoder_path, tmp_path / "model"))
+    weights = model / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    result = run("embed", chats, "--model", model, "--output", tmp_path / "vectors.parquet")
+    assert result.exit_code == 1 and "cannot load the encoder" in result.output and "Traceback" not in result.output
+
+
+def test_a_mistake_leaves_no_unfinished_run(chats, tiny_encoder_path, tmp_path) -> None:
+    arguments = (
+        "embed",
+        chats,
+        "--model",
+        tiny_encoder_path,
+        "--level",
+        "dialogue",
+        "--output",
+        tmp_path / "v.parquet",
+    )
+    wrong = run(*arguments, "--pooling", "speaker:nobody")
+    assert wrong.exit_code == 1 and "no speaker 'nobody'" in wrong.output
+    succeed(*arguments, "--pooling", "mean")
+
+
+def test_names_in_brackets_are_names(chats, tiny_encoder_path, tmp_path) -> None:
+    odd = Path(shutil.copy(chats, tmp_path / "my [bold] chats [x].jsonl"))
+    figures = tmp_path / "figures [bold].json"
+    output = succeed("evaluate", tiny_encoder_path, odd, "--max-queries", 10, "--json", figures)
+    assert "[bold]" in output and figures.is_file()
+    assert "[red]" in succeed("convert", odd, "--out", tmp_path / "[red].jsonl")
 
 
 def test_unknown_task_lists_the_known(chats, tiny_encoder_path) -> None:

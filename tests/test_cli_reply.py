@@ -46,7 +46,7 @@ def run(*arguments: object) -> Result:
 
 
 def ranked(folder: Path, *arguments: object) -> list[tuple[str, float]]:
-    result = run(*arguments, "--json", folder / "ranked.json")
+    result = run(*arguments, "--json", folder / "ranked.json", "--force")
     assert result.exit_code == 0, result.output
     return [(row["utterance"], row["score"]) for row in json.loads((folder / "ranked.json").read_text())]
 
@@ -83,6 +83,14 @@ def test_reply_ranks_the_candidates(model, files, tmp_path) -> None:
     options = ("--last-rows", 1, "--speaker", "ben")
     assert_same(ranked(tmp_path, *second, *options), expected(model, "second", "ben", REPLIES, last_rows=1))
     assert "[bold]" in run(*arguments).output
+
+
+def test_nothing_is_overwritten_unless_forced(model, files, tmp_path) -> None:
+    talks, replies = files
+    for output in (talks, model):
+        result = run("reply", model, "--candidates", replies, "--conversation", talks, "--output", output)
+        assert result.exit_code == 1 and ("--force" in result.output or "is a folder" in result.output)
+    assert talks.is_file() and Path(model).is_dir()
 
 
 def test_candidates_come_from_conversations_too(model, files, tmp_path) -> None:

@@ -268,6 +268,22 @@ def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, name: str, data
     assert problem in caught.value.problem
 
 
+def test_a_quote_that_is_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "chat.csv"
+    path.write_text(
+        'conversation_id,speaker,text\n1,user,hello\n2,user,"never closed\n3,user,"fine"\n', encoding="utf-8"
+    )
+    with pytest.raises(ConversationError, match=r"chat\.csv:3: malformed table, most likely a quote"):
+        read_conversations(path)
+
+
+def test_messages_that_call_tools_may_say_nothing(tmp_path: Path) -> None:
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "search"}}]}
+    row = {"messages": [{"role": "user", "content": "find it"}, call, {"role": "tool", "content": "found"}]}
+    messages = read_conversations(write_jsonl(tmp_path / "chat.jsonl", [row]))[0]["messages"]
+    assert [message["content"] for message in messages] == ["find it", "", "found"]
+
+
 def test_an_unknown_format_and_unknown_paths_are_errors_that_help(tmp_path: Path) -> None:
     with pytest.raises(ConversationError, match=r"known are auto, chat, .*table"):
         read_conversations(tmp_path, format="chatt")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.errors import require
-from turnwise.files import atomic_path, check_output
+from turnwise.files import atomic_path, check_file, check_folder
 
 
 def test_a_file_appears_only_when_complete(tmp_path: Path) -> None:
@@ -62,13 +62,38 @@ def test_the_old_folder_comes_back_where_renaming_fails(tmp_path: Path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_outputs_that_exist_need_force(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    assert check_output(tmp_path / "empty") == tmp_path / "empty"
+def test_files_that_exist_need_force_and_folders_are_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FileExistsError, match="--force"):
-        check_output(tmp_path / "file")
-    assert check_output(tmp_path / "file", force=True) == tmp_path / "file"
+        check_file(tmp_path / "file")
+    assert check_file(tmp_path / "file", force=True) == tmp_path / "file"
+    (tmp_path / "folder").mkdir()
+    for force in (False, True):
+        with pytest.raises(IsADirectoryError, match="folder is a folder: give the name of a file"):
+            check_file(tmp_path / "folder", force)
+    with pytest.raises(NotADirectoryError, match="file is a file"):
+        check_file(tmp_path / "file" / "below")
+    with pytest.raises(IsADirectoryError), atomic_path(tmp_path / "folder") as temporary:
+        temporary.write_text("")
+
+
+def test_only_models_are_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert check_folder(tmp_path / "empty") == tmp_path / "empty"
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "modules.json").write_text("[]")
+    with pytest.raises(FileExistsError, match="--force"):
+        check_folder(tmp_path / "model")
+    assert check_folder(tmp_path / "model", force=True) == tmp_path / "model"
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "precious.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="notes holds something else than a model"):
+        check_folder(tmp_path / "notes", force=True)
+    with pytest.raises(NotADirectoryError, match="is a file"):
+        check_folder(tmp_path / "notes" / "precious.txt", force=True)
+    for name in (".", "..", tmp_path / ".."):
+        with pytest.raises(ValueError, match="no name of a folder"):
+            check_folder(name, force=True)
 
 
 def test_a_missing_optional_dependency_names_its_extra() -> None:

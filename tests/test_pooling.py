@@ -142,6 +142,11 @@ def test_bad_settings_are_refused(tiny_encoder, conversations, settings, message
         encode_conversations(tiny_encoder, conversations["messages"][:2], **settings)
 
 
+def test_rows_instead_of_messages_are_told(tiny_encoder, conversations) -> None:
+    with pytest.raises(ValueError, match=r"give conversations\['messages'\] instead"):
+        encode_conversations(tiny_encoder, conversations)
+
+
 def test_an_empty_conversation_is_named(tiny_encoder) -> None:
     with pytest.raises(ValueError, match="conversation 1 has no messages"):
         encode_conversations(tiny_encoder, [[{"role": "a", "content": "hello"}], []])

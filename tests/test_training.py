@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -177,11 +178,35 @@ def test_an_existing_model_is_not_overwritten_without_force(corpus, tiny_encoder
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "precious.txt").write_text("mine")
     recipe = DialogueCSE(**{**SHORT, "max_steps": 1})
-    with pytest.raises(FileExistsError, match="--force"):
-        train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    for force in (False, True):
+        with pytest.raises(FileExistsError, match="holds something else than a model"):
+            train(recipe, corpus, tiny_encoder_path, tmp_path / "model", force=force)
     assert (tmp_path / "model" / "precious.txt").read_text() == "mine"
-    train(recipe, corpus, tiny_encoder_path, tmp_path / "model", force=True)
-    assert (tmp_path / "model" / "modules.json").is_file()
+    train(recipe, corpus, tiny_encoder_path, tmp_path / "other")
+    with pytest.raises(FileExistsError, match="--force"):
+        train(recipe, corpus, tiny_encoder_path, tmp_path / "other")
+    train(dataclasses.replace(recipe, seed=1), corpus, tiny_encoder_path, tmp_path / "other", force=True)
+    assert json.loads((tmp_path / "other" / "training.json").read_text())["recipe"]["seed"] == 1
+
+
+def test_a_folder_that_is_no_run_of_ours_is_not_taken_for_one(corpus, tiny_encoder_path, tmp_path) -> None:
+    (tmp_path / "model.run").mkdir()
+    (tmp_path / "model.run" / "precious.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"model\.run exists already"):
+        train(DialogueCSE(**SHORT), corpus, tiny_encoder_path, tmp_path / "model")
+    assert (tmp_path / "model.run" / "precious.txt").read_text() == "mine"
+
+
+def test_a_run_that_fails_before_it_learned_anything_is_forgotten(corpus, tiny_encoder_path, tmp_path) -> None:
+    with pytest.raises(ValueError, match="max_length must leave room"):
+        train(DialogueCSE(**{**SHORT, "max_length": 1}), corpus, tiny_encoder_path, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_training_that_diverges_is_an_error(corpus, tiny_encoder_path, tmp_path) -> None:
+    with pytest.raises(ValueError, match="training has diverged"):
+        train(DialogueCSE(**{**SHORT, "learning_rate": 1e30}), corpus, tiny_encoder_path, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
 
 
 def test_an_unfinished_run_is_neither_lost_nor_mixed_up(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:

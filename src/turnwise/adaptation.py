@@ -55,10 +55,14 @@ def adapt_encoder(
     set_seed(settings.seed)
     model = masked_language_model(encoder)
     utterances = conversations.map(
-        lambda rows: {"text": [m["content"] for messages in rows["messages"] for m in messages]},
+        lambda rows: {
+            "text": [m["content"] for messages in rows["messages"] for m in messages if m["content"].strip()]
+        },
         batched=True,
         remove_columns=conversations.column_names,
     )
+    if len(utterances) == 0:
+        raise ValueError("no conversation to adapt the encoder to says anything")
     with tempfile.TemporaryDirectory() as unused:
         trainer = Trainer(
             model=model,

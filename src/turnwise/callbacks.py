@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -116,6 +117,8 @@ class TrainingProgress(TrainerCallback):
         **kwargs: Any,
     ) -> None:
         if logs and "loss" in logs:
+            if not math.isfinite(float(logs["loss"])):
+                raise ValueError(f"training has diverged at step {state.global_step}: take a lower learning rate")
             loss = f"loss {float(logs['loss']):.3f}"
             self.bar.update(self.task, description=f"training ({loss})")
             if self.bar.disable and state.is_world_process_zero:  # no terminal: a line in the log instead

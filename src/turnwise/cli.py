@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from functools import partial
@@ -39,6 +38,7 @@ from turnwise.cli_shared import (
     print_table,
     quiet_transformers,
     read_data,
+    write_json,
 )
 
 app = typer.Typer(
@@ -66,9 +66,7 @@ def demo(
     """
     quiet_transformers()
     from turnwise.demo import run_demo
-    from turnwise.files import check_output
 
-    check_output(output / "model", force)
     before, after, p = run_demo(output, conversations, max_steps, seed, force)
     print_table(
         "Intent retrieval on held-out sample conversations",
@@ -202,6 +200,7 @@ def evaluate(
     dialogue_label: Annotated[str | None, typer.Option(help="Column with the label of a whole conversation.")] = None,
     pooling: Pooling = "mean",
     seed: Seed = 0,
+    force: Force = False,
 ) -> None:
     """Evaluate an encoder on conversations or a released benchmark; figures in percent but for ranks, 95 % intervals.
 
@@ -211,11 +210,16 @@ def evaluate(
     from turnwise.encoder import DEFAULT_ENCODER, load_encoder
     from turnwise.evaluation import TASKS
     from turnwise.evaluation import evaluate as run_evaluation
+    from turnwise.files import check_file
 
+    if json_file is not None:
+        check_file(json_file, force)
     if len(model_and_data) > 2:
         raise ValueError(f"expected [MODEL] DATA, got {len(model_and_data)} arguments: {' '.join(model_and_data)}")
     *models, data = model_and_data
     model = models[0] if models else None
+    if (Path(data) / "modules.json").is_file():
+        raise ValueError(f"{data} is a model: expected [MODEL] DATA, the conversations are missing")
     figures = run_evaluation(
         load_encoder(model),
         data,
@@ -226,6 +230,8 @@ def evaluate(
         label=label,
         dialogue_label=dialogue_label,
     )
+    if json_file is not None:
+        write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
     shown = model or "default encoder"
     by_mode = {done.key: done for done in TASKS.values() if done.level == "sequence" and done.key in figures}
     for key, done in by_mode.items():
@@ -233,12 +239,6 @@ def evaluate(
         print_modes(f"{data}: {done.name} of {shown}", modes, done.metric)
     if others := {key: found for key, found in figures.items() if key not in by_mode}:
         print_table(data, {shown: others})
-    if json_file is not None:
-        from turnwise.files import atomic_path
-
-        with atomic_path(json_file) as temporary:
-            record = {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures}
-            temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 app.command()(bench)

@@ -42,8 +42,12 @@ def bench(
 
     if data is not None and not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")
+    if word_vectors is not None and not word_vectors.is_file():
+        raise ValueError(f"--word-vectors {word_vectors}: no such file")
     names = [name.strip() for given in methods or [] for name in given.split(",") if name.strip()]
     vectors = str(word_vectors) if word_vectors is not None else None
     results = run_suite(suite, data, encoder, out, names or None, seeds, quick, vectors, parse_settings(set or []))
     print_results(results)
     console.print(f"Wrote {out / 'report.md'} and {out / 'results.json'}")
+    if any(cell["status"] == "failed" for cell in results["cells"]):
+        raise typer.Exit(1)

@@ -27,10 +27,10 @@ def interactions(
     """
     quiet_transformers()
     from turnwise.encoder import load_encoder
-    from turnwise.files import check_output
+    from turnwise.files import check_file
     from turnwise.plots import plot_interactions
 
-    check_output(output, force)
+    check_file(output, force)
     for row in read_data(data, "auto", False):
         has_two = len({message["role"] for message in row["messages"]}) > 1
         if row["id"] == conversation or (conversation is None and has_two):
@@ -55,10 +55,10 @@ def alignment_uniformity(
     quiet_transformers()
     from turnwise.encoder import load_encoder
     from turnwise.evaluation import evaluate as run_evaluation
-    from turnwise.files import check_output
+    from turnwise.files import check_file
     from turnwise.plots import plot_alignment_uniformity
 
-    check_output(output, force)
+    check_file(output, force)
     points = {}
     for name, shown in _shown(model).items():
         found = run_evaluation(load_encoder(name), data, "alignment-uniformity", dialogue_label=dialogue_label)
@@ -83,10 +83,10 @@ def additivity(
     quiet_transformers()
     from turnwise.encoder import load_encoder
     from turnwise.evaluation import EmbeddedSequences, evaluate_additivity, load_task
-    from turnwise.files import check_output
+    from turnwise.files import check_file
     from turnwise.plots import plot_additivity
 
-    check_output(output, force)
+    check_file(output, force)
     sequences = load_task("additivity", data)
     curves = {}
     for name, shown in _shown(model).items():

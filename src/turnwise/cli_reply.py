@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table
 
-from turnwise.cli_shared import Seed, console, quiet_transformers
+from turnwise.cli_shared import Force, Seed, console, quiet_transformers, whole_columns, write_json
 
 Model = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]
 Conversation = Annotated[Path, typer.Option(help="A file of conversations, of which the first is taken.")]
@@ -38,6 +36,7 @@ def reply(
     ] = None,
     half: Annotated[bool, typer.Option("--half", help="Keep them in half precision.")] = False,
     json_file: Json = None,
+    force: Force = False,
 ) -> None:
     """Find the best next utterances of a conversation among candidates.
 
@@ -46,8 +45,13 @@ def reply(
     quiet_transformers()
     from turnwise.candidates import candidate_embeddings, read_candidates
     from turnwise.encoder import load_encoder
+    from turnwise.files import check_file
     from turnwise.sequence import SequenceModel, next_speaker
 
+    if json_file is not None:
+        check_file(json_file, force)
+    if embeddings is not None:
+        check_file(embeddings, force=True)  # those of the same candidates are used again
     messages = _messages(conversation, id)
     texts = read_candidates(candidates)
     sequence_model = SequenceModel(load_encoder(model))
@@ -81,6 +85,7 @@ def plan(
     ] = None,
     seed: Seed = 0,
     json_file: Json = None,
+    force: Force = False,
 ) -> None:
     """Find the next utterances that lead a conversation to a goal, among candidates or generated ones.
 
@@ -89,9 +94,12 @@ def plan(
     quiet_transformers()
     from turnwise.candidates import read_candidates
     from turnwise.encoder import load_encoder
+    from turnwise.files import check_file
     from turnwise.planning import generate_candidates, rank
     from turnwise.sequence import SequenceModel, next_speaker
 
+    if json_file is not None:
+        check_file(json_file, force)
     if (candidates is None) == (generator is None):
         raise ValueError("expected either --candidates or --generator")
     messages = _messages(conversation, id)
@@ -117,15 +125,11 @@ def _messages(path: Path, id: str | None) -> list[dict[str, Any]]:
 
 
 def _show(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None) -> None:
-    """Print the best, the first of equals first, and write them if asked to."""
+    """Write the best, the first of equals first, if asked to, and print them."""
     order = np.argsort(-scores, kind="stable")[:top]
-    table = Table("rank", "score", "utterance")
+    if json_file is not None:
+        write_json(json_file, [{"utterance": texts[row], "score": float(scores[row])} for row in order])
+    table = whole_columns("rank", "score", "utterance")
     for place, row in enumerate(order, start=1):
         table.add_row(str(place), f"{scores[row]:.3f}", texts[row])
-    console.print(table, markup=False)
-    if json_file is not None:
-        from turnwise.files import atomic_path
-
-        record = [{"utterance": texts[row], "score": float(scores[row])} for row in order]
-        with atomic_path(json_file) as temporary:
-            temporary.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    console.print(table)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from typer.core import TyperGroup
 
 from turnwise.progress import console, errors
@@ -23,7 +24,7 @@ class Commands(TyperGroup):
             errors.print("Stopped. What is finished is kept where the command has --resume: run it again with that.")
             raise typer.Exit(130) from None
         except (ValueError, OSError, ImportError) as error:
-            errors.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+            errors.print(f"error: {error}", style="red", soft_wrap=True)
             raise typer.Exit(1) from None
 
 
@@ -39,7 +40,7 @@ MaxSteps = Annotated[int | None, typer.Option(help="Number of steps; by default 
 Epochs = Annotated[float | None, typer.Option(help="Passes over the data.")]
 BatchSize = Annotated[int | None, typer.Option(help="Rows per step.")]
 Pooling = Annotated[
-    str, typer.Option(help="Of whole conversations: mean, interlocutor, or speaker:<role> for one speaker's words.")
+    str, typer.Option(help="Of whole conversations: mean, interlocutor, or speaker:ROLE for one speaker's words.")
 ]
 LearningRate = Annotated[float | None, typer.Option(help="Peak learning rate.")]
 Picture = Annotated[Path, typer.Option("--output", "-o", help="The PNG file to write.")]
@@ -73,11 +74,22 @@ def parse_settings(assignments: list[str]) -> dict[str, Any]:
     return settings
 
 
+def write_json(path: Path, value: Any) -> None:
+    """Write what was found; before it is printed, so that no broken pipe loses it."""
+    from turnwise.files import atomic_path
+
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def whole_columns(*names: str, title: str | None = None) -> Table:
+    """A table that breaks what does not fit into lines and never cuts it off."""
+    return Table(*(Column(name, overflow="fold") for name in names), title=title, title_justify="left")
+
+
 def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
     """One line for each encoder, task and figure, with how sure it is and the number of queries, pairs or dialogues."""
-    table = Table(
-        "encoder", "task", "figure", "value", "95 % interval or ± deviation", "n", title=title, title_justify="left"
-    )
+    table = whole_columns("encoder", "task", "figure", "value", "95 % interval or ± deviation", "n", title=title)
     for encoder, tasks in rows.items():
         for task, figures in tasks.items():
             count = figures.get("queries", figures.get("pairs", figures.get("dialogues")))
@@ -100,14 +112,14 @@ def print_modes(title: str, modes: dict[str, dict[str, Any]], metric: str) -> No
     digits = 3 if metric == "difference" else 1  # of cosines; the others are ranks and percentages
     some = next(iter(modes.values()))
     names = [name for name, value in some.items() if isinstance(value, float)]
-    table = Table("scored by", *map(_figure, names), "n", title=title, title_justify="left")
+    table = whole_columns("scored by", *map(_figure, names), "n", title=title)
     for mode, figures in modes.items():
         cells = (f"{figures[name]:.{digits}f} ({_spread(figures, name, digits)})" for name in names)
         table.add_row(mode, *cells, str(figures["queries"]))
     console.print(table)
     if lengths := some.get("by_context_length"):
         title = f"{_figure(metric)} by turns of the context"
-        table = Table("scored by", *lengths, title=title, title_justify="left")
+        table = whole_columns("scored by", *lengths, title=title)
         for mode, figures in modes.items():
             table.add_row(mode, *(f"{one[metric]:.{digits}f}" for one in figures["by_context_length"].values()))
         console.print(table)

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 import datasets
 from filelock import FileLock
 
-from turnwise.files import atomic_path, check_output
+from turnwise.files import atomic_path, check_file
 from turnwise.formats.arrow_file import write_arrow
 from turnwise.formats.reading import OnError, Paths, SkippedRows, find_files, read_rows
 
@@ -107,7 +107,7 @@ def convert_conversations(
     _check_on_error(on_error)
     if not str(output).endswith((".jsonl", ".jsonl.gz")):
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
-    target = check_output(output, force)
+    target = check_file(output, force)
     files = find_files(paths, format)
     skipped = SkippedRows(on_error)
     with atomic_path(target) as temporary, _open_output(temporary) as file:

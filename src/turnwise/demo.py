@@ -9,7 +9,7 @@ from turnwise.conversations import read_conversations, split_conversations
 from turnwise.encoder import load_encoder
 from turnwise.encoding import encode_utterances
 from turnwise.evaluation import RetrievalResult, compare_results, evaluate_retrieval, load_task
-from turnwise.files import atomic_path
+from turnwise.files import atomic_path, check_file, check_folder
 from turnwise.recipes import get_recipe
 from turnwise.sample_corpus import sample_conversations
 from turnwise.training import train
@@ -32,7 +32,8 @@ def run_demo(
         their difference (paired bootstrap over queries).
     """
     output = Path(output)
-    corpus = output / "conversations.jsonl"
+    check_folder(output / "model", force)
+    corpus = check_file(output / "conversations.jsonl", force)
     with atomic_path(corpus) as temporary:
         sample_conversations(conversations, seed).to_json(str(temporary), force_ascii=False)
     parts = split_conversations(read_conversations(corpus), train=0.8, dev=0.0, test=0.2)

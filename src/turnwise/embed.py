@@ -15,12 +15,12 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.checkpoints import Run
 from turnwise.encoding import encode_utterances
-from turnwise.files import atomic_path
+from turnwise.files import atomic_path, check_file
 from turnwise.pooling import encode_conversations
 from turnwise.progress import progress_bar
 from turnwise.training import fingerprint
 
-_CONVERSATIONS_IN_PART = 1000
+_CONVERSATIONS_IN_PART = 200
 
 
 def embed_messages(encoder: SentenceTransformer, conversations: Dataset) -> pa.Table:
@@ -43,6 +43,8 @@ def embed_whole(encoder: SentenceTransformer, pooling: str, conversations: Datas
 
 
 def _with_vectors(table: pa.Table, vectors: np.ndarray) -> pa.Table:
+    if not np.isfinite(vectors).all():
+        raise ValueError("the model gives vectors that are not finite: its training has diverged, or it is damaged")
     flat = pa.array(vectors.astype(np.float32).ravel())
     return table.append_column("vector", pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]))
 
@@ -71,10 +73,10 @@ def write_embeddings(
     Raises:
         FileExistsError: The output or an unfinished run exists, and neither ``resume`` nor ``force`` is given.
     """
-    run = Run.open(output, {**settings, "conversations": fingerprint(conversations)}, resume, force)
+    record = {**settings, "conversations": fingerprint(conversations)}
     starts = range(0, len(conversations), _CONVERSATIONS_IN_PART)
-    parts = [run.folder / f"part-{start:09d}.parquet" for start in starts]
-    with progress_bar() as bar:
+    with Run.open(check_file(output, force), record, resume, force) as run, progress_bar() as bar:
+        parts = [run.folder / f"part-{start:09d}.parquet" for start in starts]
         task = bar.add_task("embedding conversations", total=len(conversations))
         for start, part in zip(starts, parts):
             rows = conversations.select(range(start, min(start + _CONVERSATIONS_IN_PART, len(conversations))))
@@ -82,9 +84,9 @@ def write_embeddings(
                 with atomic_path(part) as temporary:
                     pq.write_table(embed(rows), temporary)
             bar.advance(task, len(rows))
-    with atomic_path(output) as temporary:
-        rows_written = _join(parts, temporary)
-    run.close()
+        with atomic_path(output) as temporary:
+            rows_written = _join(parts, temporary)
+        run.close()
     return rows_written
 
 

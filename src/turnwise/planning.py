@@ -167,13 +167,14 @@ def generate_candidates(
 
 @lru_cache(maxsize=1)  # one context after the other is given to the same model
 def _load_generator(name: str, device: str | None) -> tuple[Any, Any]:
+    from safetensors import SafetensorError
     from sentence_transformers.util import get_device_name
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
         model = AutoModelForCausalLM.from_pretrained(name, use_safetensors=True, trust_remote_code=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         problem = "expected the folder or Hub name of a causal language model with safetensors weights"
         raise ValueError(f"cannot load the generator {name!r}, {problem}: {error}") from error
     if tokenizer.eos_token_id is None:

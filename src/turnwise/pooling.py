@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -57,6 +57,8 @@ def encode_conversations(
         raise ValueError(f"pooling must be 'mean', 'interlocutor' or 'speaker:<role>', got {pooling!r}")
     if long not in ("truncate", "window"):
         raise ValueError(f"long must be 'truncate' or 'window', got {long!r}")
+    if len(conversations) and isinstance(conversations[0], Mapping):
+        raise ValueError("expected lists of messages, got rows: give conversations['messages'] instead")
     if empty := [number for number, messages in enumerate(conversations) if not messages]:
         raise ValueError(f"conversation {empty[0]} has no messages: leave empty conversations out")
     renderer = Renderer(encoder, keep=keep)

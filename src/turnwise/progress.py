@@ -5,8 +5,11 @@ from __future__ import annotations
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-console = Console()
-errors = Console(stderr=True)
+# No markup: what is printed are names, paths and texts of users. Wide where no terminal cuts the lines.
+console = Console(markup=False, highlight=False)
+if not console.is_terminal:
+    console = Console(markup=False, highlight=False, width=200)
+errors = Console(stderr=True, markup=False, highlight=False)
 
 
 def progress_bar() -> Progress:

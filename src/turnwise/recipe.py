@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, fields
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
@@ -14,6 +16,36 @@ from turnwise.encoder import use_mean_pooling
 
 # What a trained encoder embeds.
 Level = Literal["utterance", "dialogue", "turn-order"]
+
+
+def check_types(settings: Any) -> None:
+    """Raise ``ValueError`` if a field of a dataclass has a value of another type than it says."""
+    hints = get_type_hints(type(settings))
+    for field in fields(settings):
+        value, allowed = getattr(settings, field.name), _alternatives(hints[field.name])
+        if not any(_is_of(value, one) for one in allowed):
+            told = " or ".join(_TOLD.get(one, repr(one)) for one in allowed if one is not NoneType)
+            raise ValueError(f"{field.name} must be {told}, got {value!r}")
+
+
+_TOLD: dict[Any, str] = {
+    int: "a whole number", float: "a number", bool: "true or false", str: "a text"
+}  # fmt: skip
+
+
+def _alternatives(hint: Any) -> list[Any]:
+    """The types and the values that a type hint allows."""
+    if get_origin(hint) in (Union, UnionType):
+        return [one for part in get_args(hint) for one in _alternatives(part)]
+    return list(get_args(hint)) if get_origin(hint) is Literal else [hint]
+
+
+def _is_of(value: Any, allowed: Any) -> bool:
+    if not isinstance(allowed, type):
+        return bool(value == allowed)
+    if allowed in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, (int, float) if allowed is float else allowed)
 
 
 @dataclass(frozen=True)
@@ -44,6 +76,7 @@ class Schedule:
     bf16: bool | None = None
 
     def __post_init__(self) -> None:
+        check_types(self)
         for name in (
             "learning_rate",
             "batch_size",
@@ -54,12 +87,10 @@ class Schedule:
             "checkpoint_steps",
         ):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float)) and value > 0):
+            if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} must be a positive number, got {value!r}")
-        for name in ("batch_size", "accumulate", "max_steps", "max_length", "seed", "checkpoint_steps"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, int):
-                raise ValueError(f"{name} must be a whole number, got {value!r}")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed must be between 0 and 2**32 - 1, got {self.seed!r}")
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,14 @@ import turnwise
 from turnwise.adaptation import adapt_encoder, training_arguments
 from turnwise.callbacks import Snapshots
 from turnwise.checkpoints import Run, fit, process_state
-from turnwise.conversations import drop_empty_messages, keep_long_enough, merge_consecutive_messages
+from turnwise.conversations import (
+    drop_empty_messages,
+    keep_long_enough,
+    merge_consecutive_messages,
+    read_conversations,
+)
 from turnwise.encoder import encoder_source, load_encoder, transformer_layers, transformer_of
-from turnwise.files import atomic_path, check_output
+from turnwise.files import atomic_path, check_folder
 from turnwise.freezing import check_frozen_layers, frozen_lower_layers, learning_rows, no_attention_dropout
 from turnwise.model_card import model_card, without_paths
 from turnwise.recipes import Adaptation, Recipe, get_recipe
@@ -34,7 +39,7 @@ from turnwise.turn_tables import uses_turns
 
 def train(
     recipe: Recipe | str,
-    conversations: Dataset,
+    conversations: Dataset | str | os.PathLike[str],
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -44,7 +49,7 @@ def train(
 
     Args:
         recipe: The method and its settings, or its name in ``turnwise.recipes.RECIPES``.
-        conversations: Conversations, see :func:`turnwise.read_conversations`.
+        conversations: Conversations, see :func:`turnwise.read_conversations`, or the path of some.
         encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
             ``<output>.run`` until it is written.
@@ -61,7 +66,9 @@ def train(
     if isinstance(recipe, str):
         recipe = get_recipe(recipe)
     if output is not None:
-        check_output(output, force)  # before minutes of reading
+        check_folder(output, force)  # before minutes of reading
+    if not isinstance(conversations, Dataset):
+        conversations = read_conversations(conversations)
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     stage = recipe.stage_before(encoder)
@@ -69,25 +76,23 @@ def train(
     frozen = _frozen_layers(recipe, encoder)  # a wrong number is an error before anything is written
     conversations = _clean(conversations, recipe)
     settings = {
-        "recipe": dataclasses.asdict(recipe),
+        "recipe": {"method": type(recipe).__name__, **dataclasses.asdict(recipe)},
         "conversations": fingerprint(conversations),
         "encoder": encoder_source(encoder),
     }
-    run = Run.open(output, settings, resume, force) if output is not None else None
-
-    if recipe.adaptation is not None:
-        adapt = partial(adapt_encoder, encoder, conversations, recipe.adaptation)
-        encoder = _stage(encoder, "adaptation", adapt, run)
-    if stage is not None:
-        encoder = _stage(encoder, "before", partial(_contrast, encoder, conversations, stage, frozen), run)
-        recipe.prepare(encoder)
-    folders = (run.folder / "training", run.snapshots) if run is not None else (None, None)
-    history = _contrast(encoder, conversations, recipe, frozen, *folders)
-    if output is not None and run is not None and process_state().is_main_process:
-        save_encoder(
-            encoder, output, {"turnwise": turnwise.__version__, "level": recipe.level, **settings, "loss": history}
-        )
-        run.close()
+    with Run.open(output, settings, resume, force) if output is not None else nullcontext() as run:
+        if recipe.adaptation is not None:
+            adapt = partial(adapt_encoder, encoder, conversations, recipe.adaptation)
+            encoder = _stage(encoder, "adaptation", adapt, run)
+        if stage is not None:
+            encoder = _stage(encoder, "before", partial(_contrast, encoder, conversations, stage, frozen), run)
+            recipe.prepare(encoder)
+        folders = (run.folder / "training", run.snapshots) if run is not None else (None, None)
+        history = _contrast(encoder, conversations, recipe, frozen, *folders)
+        if output is not None and run is not None and process_state().is_main_process:
+            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, "loss": history}
+            save_encoder(encoder, output, record)
+            run.close()
     return encoder
 
 
@@ -107,11 +112,11 @@ def adapt_and_save(
         "conversations": fingerprint(conversations),
         "encoder": encoder_source(encoder),
     }
-    run = Run.open(output, record, resume, force)
-    adapt_encoder(encoder, conversations, settings, run.folder / "adaptation")
-    if process_state().is_main_process:
-        save_encoder(encoder, output, {"turnwise": turnwise.__version__, **record})
-        run.close()
+    with Run.open(check_folder(output, force), record, resume, force) as run:
+        adapt_encoder(encoder, conversations, settings, run.folder / "adaptation")
+        if process_state().is_main_process:
+            save_encoder(encoder, output, {"turnwise": turnwise.__version__, **record})
+            run.close()
     return encoder
 
 
@@ -211,13 +216,15 @@ def _contrast(
         tempfile.TemporaryDirectory() as unused,
     ):
         arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
-        arguments |= recipe.arguments(encoder)
+        arguments |= {"logging_nan_inf_filter": False, **recipe.arguments(encoder)}
         inputs = recipe.inputs(encoder, conversations)
         trainer = QuietTrainer(model=encoder, args=SentenceTransformerTrainingArguments(**arguments), **inputs)
         if recipe.snapshots is not None and snapshots is not None:
             trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
         fit(trainer, checkpoints)
     put_between(encoder, before, recipe.trained_share)
+    if not all(parameter.isfinite().all() for parameter in encoder.parameters()):
+        raise ValueError("training has diverged, its weights are not finite: take a lower learning rate")
     encoder.eval()
     return [{"step": log["step"], "loss": log["loss"]} for log in trainer.state.log_history if "loss" in log]
 

@@ -111,7 +111,7 @@ def test_environment_command_cost_and_the_paper_are_there(utterances: Path) -> N
     assert line_of(report, "Schema-Guided Dialogue", "## Cost")[1:] == ["UNTOUCHED", "", "4", "0", "0"]
     assert "| Schema-Guided Dialogue | DIALOGUE-CSE |  | 61 | 0 | 20,000 |" in report
     paper = report[report.index("## What the paper reports") :]
-    assert "| DialogueCSE_I2 | BERT | 91.40 | 68.02 | 69.32 |" in paper
+    assert "| DialogueCSE_I2 | BERT, adapted | 91.40 | 68.02 | 69.32 |" in paper
 
 
 def test_a_study_is_a_table_of_its_values_with_the_papers_below(utterances: Path) -> None:

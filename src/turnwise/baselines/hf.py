@@ -6,6 +6,7 @@ import os
 from typing import Self
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 
 from turnwise.baselines.token_pooling import Pooling, TokenPooling
@@ -41,7 +42,7 @@ class HuggingFaceModel(TokenPooling):
             model, report = AutoModel.from_pretrained(
                 name, use_safetensors=True, trust_remote_code=False, output_loading_info=True
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, SafetensorError) as error:
             raise ValueError(
                 f"cannot load the model {name!r}: {error}\nIts weights must be safetensors, and models that need code "
                 "of their own are not loaded."

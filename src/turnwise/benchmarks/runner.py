@@ -232,7 +232,7 @@ def _per_query(figures: Mapping[str, Figures]) -> dict[str, Any]:
 
 
 def _say(line: str) -> None:
-    errors.print(line, markup=False, highlight=False, soft_wrap=True)
+    errors.print(line, soft_wrap=True)
 
 
 def _line(error: BaseException) -> str:

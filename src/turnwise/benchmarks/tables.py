@@ -36,9 +36,9 @@ def print_results(results: dict[str, Any]) -> None:
                 table.add_row(row, *(_shown(task, figures[task]) for task in tasks))
             console.print(table)
         for row, reason in reasons.items():
-            console.print(f"{data}: {row}: {reason}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"{data}: {row}: {reason}", soft_wrap=True)
     for title, reason in results["missing"].items():
-        console.print(f"{title}: not run: {reason}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{title}: not run: {reason}", soft_wrap=True)
 
 
 def main_figures(cell: dict[str, Any]) -> list[tuple[str, str, float]]:

@@ -19,7 +19,7 @@ from sklearn.preprocessing import normalize
 from turnwise.errors import ConversationError, require
 from turnwise.evaluation.tokens import tokenize
 from turnwise.evaluation.utterances import Conversations, distinct_utterances, labelled_utterances
-from turnwise.files import atomic_path, check_output
+from turnwise.files import atomic_path, check_file
 
 _NEIGHBOURS = 10  # a pair is a text and a random one of this many nearest
 _BATCH = 64  # texts whose neighbours are looked up at a time: (batch, pool) distances
@@ -98,7 +98,7 @@ def write_sts_pairs(pairs: Iterable[Mapping[str, Any]], path: str | os.PathLike[
         path: The file; must not exist unless ``force``.
         force: Overwrite.
     """
-    target = check_output(path, force)
+    target = check_file(path, force)
     lines = ["\t" + " ".join(row["text_a"].split()) + "\t" + " ".join(row["text_b"].split()) for row in pairs]
     with atomic_path(target) as temporary:
         temporary.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")

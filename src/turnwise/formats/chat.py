@@ -1,6 +1,7 @@
 """Chat rows: the Hugging Face / OpenAI ``messages`` and the ShareGPT ``conversations`` layout.
 
-JSONL, a JSON array or Parquet. ``content`` may be a list of ``{"type": "text", "text": …}`` parts, which are joined.
+JSONL, a JSON array or Parquet. ``content`` may be a list of ``{"type": "text", "text": …}`` parts, which are joined. It
+may be missing from messages that call tools, whose text is then empty.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 from turnwise.formats.format import Format, Head
 from turnwise.formats.source import BadRow, Source, parse_record
 
+_CALLS = {"tool_calls", "function_call"}
 _SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}
 
 
@@ -37,6 +39,8 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
         for message in messages:
             if isinstance(message, dict) and type(message.get("content")) is list:
                 message["content"] = _joined_parts(message["content"])
+            elif isinstance(message, dict) and message.get("content") is None and _CALLS & message.keys():
+                message["content"] = ""  # it calls a tool and says nothing
     return row
 
 

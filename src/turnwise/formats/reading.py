@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import glob
 import gzip
 import json
@@ -37,7 +36,6 @@ _DAMAGE: dict[type[Exception], str] = {
     gzip.BadGzipFile: "not a gzip file; remove .gz from its name or compress it",
     UnicodeDecodeError: "not UTF-8 text; save the file as UTF-8",
     pa.ArrowInvalid: "not a readable Parquet file; write it again",
-    csv.Error: "malformed table, most likely a quote that is never closed",
 }
 
 

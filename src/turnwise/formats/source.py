@@ -97,12 +97,17 @@ class Source:
                 return
             delimiter = max("\t,;", key=header.count)
             yield 1, next(csv.reader([header], delimiter=delimiter))
-            reader = csv.reader(text, delimiter=delimiter)
+            # strict, or a quote that is never closed would take in all the rows after it
+            reader = csv.reader(text, delimiter=delimiter, strict=True)
             lines_before = 1
-            for cells in reader:
-                if cells:
-                    yield lines_before + 1, cells
-                lines_before = 1 + reader.line_num
+            try:
+                for cells in reader:
+                    if cells:
+                        yield lines_before + 1, cells
+                    lines_before = 1 + reader.line_num
+            except csv.Error as error:
+                problem = f"malformed table, most likely a quote that is never closed or not doubled ({error})"
+                raise ConversationError(self.place(lines_before + 1), problem) from None
 
     def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
         """Rows of a CSV or TSV file by column name."""
