@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch.nn.functional import normalize, one_hot
 
 from turnwise.encoding import full_precision
 from turnwise.progress import progress_bar
-from turnwise.rendering import Keep, Messages, Renderer
+from turnwise.rendering import Keep, Messages, Renderer, check_messages
 from turnwise.turn_tables import encode_rows
 
 _CONVERSATIONS_AT_ONCE = 256
@@ -57,10 +57,7 @@ def encode_conversations(
         raise ValueError(f"pooling must be 'mean', 'interlocutor' or 'speaker:<role>', got {pooling!r}")
     if long not in ("truncate", "window"):
         raise ValueError(f"long must be 'truncate' or 'window', got {long!r}")
-    if len(conversations) and isinstance(conversations[0], Mapping):
-        raise ValueError("expected lists of messages, got rows: give conversations['messages'] instead")
-    if empty := [number for number, messages in enumerate(conversations) if not messages]:
-        raise ValueError(f"conversation {empty[0]} has no messages: leave empty conversations out")
+    check_messages(conversations)
     renderer = Renderer(encoder, keep=keep)
     encoder.eval()
     embeddings = []

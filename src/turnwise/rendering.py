@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,6 +55,14 @@ def make_conversational(
 def _positions(encoder: SentenceTransformer) -> int:
     """The longest row the transformer has positions for, 512 at most."""
     return min(512, positions(transformer_of(encoder)) or 512)
+
+
+def check_messages(conversations: Sequence[Messages]) -> None:
+    """Raise ``ValueError`` if conversations are not lists of messages, or one has none."""
+    if len(conversations) and isinstance(conversations[0], Mapping):
+        raise ValueError("expected lists of messages, got rows: give conversations['messages'] instead")
+    if empty := [number for number, messages in enumerate(conversations) if not messages]:
+        raise ValueError(f"conversation {empty[0]} has no messages: leave empty conversations out")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from turnwise.baselines.corpus import Messages, document
 from turnwise.baselines.protocols import UtteranceBaseline
 from turnwise.baselines.token_pooling import TokenPooling
+from turnwise.rendering import check_messages
 
 
 class MeanOfUtterances:
@@ -31,9 +32,9 @@ class MeanOfUtterances:
         """Embed dialogues, float32 (dialogues, dim).
 
         Raises:
-            ValueError: A dialogue has no messages.
+            ValueError: A dialogue has no messages, or rows are given instead of lists of messages.
         """
-        _check(conversations)
+        check_messages(conversations)
         contents = [[message["content"] for message in messages] for messages in conversations]
         place = {text: row for row, text in enumerate(dict.fromkeys(text for turns in contents for text in turns))}
         embeddings = self.utterances.encode_utterances(list(place))  # (distinct utterances, dim)
@@ -67,9 +68,9 @@ class Concatenation:
         """Embed dialogues, float32 (dialogues, dim).
 
         Raises:
-            ValueError: A dialogue has no messages.
+            ValueError: A dialogue has no messages, or rows are given instead of lists of messages.
         """
-        _check(conversations)
+        check_messages(conversations)
         return self.utterances.encode_utterances(
             [document(messages[:turns]) for messages, turns in zip(conversations, self.fitting(conversations))]
         )
@@ -86,8 +87,3 @@ class Concatenation:
             ends = np.cumsum([length[message["content"]] for message in messages])
             fitting.append(max(1, int((ends <= self.limit.room).sum())))
         return fitting
-
-
-def _check(conversations: Sequence[Messages]) -> None:
-    if empty := [number for number, messages in enumerate(conversations) if not messages]:
-        raise ValueError(f"conversation {empty[0]} has no messages: leave empty conversations out")
