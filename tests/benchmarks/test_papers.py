@@ -95,3 +95,11 @@ def test_one_figure_with_its_encoder() -> None:
     assert paper.figure("dial2vec", "sample", "domain_categorization", "purity") == ""
     assert load_paper("dialoguecse").figure("glove", "ecd", "dialogue_sts", "spearman") == "19.80 (GloVe vectors)"
     assert load_paper("triple").figure("c3l/last-2", "dailydialog", "next_utterance", "average_rank") == "19.75 (GTE)"
+
+
+def test_notes_of_the_tables_of_a_data_set() -> None:
+    paper = load_paper("triple")
+    daily = paper.notes("dailydialog", "next_utterance")
+    assert daily[0] == "The paper's Table 2: the longer contexts" and not any("Table 7" in note for note in daily)
+    assert any("Children's Book Test" in note for note in paper.notes("cbt", "next_utterance"))
+    assert paper.notes("sample", "next_utterance") == []

@@ -69,9 +69,10 @@ class Paper:
                     return f"{table.show(table.rows[row][columns.index(data)])} ({self.encoder_of(row)})"
         return ""
 
-    def notes(self, task: str) -> list[str]:
-        """What a reader has to know of the figures of a task, by the tables they are from."""
-        some = [one for one in self.tables if (one.task, one.study) == (task, "") and one.note]
+    def notes(self, data: str, task: str) -> list[str]:
+        """What a reader has to know of the figures of a task on a data set, by the tables they are from."""
+        of_task = [one for one in self.tables if (one.task, one.study) == (task, "")]
+        some = [one for one in of_task if one.note and data in map(str.lower, one.columns)]
         return list(dict.fromkeys(f"The paper's {one.table}: {one.note}" for one in some))
 
 

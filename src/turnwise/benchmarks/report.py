@@ -174,7 +174,7 @@ def _task_table(paper: Paper, data: str, task: str, rows: Sequence[Row]) -> str:
         columns.append((f"paper: {_title(name)}", [paper.figure(row.key, data, task, name) for row in rows]))
     columns = [column for column in columns if any(column[1])]
     notes = [f"p is against the best baseline, *{best.title}*"] if best and any(p is not None for p in tested) else []
-    notes += paper.notes(task) if any(title.startswith("paper:") for title, _ in columns) else []
+    notes += paper.notes(data, task) if any(title.startswith("paper:") for title, _ in columns) else []
     below = [" ".join(f"{note}." for note in notes)] if notes else []
     return "\n\n".join([_markdown([title for title, _ in columns], zip(*(cells for _, cells in columns))), *below])
 
