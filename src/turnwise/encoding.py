@@ -10,7 +10,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from turnwise.progress import progress_bar
+from turnwise.progress import errors
 
 # Padded tokens per slice. Small enough to stay in a processor's cache, large enough to fill a GPU's lanes.
 TOKENS_PER_SLICE = {"cpu": 2048, "cuda": 32768}
@@ -131,7 +131,7 @@ def encode_utterances(
         distinct,
         prompt_name=prompt_name,
         batch_size=batch_size,
-        show_progress_bar=show_progress and not progress_bar().disable,
+        show_progress_bar=show_progress and errors.is_terminal,
     )
     position = {text: index for index, text in enumerate(distinct)}
     return np.asarray(embeddings, dtype=np.float32)[[position[text] for text in texts]]

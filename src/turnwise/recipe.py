@@ -16,6 +16,8 @@ from turnwise.encoder import use_mean_pooling
 
 # What a trained encoder embeds.
 Level = Literal["utterance", "dialogue", "turn-order"]
+# How error messages call the types of settings.
+_TOLD: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 def check_types(settings: Any) -> None:
@@ -26,11 +28,6 @@ def check_types(settings: Any) -> None:
         if not any(_is_of(value, one) for one in allowed):
             told = " or ".join(_TOLD.get(one, repr(one)) for one in allowed if one is not NoneType)
             raise ValueError(f"{field.name} must be {told}, got {value!r}")
-
-
-_TOLD: dict[Any, str] = {
-    int: "a whole number", float: "a number", bool: "true or false", str: "a text"
-}  # fmt: skip
 
 
 def _alternatives(hint: Any) -> list[Any]:
@@ -150,7 +147,7 @@ class Recipe(Schedule):
             raise ValueError(f"min_turns must be at least 2, got {self.min_turns!r}: a response needs a context")
         if not 0 < self.trained_share <= 1:
             raise ValueError(f"trained_share must be above 0 and at most 1, got {self.trained_share!r}")
-        if self.snapshots is not None and not (isinstance(self.snapshots, int) and self.snapshots > 0):
+        if self.snapshots is not None and self.snapshots < 1:
             raise ValueError(f"snapshots must be a positive whole number of steps, got {self.snapshots!r}")
         if self.frozen_layers is not None and self.frozen_layers < 0:
             raise ValueError(f"frozen_layers must be 0 or more, got {self.frozen_layers!r}")

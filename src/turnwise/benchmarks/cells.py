@@ -63,8 +63,12 @@ class Cell:
         """The method's trainings with all settings."""
         found = []
         for number, stage in enumerate(self.method.stages, start=1):
-            here = (scale.settings.get(stage.name, {}), self.data.settings.get(stage.name, {}), scale.everywhere)
-            settings = {**here[0], **here[1], **here[2], "seed": self.seed}
+            settings = {
+                **scale.settings.get(stage.name, {}),
+                **self.data.settings.get(stage.name, {}),
+                **scale.everywhere,
+                "seed": self.seed,
+            }
             if self.study and self.study.setting != "train_conversations" and number == len(self.method.stages):
                 settings[self.study.setting] = self.value
             found.append(resolve(stage, **settings))
