@@ -29,10 +29,10 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, pad
 
 import turnwise
-from turnwise.conversation_collator import ConversationCollator
-from turnwise.freezing import frozen_lower_layers, no_attention_dropout
+from turnwise.collators.conversations import ConversationCollator
+from turnwise.encoders.rendering import make_conversational
 from turnwise.losses.dial2vec import Dial2vecLoss, cross_representation, self_representation
-from turnwise.rendering import make_conversational
+from turnwise.training.freezing import frozen_lower_layers, no_attention_dropout
 
 SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
 LENGTH, WINDOW, TEMPERATURE = 512, 10, 0.2

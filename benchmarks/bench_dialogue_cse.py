@@ -29,10 +29,10 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 import turnwise
-from turnwise.collators import UtteranceCollator
-from turnwise.encoding import encode_sliced
-from turnwise.freezing import frozen_lower_layers
+from turnwise.collators.utterances import UtteranceCollator
+from turnwise.encoders.forward import encode_sliced
 from turnwise.losses.dialogue_cse import DialogueCSELoss
+from turnwise.training.freezing import frozen_lower_layers
 
 Features = dict[str, Tensor]
 SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"

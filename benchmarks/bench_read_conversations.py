@@ -30,7 +30,7 @@ import json, resource, sys, time
 def peak_mb():
     divisor = 1_000_000 if sys.platform == "darwin" else 1_000
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / divisor
-from turnwise.conversations import read_conversations
+from turnwise.data.conversations import read_conversations
 measured = {"imports_mb": peak_mb()}
 began = time.perf_counter()
 conversations = read_conversations(sys.argv[1])

@@ -19,7 +19,8 @@ from itertools import combinations
 
 import numpy as np
 
-from turnwise.pair_scores import inner_products, max_scores, normalised, triple_query
+from turnwise._utils.vectors import normalised
+from turnwise.replies.scores import inner_products, max_scores, triple_query
 
 DIM, BLOCK, QUERIES, TOP = 384, 8192, 200, 10
 

@@ -30,10 +30,10 @@ from torch.nn.functional import cosine_similarity, normalize
 from torch.nn.utils.rnn import pad_sequence
 
 import turnwise
-from turnwise.encoding import encode_sliced, sliced_means
+from turnwise.collators.turn_order import TurnOrderCollator
+from turnwise.encoders.forward import encode_sliced, sliced_means
+from turnwise.encoders.views import View, add_views, view_prompt
 from turnwise.losses.c3l import C3LLoss, c3l_targets
-from turnwise.turn_order_collator import TurnOrderCollator
-from turnwise.views import View, add_views, view_prompt
 
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
 WINDOW = 5

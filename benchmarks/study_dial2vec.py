@@ -29,15 +29,15 @@ from sentence_transformers import SentenceTransformer
 from transformers import get_linear_schedule_with_warmup
 
 import turnwise
+from turnwise._utils.files import atomic_path
+from turnwise.collators.mixing import UtterancePool
+from turnwise.encoders.rendering import make_conversational
 from turnwise.evaluation import TASKS, load_task
-from turnwise.evaluation.dialogues import EmbeddedDialogues, embed_dialogues
-from turnwise.evaluation.metrics import paired_bootstrap_p
-from turnwise.files import atomic_path
-from turnwise.freezing import frozen_lower_layers, no_attention_dropout
-from turnwise.mixing import UtterancePool
-from turnwise.recipes import Dial2vec, get_recipe
-from turnwise.rendering import make_conversational
-from turnwise.training import put_between
+from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, embed_dialogues
+from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
+from turnwise.training.freezing import frozen_lower_layers, no_attention_dropout
+from turnwise.training.interpolation import put_between
+from turnwise.training.recipes import Dial2vec, get_recipe
 
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
 FIGURES = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "alignment-uniformity")

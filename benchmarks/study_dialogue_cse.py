@@ -26,12 +26,13 @@ from sentence_transformers import SentenceTransformer
 from transformers import get_linear_schedule_with_warmup
 
 import turnwise
-from turnwise import collators
-from turnwise.encoding import encode_sliced, encode_utterances, sliced_means
-from turnwise.evaluation import compare_retrieval, evaluate_retrieval, load_task
-from turnwise.files import atomic_path
-from turnwise.freezing import frozen_lower_layers
+from turnwise._utils.files import atomic_path
+from turnwise.collators import utterances as collators
+from turnwise.encoders.forward import encode_sliced, sliced_means
+from turnwise.encoders.utterances import encode_utterances
+from turnwise.evaluation import compare_results, evaluate_retrieval, load_task
 from turnwise.losses.dialogue_cse import DialogueCSELoss
+from turnwise.training.freezing import frozen_lower_layers
 
 SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd"
 
@@ -190,7 +191,7 @@ def main() -> None:
                 variant = VARIANTS[name]
                 encoder = train(variant, conversations, variant.steps or options.steps, seed)
                 result = evaluate_retrieval(lambda texts: encode_utterances(encoder, texts), task)  # noqa: B023
-                done[row] = {**result.summary(), "p": compare_retrieval(reference, result)}
+                done[row] = {**result.summary(), "p": compare_results(reference, result)}
                 with atomic_path(options.out) as temporary:
                     temporary.write_text(json.dumps(done, indent=2))
             figures = done[row]

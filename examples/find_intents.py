@@ -12,10 +12,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import turnwise
-from turnwise.recipes import DialogueCSE
 
 conversations = turnwise.read_conversations(sys.argv[1]) if len(sys.argv) > 1 else turnwise.sample_conversations(400)
-encoder = turnwise.train(DialogueCSE(max_steps=30), conversations)
+encoder = turnwise.train(turnwise.recipes.DialogueCSE(max_steps=30), conversations)
 
 requests = [m["content"] for row in conversations for m in row["messages"] if m["role"] == "user"]
 requests = [text for text, count in Counter(requests).items() if count == 1 and len(text) > 20]

@@ -28,8 +28,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from turnwise.encoder import transformer_of
-from turnwise.views import TOKENS, add_views
+from turnwise.encoders.transformer import transformer_of
+from turnwise.encoders.views import TOKENS, add_views
 
 torch.set_num_threads(1)
 

@@ -16,6 +16,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 import turnwise
+from turnwise.data.tokens import tokenize
 from turnwise.evaluation import (
     LabelledDialogues,
     RetrievalTask,
@@ -26,7 +27,6 @@ from turnwise.evaluation import (
     labelled_dialogues,
     load_task,
 )
-from turnwise.evaluation.tokens import tokenize
 
 
 @pytest.fixture(scope="session")

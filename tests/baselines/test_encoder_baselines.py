@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.baselines import Concatenation, Flow, PooledEncoder, Whitening
 from turnwise.baselines.corpus import utterances
-from turnwise.recipes import Adaptation
+from turnwise.training.recipes import Adaptation
 
 
 class Fixed:

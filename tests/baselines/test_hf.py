@@ -25,8 +25,8 @@ from transformers import (
 )
 
 from turnwise.baselines import HuggingFaceModel
-from turnwise.encoder import load_encoder
-from turnwise.planning import generate_candidates
+from turnwise.encoders.loading import load_encoder
+from turnwise.replies.generation import generate_candidates
 
 WORDS = ["i", "want", "to", "order", "a", "pizza", "cancel", "my", "card", "flight", "thanks", "please"]
 TEXTS = ["i want to order a pizza", "thanks", "", "cancel my card please", "thanks", "a pizza flight zzz"]

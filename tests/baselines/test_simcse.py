@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.baselines import PooledEncoder, SimCSE, SimCSESettings
 from turnwise.baselines.corpus import utterances
-from turnwise.evaluation.alignment_uniformity import uniformity
+from turnwise.evaluation.dialogues.alignment_uniformity import uniformity
 
 QUICK = SimCSESettings(max_steps=20, batch_size=16, max_length=12, learning_rate=2e-3)
 

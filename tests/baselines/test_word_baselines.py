@@ -21,7 +21,7 @@ from turnwise.evaluation import (
     evaluate_dialogue_retrieval,
     evaluate_retrieval,
 )
-from turnwise.evaluation.metrics import purity
+from turnwise.evaluation.metrics.clustering import purity
 
 GLOVE = "red 1 0 0\ntaxi 0 1 0\nwine 0 0 -2\n"
 

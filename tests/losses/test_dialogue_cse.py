@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from turnwise.collators import UtteranceCollator
-from turnwise.encoding import TokenSlice, encode_sliced
-from turnwise.freezing import frozen_lower_layers
+from turnwise.collators.utterances import UtteranceCollator
+from turnwise.encoders.forward import TokenSlice, encode_sliced
 from turnwise.losses.dialogue_cse import DialogueCSELoss, context_aware_embeddings, context_turns_of
+from turnwise.training.freezing import frozen_lower_layers
 
 Tokens = list[Tensor]  # one (n_i, d) matrix per turn
 

@@ -13,8 +13,11 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from turnwise.collators import UtteranceCollator
-from turnwise.conversation_collator import ConversationCollator
+from turnwise.collators.conversations import ConversationCollator
+from turnwise.collators.turn_order import TurnOrderCollator
+from turnwise.collators.utterances import UtteranceCollator
+from turnwise.encoders.rendering import make_conversational
+from turnwise.encoders.views import add_views
 from turnwise.losses import turn_order
 from turnwise.losses.c3l import C3LLoss
 from turnwise.losses.ccl import CCLLoss
@@ -22,9 +25,6 @@ from turnwise.losses.dial2vec import Dial2vecLoss
 from turnwise.losses.dialogue_cse import DialogueCSELoss
 from turnwise.losses.siamese import SiameseLoss
 from turnwise.losses.single_vector import SingleVectorLoss
-from turnwise.rendering import make_conversational
-from turnwise.turn_order_collator import TurnOrderCollator
-from turnwise.views import add_views
 
 # For each loss its collator, made from the encoder and all conversations, and the loss itself.
 LOSSES = {

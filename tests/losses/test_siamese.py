@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from turnwise.collators import UtteranceCollator
+from turnwise.collators.utterances import UtteranceCollator
 from turnwise.losses.siamese import SiameseLoss
 
 

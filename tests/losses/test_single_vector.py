@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity, normalize
 
-from turnwise.collators import UtteranceCollator
+from turnwise.collators.utterances import UtteranceCollator
 from turnwise.losses.single_vector import SingleVectorLoss
-from turnwise.recipes import get_recipe
+from turnwise.training.recipes import get_recipe
 
 
 def features_of(encoder, conversations, turns: int = 3) -> list[dict[str, torch.Tensor]]:

@@ -12,14 +12,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.baselines.corpus import document
+from turnwise._utils.progress import progress_bar
+from turnwise.data.messages import Conversations, document
 from turnwise.evaluation.bm25 import bm25_scorer
-from turnwise.evaluation.dialogue_retrieval import DialogueRetrievalResult
-from turnwise.evaluation.dialogues import LabelledDialogues
-from turnwise.evaluation.metrics import average_precision, reciprocal_rank
-from turnwise.evaluation.semantic_retrieval import RetrievalResult, RetrievalTask
-from turnwise.evaluation.utterances import Conversations
-from turnwise.progress import progress_bar
+from turnwise.evaluation.dialogues.dialogue_retrieval import DialogueRetrievalResult
+from turnwise.evaluation.dialogues.labelled import LabelledDialogues
+from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
+from turnwise.evaluation.utterances.semantic_retrieval import RetrievalResult, RetrievalTask
 
 # A query, its candidates, and which of those are relevant.
 Query = tuple[int, NDArray[np.int64], NDArray[np.bool_]]

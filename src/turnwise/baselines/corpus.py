@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from turnwise.evaluation.utterances import Conversations, distinct_utterances, message_text
+from turnwise.data.messages import Conversations, distinct_utterances, document
 
-Messages = Sequence[dict[str, Any]]
 Learned = TypeVar("Learned")
 
 
@@ -30,11 +28,6 @@ def documents(conversations: Conversations) -> list[str]:
     if not any(texts):
         raise ValueError("no conversations with text to fit a baseline to")
     return texts
-
-
-def document(messages: Messages, where: str = "conversation") -> str:
-    """All turns of a conversation as one text."""
-    return " ".join(message_text(message, where) for message in messages)
 
 
 def fitted(learned: Learned | None, owner: object) -> Learned:

@@ -7,10 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from turnwise.baselines.corpus import Messages, document
 from turnwise.baselines.protocols import UtteranceBaseline
 from turnwise.baselines.token_pooling import TokenPooling
-from turnwise.rendering import check_messages
+from turnwise.data.messages import Messages, check_messages, document
 
 
 class MeanOfUtterances:

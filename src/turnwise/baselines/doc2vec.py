@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from turnwise.baselines.corpus import Messages, document, documents, fitted
+from turnwise._utils.optional import require
+from turnwise._utils.progress import progress_bar
+from turnwise.baselines.corpus import documents, fitted
 from turnwise.baselines.waiting import EpochBar
-from turnwise.errors import require
-from turnwise.evaluation.tokens import tokenize
-from turnwise.evaluation.utterances import Conversations
-from turnwise.progress import progress_bar
+from turnwise.data.messages import Conversations, Messages, document
+from turnwise.data.tokens import tokenize
 
 
 class Doc2Vec:

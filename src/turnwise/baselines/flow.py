@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from turnwise._utils.optional import require
+from turnwise._utils.progress import progress_bar
 from turnwise.baselines.corpus import fitted, utterances
 from turnwise.baselines.protocols import UtteranceBaseline
-from turnwise.errors import require
-from turnwise.progress import progress_bar
 
 
 class Flow:

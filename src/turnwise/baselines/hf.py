@@ -10,8 +10,8 @@ from safetensors import SafetensorError
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 
 from turnwise.baselines.token_pooling import Pooling, TokenPooling
-from turnwise.encoder import positions
-from turnwise.evaluation.utterances import Conversations
+from turnwise.data.messages import Conversations
+from turnwise.encoders.transformer import positions
 
 
 class HuggingFaceModel(TokenPooling):

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from turnwise.baselines.corpus import Messages, document, documents, fitted
+from turnwise.baselines.corpus import documents, fitted
 from turnwise.baselines.waiting import waiting
-from turnwise.evaluation.tokens import tokenize
-from turnwise.evaluation.utterances import Conversations
+from turnwise.data.messages import Conversations, Messages, document
+from turnwise.data.tokens import tokenize
 
 
 class LDA:

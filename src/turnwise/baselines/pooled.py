@@ -8,10 +8,10 @@ from typing import Self
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-from turnwise.adaptation import adapt_encoder
 from turnwise.baselines.token_pooling import Pooling, TokenPooling
-from turnwise.encoder import positions, transformer_of
-from turnwise.recipes import Adaptation
+from turnwise.encoders.transformer import positions, transformer_of
+from turnwise.training.adaptation import adapt_encoder
+from turnwise.training.recipes import Adaptation
 
 
 class PooledEncoder(TokenPooling):

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from turnwise.baselines.corpus import Messages
+from turnwise.data.messages import Messages
 
 
 class UtteranceBaseline(Protocol):

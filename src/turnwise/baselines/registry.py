@@ -21,9 +21,9 @@ from turnwise.baselines.tfidf import TfIdf
 from turnwise.baselines.token_pooling import Pooling, TokenPooling
 from turnwise.baselines.whitening import Whitening
 from turnwise.baselines.word_vectors import Word2Vec, WordVectors
-from turnwise.encoder import load_encoder
+from turnwise.encoders.loading import load_encoder
 from turnwise.evaluation.tasks import Level
-from turnwise.recipes import Adaptation
+from turnwise.training.recipes import Adaptation
 
 Need = Literal["nothing", "encoder", "word_vectors", "model"]
 # What it can do: embed, name clusters (one task), or rank the candidates of a retrieval task.

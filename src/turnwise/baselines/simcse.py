@@ -15,14 +15,12 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraini
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from transformers import set_seed
 
-from turnwise.adaptation import training_arguments
 from turnwise.baselines.corpus import fitted, utterances
-from turnwise.checkpoints import fit
-from turnwise.encoder import use_mean_pooling
-from turnwise.encoding import encode_utterances
-from turnwise.evaluation.utterances import Conversations
-from turnwise.recipes import Schedule
-from turnwise.training import QuietTrainer
+from turnwise.data.messages import Conversations
+from turnwise.encoders.transformer import use_mean_pooling
+from turnwise.encoders.utterances import encode_utterances
+from turnwise.training.recipes import Schedule
+from turnwise.training.trainer import QuietTrainer, fit, training_arguments
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from turnwise.baselines.corpus import fitted, utterances
-from turnwise.evaluation.tokens import tokenize
-from turnwise.evaluation.utterances import Conversations
+from turnwise.data.messages import Conversations
+from turnwise.data.tokens import tokenize
 
 
 class TfIdf:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from turnwise.encoding import encode_sliced
-from turnwise.progress import progress_bar
+from turnwise._utils.progress import progress_bar
+from turnwise.encoders.forward import encode_sliced
 
 Pooling = Literal["mean", "cls"]
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from rich.progress import Progress, TaskID
 
-from turnwise.progress import progress_bar
+from turnwise._utils.progress import progress_bar
 
 
 @contextmanager

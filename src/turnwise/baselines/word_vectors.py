@@ -13,12 +13,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from turnwise._utils.optional import require
+from turnwise._utils.progress import progress_bar
 from turnwise.baselines.corpus import fitted, utterances
 from turnwise.baselines.waiting import EpochBar, waiting
-from turnwise.errors import ConversationError, require
-from turnwise.evaluation.tokens import tokenize
-from turnwise.evaluation.utterances import Conversations
-from turnwise.progress import progress_bar
+from turnwise.data.messages import Conversations
+from turnwise.data.tokens import tokenize
+from turnwise.errors import ConversationError
 
 
 class _Averaged:

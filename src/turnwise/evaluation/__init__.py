@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from turnwise.evaluation.additivity import AdditivityResult, evaluate_additivity
-from turnwise.evaluation.alignment_uniformity import AlignmentUniformityResult, evaluate_alignment_uniformity
-from turnwise.evaluation.dialogue_retrieval import DialogueRetrievalResult, evaluate_dialogue_retrieval
-from turnwise.evaluation.dialogue_sts import StsResult, StsTask, evaluate_sts, read_sts_task
-from turnwise.evaluation.dialogues import EmbeddedDialogues, LabelledDialogues, embed_dialogues, labelled_dialogues
-from turnwise.evaluation.domain_categorization import CategorizationResult, evaluate_categorization
-from turnwise.evaluation.next_utterance import NextUtteranceResult, evaluate_components, evaluate_next_utterance
+from turnwise.evaluation.dialogues.alignment_uniformity import AlignmentUniformityResult, evaluate_alignment_uniformity
+from turnwise.evaluation.dialogues.dialogue_retrieval import DialogueRetrievalResult, evaluate_dialogue_retrieval
+from turnwise.evaluation.dialogues.domain_categorization import CategorizationResult, evaluate_categorization
+from turnwise.evaluation.dialogues.labelled import (
+    EmbeddedDialogues,
+    LabelledDialogues,
+    embed_dialogues,
+    labelled_dialogues,
+)
+from turnwise.evaluation.dialogues.semantic_relatedness import RelatednessResult, evaluate_relatedness
+from turnwise.evaluation.mteb import mteb_tasks
 from turnwise.evaluation.queries import compare_results
-from turnwise.evaluation.semantic_relatedness import RelatednessResult, evaluate_relatedness
-from turnwise.evaluation.semantic_retrieval import (
+from turnwise.evaluation.tasks import TASKS, Task, evaluate, find_task, load_task
+from turnwise.evaluation.turn_order.additivity import AdditivityResult, evaluate_additivity
+from turnwise.evaluation.turn_order.next_utterance import (
+    NextUtteranceResult,
+    evaluate_components,
+    evaluate_next_utterance,
+)
+from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, Sequences, build_sequences
+from turnwise.evaluation.turn_order.short_term_planning import PlanningResult, evaluate_short_term_planning
+from turnwise.evaluation.utterances.dialogue_sts import StsResult, StsTask, evaluate_sts, read_sts_task
+from turnwise.evaluation.utterances.semantic_retrieval import (
     RetrievalResult,
     RetrievalTask,
     build_retrieval_task,
     evaluate_retrieval,
     read_retrieval_task,
 )
-from turnwise.evaluation.sequences import EmbeddedSequences, Sequences, build_sequences
-from turnwise.evaluation.short_term_planning import PlanningResult, evaluate_short_term_planning
-from turnwise.evaluation.sts_pairs import propose_sts_pairs, write_sts_pairs
-from turnwise.evaluation.tasks import TASKS, Task, evaluate, find_task, load_task
+from turnwise.evaluation.utterances.sts_pairs import propose_sts_pairs, write_sts_pairs
 
 __all__ = [
     "TASKS",
@@ -59,6 +69,7 @@ __all__ = [
     "find_task",
     "labelled_dialogues",
     "load_task",
+    "mteb_tasks",
     "propose_sts_pairs",
     "read_retrieval_task",
     "read_sts_task",

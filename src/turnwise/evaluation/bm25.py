@@ -8,8 +8,8 @@ import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.evaluation.tokens import tokenize
-from turnwise.progress import progress_bar
+from turnwise._utils.progress import progress_bar
+from turnwise.data.tokens import tokenize
 
 
 def bm25_candidates(texts: Sequence[str], queries: Sequence[int], count: int) -> Iterator[NDArray[np.int64]]:

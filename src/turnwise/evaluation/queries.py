@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.evaluation.metrics import paired_bootstrap_p
+from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
 
 
 class PerQuery(Protocol):

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.evaluation.metrics import bootstrap_interval
+from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.scoring import percent
 
 FloatArray = NDArray[np.float64]

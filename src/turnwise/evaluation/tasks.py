@@ -12,24 +12,33 @@ from typing import Any, Literal, Protocol
 
 from sentence_transformers import SentenceTransformer
 
-from turnwise.conversations import read_conversations
-from turnwise.encoding import encode_utterances
+from turnwise._utils.citations import DIAL2VEC, DIALOGUE_CSE, TRIPLE_ENCODERS
+from turnwise.data.conversations import read_conversations
+from turnwise.data.messages import Conversations
+from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.utterances import encode_utterances
 from turnwise.errors import ConversationError
-from turnwise.evaluation.additivity import evaluate_additivity
-from turnwise.evaluation.alignment_uniformity import evaluate_alignment_uniformity
-from turnwise.evaluation.citations import DIAL2VEC, DIALOGUE_CSE, TRIPLE_ENCODERS
-from turnwise.evaluation.dialogue_retrieval import evaluate_dialogue_retrieval
-from turnwise.evaluation.dialogue_sts import evaluate_sts, read_sts_task
-from turnwise.evaluation.dialogues import EncodeConversations, LabelledDialogues, embed_dialogues, labelled_dialogues
-from turnwise.evaluation.domain_categorization import evaluate_categorization
-from turnwise.evaluation.next_utterance import evaluate_components, evaluate_next_utterance
+from turnwise.evaluation.dialogues.alignment_uniformity import evaluate_alignment_uniformity
+from turnwise.evaluation.dialogues.dialogue_retrieval import evaluate_dialogue_retrieval
+from turnwise.evaluation.dialogues.domain_categorization import evaluate_categorization
+from turnwise.evaluation.dialogues.labelled import (
+    EncodeConversations,
+    LabelledDialogues,
+    embed_dialogues,
+    labelled_dialogues,
+)
+from turnwise.evaluation.dialogues.semantic_relatedness import evaluate_relatedness
 from turnwise.evaluation.scoring import Encode
-from turnwise.evaluation.semantic_relatedness import evaluate_relatedness
-from turnwise.evaluation.semantic_retrieval import build_retrieval_task, evaluate_retrieval, read_retrieval_task
-from turnwise.evaluation.sequences import EmbeddedSequences, Sequences, build_sequences
-from turnwise.evaluation.short_term_planning import evaluate_short_term_planning
-from turnwise.evaluation.utterances import Conversations
-from turnwise.pooling import encode_conversations
+from turnwise.evaluation.turn_order.additivity import evaluate_additivity
+from turnwise.evaluation.turn_order.next_utterance import evaluate_components, evaluate_next_utterance
+from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, Sequences, build_sequences
+from turnwise.evaluation.turn_order.short_term_planning import evaluate_short_term_planning
+from turnwise.evaluation.utterances.dialogue_sts import evaluate_sts, read_sts_task
+from turnwise.evaluation.utterances.semantic_retrieval import (
+    build_retrieval_task,
+    evaluate_retrieval,
+    read_retrieval_task,
+)
 
 Level = Literal["utterance", "dialogue", "sequence"]
 Encoder = SentenceTransformer | Encode | EncodeConversations

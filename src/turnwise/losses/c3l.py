@@ -65,7 +65,7 @@ def check_settings(window: int, negatives: Negatives, positives: Positives) -> N
 class C3LLoss(nn.Module):
     """Mean squared error between the cosines of triples and their targets.
 
-    Takes the features of :class:`turnwise.turn_order_collator.TurnOrderCollator`. Of each window ``u_0 … u_{w-1}``,
+    Takes the features of :class:`turnwise.collators.TurnOrderCollator`. Of each window ``u_0 … u_{w-1}``,
     with ``a = A(u_{w-1})``:
 
     - ``cos((B1(u_i) + B2(u_j)) / 2, a) → s_ij`` for the context positions i < j, see :func:`c3l_targets`;

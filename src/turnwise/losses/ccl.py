@@ -37,7 +37,7 @@ def check_settings(window: int, negatives: Negatives) -> None:
 class CCLLoss(nn.Module):
     """Mean squared error between the cosines of before- and after-views and their targets.
 
-    Takes the features of :class:`turnwise.turn_order_collator.TurnOrderCollator`. Of each window ``u_0 … u_{w-1}``:
+    Takes the features of :class:`turnwise.collators.TurnOrderCollator`. Of each window ``u_0 … u_{w-1}``:
 
     - ``cos(B(u_0), A(u_i)) → (w - i) / w``;
     - directional negatives, ``cos(B(u_i), A(u_0)) → 0``;

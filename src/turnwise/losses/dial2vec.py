@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, one_hot, pad
 
-from turnwise.encoding import full_precision
+from turnwise.encoders.forward import full_precision
+from turnwise.encoders.turn_tables import encode_rows
 from turnwise.losses.in_batch import process_mean
-from turnwise.turn_tables import encode_rows
 
 
 def self_representation(tokens: Tensor, speaker: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ def _speakers(speaker: Tensor, dtype: torch.dtype) -> Tensor:
 class Dial2vecLoss(nn.Module):
     """Tell a real dialogue from mixed ones by how well each interlocutor's words fit the other's (Eq. 5 and 6).
 
-    Takes the features of :class:`turnwise.conversation_collator.ConversationCollator`. Every speaker's real
+    Takes the features of :class:`turnwise.collators.ConversationCollator`. Every speaker's real
     self-representation must be closer to its cross-representation than in the mixed dialogues; NT-Xent, summed over
     the speakers of a dialogue and averaged over dialogues.
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from turnwise.encoding import encode_sliced, full_precision, sliced_means, take
+from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.in_batch import Negatives, Turns, check_negatives
 
 

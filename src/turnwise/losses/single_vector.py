@@ -1,7 +1,7 @@
 """The single-vector baseline of the triple-encoders paper: a dual encoder like ConveRT (Henderson et al., 2020).
 
 The whole context becomes one vector, the response goes through the same encoder, and their cosine meets those of the
-other responses of the batch in a softmax. Unlike :class:`turnwise.losses.siamese.SiameseLoss`, nothing but the encoder
+other responses of the batch in a softmax. Unlike :class:`turnwise.losses.SiameseLoss`, nothing but the encoder
 is trained: ranking by its cosines is exactly what it learned.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from turnwise.contexts import Context, check_context
-from turnwise.encoding import encode_sliced, full_precision, sliced_means, take
+from turnwise.encoders.contexts import Context, check_context
+from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.in_batch import Negatives, check_negatives
 from turnwise.losses.siamese import batch_softmax, of_previous_turn
 
@@ -31,7 +31,7 @@ class SingleVectorLoss(nn.Module):
     """Cosine of a context's one vector and the response, softmax over the responses of the batch.
 
     Takes the features of :class:`turnwise.collators.UtteranceCollator` made with ``joined_context_turns``. The trained
-    model's vector of a context is that of :func:`turnwise.contexts.encode_contexts`.
+    model's vector of a context is that of :func:`turnwise.encoders.contexts.encode_contexts`.
 
     Args:
         model: The encoder, pooled by the mean.

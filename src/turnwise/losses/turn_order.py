@@ -15,7 +15,7 @@ import torch
 from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor, nn
 
-from turnwise.encoding import encode_sliced, full_precision, sliced_means, take
+from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.in_batch import Negatives, process_mean
 
 _TINY = 1e-12
@@ -73,7 +73,7 @@ class Windows:
 
     @classmethod
     def of(cls, window: int, features: dict[str, Tensor]) -> Windows:
-        """The windows of the features of a :class:`turnwise.turn_order_collator.TurnOrderCollator`."""
+        """The windows of the features of a :class:`turnwise.collators.TurnOrderCollator`."""
         conversation, speaker, rows = features["conversation"], features["speaker"], features["rows"]
         numbers = torch.arange(len(conversation), device=conversation.device)
         turns = numbers.unfold(0, window, 1) if len(numbers) >= window else numbers.new_zeros(0, window)

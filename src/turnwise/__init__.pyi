@@ -1,0 +1,43 @@
+# The public face: what is imported here is what `import turnwise` offers, at run time as well (see __init__.py).
+
+from . import baselines as baselines
+from . import collators as collators
+from . import evaluation as evaluation
+from . import losses as losses
+from . import replies as replies
+from . import training as training
+from .collators import ConversationCollator as ConversationCollator
+from .collators import TurnOrderCollator as TurnOrderCollator
+from .collators import UtteranceCollator as UtteranceCollator
+from .data.conversations import convert_conversations as convert_conversations
+from .data.conversations import drop_empty_messages as drop_empty_messages
+from .data.conversations import keep_long_enough as keep_long_enough
+from .data.conversations import merge_consecutive_messages as merge_consecutive_messages
+from .data.conversations import read_conversations as read_conversations
+from .data.conversations import split_conversations as split_conversations
+from .data.sample_corpus import sample_conversations as sample_conversations
+from .encoders.conversations import encode_conversations as encode_conversations
+from .encoders.loading import load_encoder as load_encoder
+from .encoders.turn_tables import add_turn_tables as add_turn_tables
+from .encoders.turn_tables import load_turn_tables as load_turn_tables
+from .encoders.utterances import encode_utterances as encode_utterances
+from .encoders.views import add_views as add_views
+from .errors import ConversationError as ConversationError
+from .evaluation import evaluate as evaluate
+from .evaluation import mteb_tasks as mteb_tasks
+from .losses import C3LLoss as C3LLoss
+from .losses import CCLLoss as CCLLoss
+from .losses import Dial2vecLoss as Dial2vecLoss
+from .losses import DialogueCSELoss as DialogueCSELoss
+from .losses import SiameseLoss as SiameseLoss
+from .losses import SingleVectorLoss as SingleVectorLoss
+from .losses import context_aware_embeddings as context_aware_embeddings
+from .replies import SequenceModel as SequenceModel
+from .replies import planning as planning
+from .replies import triple_query as triple_query
+from .training import adapt_encoder as adapt_encoder
+from .training import recipes as recipes
+from .training import train as train
+from .training.recipes import get_recipe as get_recipe
+
+__version__: str

@@ -1,0 +1,105 @@
+"""Unfinished runs: nothing that is finished is lost, nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import PartialState
+
+from turnwise._utils.files import atomic_path
+
+_RECORD = "run.json"
+
+
+def process_state() -> PartialState:
+    """Which process this is among those that ``torchrun`` started; on its own, the main one."""
+    # Without an accelerator it has to be told so, or each process takes itself for the only one.
+    return PartialState(cpu=not torch.accelerator.is_available())
+
+
+@dataclass(frozen=True)
+class Run:
+    """The folder ``<output>.run``, where a run keeps its checkpoints until its model is written to ``<output>``."""
+
+    folder: Path
+
+    @classmethod
+    def open(cls, output: str | os.PathLike[str], settings: dict[str, Any], resume: bool, force: bool) -> Run:
+        """Start a run, or continue the one that was cut off.
+
+        As a context, it forgets a run that failed before it had anything to keep.
+
+        Args:
+            output: Where the result will be written; checked before.
+            settings: Everything that determines the result; must be the same when continuing. JSON values.
+            resume: Continue if an unfinished run is there.
+            force: Overwrite the model and forget an unfinished run.
+
+        Raises:
+            FileExistsError: An unfinished run or snapshots of this output exist, and no flag allows it.
+            ValueError: The unfinished run was started with other settings, or its record is damaged.
+        """
+        output = Path(output)
+        run = cls(output.with_name(output.name + ".run"))
+        state = process_state()
+        if state.is_main_process:
+            run._prepare(json.loads(json.dumps(settings)), resume, force)
+        state.wait_for_everyone()
+        return run
+
+    @property
+    def snapshots(self) -> Path:
+        """Where models are kept on the way; they outlast the run."""
+        return self.folder.with_suffix(".snapshots")
+
+    def _prepare(self, settings: dict[str, Any], resume: bool, force: bool) -> None:
+        record = self.folder / _RECORD
+        if record.is_file() and resume:
+            try:
+                before = json.loads(record.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise ValueError(f"{record} is damaged, start over with --force: {error}") from error
+            if differences := "; ".join(_differences(before, settings)):
+                raise ValueError(
+                    f"{self.folder} was started with other settings, start over with --force ({differences})"
+                )
+            return
+        if record.is_file() and not force:
+            raise FileExistsError(
+                f"{self.folder} holds an unfinished run: continue it with --resume or start over with --force"
+            )
+        for folder in (self.folder, self.snapshots):
+            if folder.exists() and not force:
+                raise FileExistsError(f"{folder} exists already: choose another output or delete it with --force")
+            shutil.rmtree(folder, ignore_errors=True)
+        with atomic_path(record) as temporary:
+            temporary.write_text(json.dumps(settings, indent=2), encoding="utf-8")
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self.folder.is_dir() and [path.name for path in self.folder.iterdir()] == [_RECORD]:
+            self.close()
+
+    def close(self) -> None:
+        """Forget the checkpoints; the model is written."""
+        if process_state().is_main_process:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """What differs between two settings, innermost names only."""
+    for key in sorted(before.keys() | now.keys()):
+        old, new = before.get(key), now.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from (f"{key}.{difference}" for difference in _differences(old, new))
+        elif old != new:
+            yield f"{key}: was {old}, is {new}"

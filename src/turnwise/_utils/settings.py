@@ -1,0 +1,35 @@
+"""Settings as frozen dataclasses whose values are of the types they state."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+# How error messages call the types of settings.
+_TOLD: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+def check_types(settings: Any) -> None:
+    """Raise ``ValueError`` if a field of a dataclass has a value of another type than it says."""
+    hints = get_type_hints(type(settings))
+    for field in fields(settings):
+        value, allowed = getattr(settings, field.name), _alternatives(hints[field.name])
+        if not any(_is_of(value, one) for one in allowed):
+            told = " or ".join(_TOLD.get(one, repr(one)) for one in allowed if one is not NoneType)
+            raise ValueError(f"{field.name} must be {told}, got {value!r}")
+
+
+def _alternatives(hint: Any) -> list[Any]:
+    """The types and the values that a type hint allows."""
+    if get_origin(hint) in (Union, UnionType):
+        return [one for part in get_args(hint) for one in _alternatives(part)]
+    return list(get_args(hint)) if get_origin(hint) is Literal else [hint]
+
+
+def _is_of(value: Any, allowed: Any) -> bool:
+    if not isinstance(allowed, type):
+        return bool(value == allowed)
+    if allowed in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, (int, float) if allowed is float else allowed)

@@ -1,0 +1,7 @@
+"""Data collators: a list of conversations in, the tensors of one training step out."""
+
+from turnwise.collators.conversations import ConversationCollator
+from turnwise.collators.turn_order import TurnOrderCollator
+from turnwise.collators.utterances import UtteranceCollator
+
+__all__ = ["ConversationCollator", "TurnOrderCollator", "UtteranceCollator"]

@@ -1,0 +1,86 @@
+"""Mixed dialogues for dial2vec: one speaker's turns kept, the others' filled from other conversations (section 3.1)."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from datasets import Dataset
+
+from turnwise.data.messages import Message
+
+_TRIES = 100
+
+
+class UtterancePool:
+    """All utterances of a corpus, to be drawn at random by role. The texts stay in the memory-mapped Arrow file.
+
+    Args:
+        conversations: The corpus, with columns ``id`` and ``messages``.
+
+    Raises:
+        ValueError: Fewer than two conversations.
+    """
+
+    def __init__(self, conversations: Dataset) -> None:
+        if len(conversations) < 2:
+            raise ValueError(f"mixed dialogues need at least 2 conversations, got {len(conversations)}")
+        table = conversations.select_columns(["messages"]).flatten_indices().data.table
+        contents, roles, owners, start = [], [], [], 0
+        for chunk in table.column("messages").chunks:
+            messages = chunk.flatten()
+            contents.append(messages.field("content"))
+            roles.append(messages.field("role"))
+            owners.append(np.asarray(pc.list_parent_indices(chunk)) + start)
+            start += len(chunk)
+        self._contents = pa.chunked_array(contents)
+        codes = pa.chunked_array(roles).combine_chunks().dictionary_encode()
+        self._owner = np.concatenate(owners)  # (utterances,)
+        self._role = np.asarray(codes.indices)  # (utterances,)
+        self._codes = {name: code for code, name in enumerate(codes.dictionary.to_pylist())}
+        self._of_role = [np.flatnonzero(self._role == code) for code in range(len(self._codes))]
+        self._number = {name: number for number, name in enumerate(conversations["id"])}
+        if len(self._number) < len(conversations):
+            raise ValueError("conversation ids must be unique: utterances are drawn from conversations of other ids")
+
+    def draw(self, role: str, conversation: str, generator: random.Random) -> str:
+        """A random utterance of that role from another conversation; of any role where no other has that role."""
+        number = self._number.get(conversation, -1)
+        for members in (self._of_role[self._codes[role]] if role in self._codes else (), range(len(self._owner))):
+            for _ in range(_TRIES if len(members) else 0):
+                position = int(members[generator.randrange(len(members))])
+                if self._owner[position] != number:
+                    return str(self._contents[position].as_py())
+        raise ValueError(f"no utterance outside the conversation {conversation!r} found to mix in")
+
+
+def mixed_dialogues(
+    conversation: str, messages: list[Message], pool: UtterancePool, count: int, generator: random.Random
+) -> list[list[Message]]:
+    """Dialogues in which one speaker's turns are real and the others' come from other conversations.
+
+    Which of two speakers is kept is random each time; of more, every speaker in turn from a random one on.
+
+    Args:
+        conversation: The id of the real dialogue.
+        messages: Its messages, by two speakers or more.
+        pool: Where utterances are drawn from.
+        count: How many mixed dialogues.
+        generator: The source of randomness.
+    """
+    speakers = list(dict.fromkeys(message["role"] for message in messages))
+    offset = generator.randrange(len(speakers))
+    mixed = []
+    for number in range(count):
+        kept = generator.choice(speakers) if len(speakers) == 2 else speakers[(offset + number) % len(speakers)]
+        mixed.append(
+            [
+                message
+                if message["role"] == kept
+                else {**message, "content": pool.draw(message["role"], conversation, generator)}
+                for message in messages
+            ]
+        )
+    return mixed

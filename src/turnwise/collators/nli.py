@@ -1,0 +1,38 @@
+"""Conversations and inference pairs in one training: batches of the two take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
+from torch import Tensor
+
+CONVERSATIONS, PAIRS = "conversations", "nli"
+
+
+class MixedCollator:
+    """Collates a batch of conversations or one of pairs, whichever it is; the trainer picks the loss by its name.
+
+    Args:
+        encoder: The encoder.
+        conversations: The collator of the conversations.
+        max_length: Longest premise or hypothesis in tokens.
+    """
+
+    valid_label_columns: ClassVar[list[str]] = ["label"]
+
+    def __init__(
+        self, encoder: SentenceTransformer, conversations: Callable[..., dict[str, Tensor]], max_length: int
+    ) -> None:
+        self.conversations = conversations
+        self.pairs = SentenceTransformerDataCollator(
+            encoder.preprocess, valid_label_columns=self.valid_label_columns, max_length=max_length
+        )
+
+    def __call__(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Collate rows that all have the same ``dataset_name``."""
+        if rows[0]["dataset_name"] == PAIRS:
+            return dict(self.pairs(list(rows)))
+        return {"dataset_name": CONVERSATIONS, **self.conversations(rows)}

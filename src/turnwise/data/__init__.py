@@ -1,0 +1,1 @@
+"""Conversations in: reading, cleaning, checking and identifying them."""

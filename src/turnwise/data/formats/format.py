@@ -1,0 +1,46 @@
+"""What a source format is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from turnwise.data.formats.source import Source
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a file, as far as needed to tell its format.
+
+    Args:
+        keys: The columns, or the keys of the first JSON object; empty for other text.
+        line: The first line; empty where there are keys.
+        inner_keys: Where the file is one JSON object, the keys of the first object in it.
+    """
+
+    keys: frozenset[str] = frozenset()
+    line: str = ""
+    inner_keys: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Format:
+    """A source format of conversations.
+
+    Args:
+        name: What users call it.
+        description: One line for lists of formats.
+        layout: What a file must hold, for error messages.
+        records: From a file to ``(line or row number, raw)`` for every conversation.
+        convert: From ``raw`` to ``{"id"?, "messages": [{"role", "content", …}], …labels}``. Raises `BadRow` or the
+            ``KeyError``, ``TypeError``, … of a record that is not laid out as expected.
+        matches: Whether a file beginning like this has this format.
+    """
+
+    name: str
+    description: str
+    layout: str
+    records: Callable[[Source], Iterator[tuple[int, Any]]]
+    convert: Callable[[Any, Source], dict[str, Any]]
+    matches: Callable[[Head], bool]

@@ -1,0 +1,62 @@
+"""Microsoft Dialogue Challenge: ``movie_all.tsv``, ``restaurant_all.tsv``, ``taxi_all.tsv``; one message a row.
+
+The columns are ``session.ID``, ``Message.ID``, ``Message.Timestamp``, ``Message.From`` (user or agent),
+``Message.Text`` and then any number of dialogue acts, most of whose columns have no name. The rows of a session stand
+together. Session ids repeat from file to file, so the domain, the first word of the file's name, goes before them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from turnwise.data.formats.format import Format, Head
+from turnwise.data.formats.source import BadRow, Source
+from turnwise.errors import ConversationError
+
+_COLUMNS = ["session.ID", "Message.ID", "Message.Timestamp", "Message.From", "Message.Text"]
+_ROLES = {"user": "user", "agent": "assistant"}
+
+
+def records(source: Source) -> Iterator[tuple[int, list[tuple[int, list[str]]]]]:
+    rows = source.cells()
+    _, header = next(rows, (1, _COLUMNS))
+    if header[: len(_COLUMNS)] != _COLUMNS:
+        raise ConversationError(str(source.path), f"found the columns {', '.join(header)}; expected {FORMAT.layout}")
+    for _, session in groupby(rows, key=lambda row: row[1][0]):
+        messages = list(session)
+        yield messages[0][0], messages
+
+
+def _message(number: int, cells: list[str]) -> dict[str, Any]:
+    if len(cells) < len(_COLUMNS):
+        raise BadRow(f"found {len(cells)} cells; expected {FORMAT.layout}", number)
+    speaker, text, *acts = cells[3:]
+    if speaker not in _ROLES:
+        raise BadRow(f"found {speaker!r} in Message.From; expected user or agent", number)
+    return {"role": _ROLES[speaker], "content": text, "acts": [act.strip() for act in acts if act.strip()]}
+
+
+def convert(raw: list[tuple[int, list[str]]], source: Source) -> dict[str, Any]:
+    domain = re.split(r"[^A-Za-z]", source.stem)[0].lower()
+    return {
+        "id": f"{domain}-{raw[0][1][0]}",
+        "messages": [_message(number, cells) for number, cells in raw],
+        "domain": domain,
+    }
+
+
+def matches(head: Head) -> bool:
+    return {"session.ID", "Message.From", "Message.Text"} <= head.keys
+
+
+FORMAT = Format(
+    name="mdc",
+    description="Microsoft Dialogue Challenge (TSV)",
+    layout=f"a header of {', '.join(_COLUMNS)} and dialogue acts, separated by tabs",
+    records=records,
+    convert=convert,
+    matches=matches,
+)

@@ -1,0 +1,46 @@
+"""MultiWOZ 2.0 and 2.1: ``data.json``, one JSON object of all dialogues by their id.
+
+User and system take turns, the user first. The label ``domains`` lists the domains that the goal sets a task in; the
+goal's ``message`` and ``topic`` are no domains. MultiWOZ 2.2 is laid out like Schema-Guided Dialogue and is read the
+same way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnwise.data.formats import sgd
+from turnwise.data.formats.format import Format, Head
+from turnwise.data.formats.source import Source, parse_record
+
+_NO_DOMAINS = ("message", "topic")
+
+
+def convert(raw: Any, source: Source) -> dict[str, Any]:
+    dialogue = parse_record(raw)
+    if "dialogue_id" in dialogue:
+        return sgd.convert(dialogue, source)
+    roles = ("user", "assistant")
+    return {
+        "id": dialogue["id"],
+        "messages": [{"role": roles[i % 2], "content": turn["text"]} for i, turn in enumerate(dialogue["log"])],
+        "domains": [
+            name
+            for name, goal in dialogue["goal"].items()
+            if goal and isinstance(goal, dict) and name not in _NO_DOMAINS
+        ],
+    }
+
+
+def matches(head: Head) -> bool:
+    return {"goal", "log"} <= head.inner_keys
+
+
+FORMAT = Format(
+    name="multiwoz",
+    description="MultiWOZ 2.0, 2.1 (data.json) and 2.2 (dialogues_*.json)",
+    layout='one object of dialogues by id: {"…": {"goal": {"hotel": {…}, …}, "log": [{"text": "…"}, …]}, …}',
+    records=Source.keyed_records,
+    convert=convert,
+    matches=matches,
+)

@@ -1,0 +1,43 @@
+"""Text whose lines are numbered from 1 in each conversation (``1 …``, ``2 …``, ``1 …``), as in bAbI and ParlAI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from turnwise.data.formats.source import BadRow, Source
+
+Line = tuple[int, str]
+
+
+def text_lines(source: Source) -> Iterator[Line]:
+    """The lines that are not blank, with their numbers in the file.
+
+    Bytes that are not UTF-8 are escaped, so that the rows they are in can be named or skipped.
+    """
+    for place, raw in source.lines():
+        yield place, raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
+
+
+def blocks(source: Source) -> Iterator[tuple[int, list[Line]]]:
+    """The lines of each conversation. Number 1 begins the next."""
+    block: list[Line] = []
+    for line in text_lines(source):
+        if line[1].startswith("1 ") and block:
+            yield block[0][0], block
+            block = []
+        block.append(line)
+    if block:
+        yield block[0][0], block
+
+
+def without_number(line: Line, layout: str) -> str:
+    """What follows a line's number.
+
+    Raises:
+        BadRow: It has none.
+    """
+    place, text = line
+    number, _, rest = text.partition(" ")
+    if not number.isdecimal():
+        raise BadRow(f"found {text[:40]!r} without a number; expected {layout}", place)
+    return rest

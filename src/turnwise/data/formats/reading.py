@@ -1,0 +1,208 @@
+"""From paths to checked conversations, one at a time."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import json
+import logging
+import os
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from turnwise.data.formats import ENDINGS, FORMATS, BadRow, Format, Source, detect_format
+from turnwise.data.formats.companions import without_companions
+from turnwise.data.formats.rows import RowChecker
+from turnwise.errors import ConversationError
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+OnError = Literal["raise", "skip"]
+
+_LISTED = 20
+_SECONDS_BEFORE_PROGRESS = 2.0
+# What reading a damaged file raises, and what to tell about it.
+_DAMAGE: dict[type[Exception], str] = {
+    EOFError: "the gzip file is cut off; download or write it again",
+    zlib.error: "the gzip file is damaged; download or write it again",
+    gzip.BadGzipFile: "not a gzip file; remove .gz from its name or compress it",
+    UnicodeDecodeError: "not UTF-8 text; save the file as UTF-8",
+    pa.ArrowInvalid: "not a readable Parquet file; write it again",
+}
+
+
+@dataclass
+class SkippedRows:
+    """What was left out of a reading, with the first problems found."""
+
+    on_error: OnError
+    count: int = 0
+    kept: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, error: ConversationError) -> None:
+        """Count a problem, or raise it unless rows are to be skipped."""
+        if self.on_error == "raise":
+            raise error from None
+        self.count += 1
+        if len(self.first) < _LISTED:
+            self.first.append(str(error))
+
+    def to_json(self) -> str:
+        """The summary, to keep beside a cached reading."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> SkippedRows:
+        """A summary kept by `to_json`."""
+        return cls(**json.loads(text))
+
+    def report(self) -> None:
+        """Log the summary, if anything was skipped."""
+        if not self.count:
+            return
+        more = [f"... and {self.count - len(self.first)} more"] if self.count > len(self.first) else []
+        lines = [f"skipped {self.count} bad rows, kept {self.kept} conversations:", *self.first, *more]
+        logging.getLogger("turnwise").warning("\n  ".join(lines))
+
+
+def find_files(paths: Paths, format: str) -> list[Path]:
+    """The files that ``paths`` (files, directories, globs) stand for, each once.
+
+    In directories and globs, files that are known to lie beside conversations and hold none are passed over.
+
+    Raises:
+        ConversationError: A path stands for no file, or the format is unknown.
+    """
+    if format != "auto" and format not in FORMATS:
+        raise ConversationError(f"format {format!r}", f"unknown format; known are auto, {', '.join(FORMATS)}")
+    files: list[Path] = []
+    for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
+        found = _files_of(Path(path).expanduser(), any_ending=format != "auto")
+        if not found:
+            problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
+            raise ConversationError(str(path), problem)
+        files += found
+    if not files:
+        raise ConversationError("paths", "no path was given; expected files, folders or globs")
+    return list(dict.fromkeys(files))
+
+
+def _files_of(path: Path, any_ending: bool) -> list[Path]:
+    if path.is_dir():
+        inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
+        return without_companions(sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS))
+    if path.exists():
+        return [path]
+    # not Path.glob, which takes no absolute patterns
+    matched = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
+    return without_companions([f for f in matched if f.is_file() and (any_ending or Source(f).ending in ENDINGS)])
+
+
+def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
+    """The conversations of all files, checked; problems go to ``skipped``.
+
+    Raises:
+        ConversationError: A problem that ``skipped`` does not take, or no conversation is left.
+    """
+    checker = RowChecker()
+    names = _names(files)
+    with _Progress(files, skipped) as progress:
+        for file in files:
+            source = Source(file, progress.tick)
+            progress.start(source)
+            try:
+                chosen = detect_format(source) if format == "auto" else FORMATS[format]
+                is_empty = True
+                for number, raw in chosen.records(source):
+                    is_empty = False
+                    try:
+                        row = checker.check(_converted(chosen, raw, source), f"{names[file]}-{number}")
+                    except BadRow as bad:
+                        skipped.add(ConversationError(source.place(bad.number or number), str(bad)))
+                    else:
+                        skipped.kept += 1
+                        yield row
+                    progress.tick()
+                if is_empty:
+                    raise ConversationError(str(source.path), f"the file is empty; expected {chosen.layout}")
+            except ConversationError as error:
+                skipped.add(error)
+            except tuple(_DAMAGE) as error:
+                told = next(text for kind, text in _DAMAGE.items() if isinstance(error, kind))
+                skipped.add(ConversationError(str(source.path), told))
+    if not skipped.kept:
+        where = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
+        problem = f"none of its {skipped.count} rows could be read; the first problem: {skipped.first[0]}"
+        raise ConversationError(where, problem)
+    skipped.report()
+
+
+def _names(files: Sequence[Path]) -> dict[Path, str]:
+    """What default ids begin with: a file's stem, or as much of the end of its path as no other file has."""
+    names = {file: Source(file).stem for file in files}
+    depth = 0
+    while repeated := {name for name, count in Counter(names.values()).items() if count > 1}:
+        depth += 1
+        names |= {file: "/".join(file.parts[-depth:]) for file, name in names.items() if name in repeated}
+    return names
+
+
+def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any]:
+    try:
+        return chosen.convert(raw, source)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        # the layout differs from what the format's few lines rely on
+        found = f"found the keys {', '.join(map(str, raw))}" if isinstance(raw, dict) else "unexpected layout"
+        missing = f" (missing: {error})" if isinstance(error, KeyError) else ""
+        raise BadRow(f"{found}{missing}; the format {chosen.name!r} expects {chosen.layout}") from None
+
+
+class _Progress:
+    """A bar of bytes on stderr that comes up after some seconds, and only on a terminal."""
+
+    def __init__(self, files: Iterable[Path], skipped: SkippedRows) -> None:
+        self._total = sum(file.stat().st_size for file in files)
+        self._bar: Progress | None = None
+        self._done = 0
+        self._source: Source | None = None
+        self._skipped = skipped
+        self._ticks = 0
+        self._began = time.monotonic()
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def start(self, source: Source) -> None:
+        """The file being read from now on."""
+        if self._source is not None:
+            self._done += self._source.path.stat().st_size
+        self._source = source
+
+    def tick(self) -> None:
+        """Show how far reading is; looks at the clock and draws only once in a while."""
+        self._ticks += 1
+        if self._ticks % 500 or time.monotonic() - self._began < _SECONDS_BEFORE_PROGRESS:
+            return
+        if self._bar is None:
+            console = Console(stderr=True)
+            columns = (TextColumn("reading conversations"), BarColumn(), TextColumn("{task.fields[rows]:,}"))
+            self._bar = Progress(
+                *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+            )
+            self._bar.add_task("reading", total=self._total, rows=0)
+            self._bar.start()
+        position = self._source.position if self._source is not None else 0
+        self._bar.update(self._bar.task_ids[0], completed=self._done + position, rows=self._skipped.kept)

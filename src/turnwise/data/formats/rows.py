@@ -1,0 +1,109 @@
+"""Checking one conversation: its messages, its labels, and that every label keeps its type."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from turnwise.data.formats.source import BadRow
+
+_KINDS: dict[type, str] = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
+_MAX_INTEGER = 2**63 - 1
+
+
+class RowChecker:
+    """Checks the rows of one reading, remembering the types of the labels seen so far."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, str] = {}
+
+    def check(self, row: dict[str, Any], default_id: str) -> dict[str, Any]:
+        """The row with its id and labels made storable: ``id``, ``messages``, labels.
+
+        Args:
+            row: A conversation as a format gives it. Labels that are neither text, numbers, true or false nor lists of
+                texts become JSON text.
+            default_id: The id of a conversation that has none.
+
+        Raises:
+            BadRow: It has no messages, a message has no role or text, or a label changes its type.
+        """
+        messages = row.get("messages")
+        if not isinstance(messages, list):
+            raise BadRow(f"found {_short(messages)} as 'messages'; expected a list of {{'role', 'content'}}")
+        if not messages:
+            raise BadRow("the conversation has no messages; expected at least one")
+        identifier = row.get("id")
+        identifier = default_id if identifier is None or identifier == "" else str(identifier)
+        _check_unicode(identifier, "the id")
+        checked = {
+            "id": identifier,
+            "messages": [self._message(message, number) for number, message in enumerate(messages, start=1)],
+        }
+        for name, value in row.items():
+            if name not in checked:
+                checked[name] = self._label(name, value, f"label {name!r}")
+        return checked
+
+    def _message(self, message: Any, number: int) -> dict[str, Any]:
+        if type(message) is not dict:
+            raise BadRow(f"message {number} is {_short(message)}; expected {{'role': …, 'content': …}}")
+        role, content = message.get("role"), message.get("content")
+        if type(content) is not str:
+            found = _short(content) if "content" in message else "no 'content'"
+            raise BadRow(f"message {number} has {found}; expected a text under 'content'")
+        if type(role) is not str or not role:
+            found = _short(role) if "role" in message else "no 'role'"
+            raise BadRow(f"message {number} has {found}; expected a speaker's name, such as 'user', under 'role'")
+        if not (content.isascii() and role.isascii()):
+            _check_unicode(content + role, f"message {number}")
+        if len(message) == 2:
+            return message
+        for name, value in message.items():
+            if name not in ("role", "content"):
+                # the key of a message label must not be mistaken for one of the conversation
+                message[name] = self._label(f"messages.{name}", value, f"message label {name!r}")
+        return message
+
+    def _label(self, key: str, value: Any, what: str) -> Any:
+        if value is None:
+            return None
+        _check_unicode(key, "the name of a label")
+        value = _storable(value, what)
+        kind = _KINDS[type(value)]
+        earlier = self._kinds.setdefault(key, kind)
+        if kind != earlier:
+            raise BadRow(f"{what} is {kind} here but {earlier} in earlier rows; give it one type in all rows")
+        return value
+
+
+def _storable(value: Any, what: str) -> Any:
+    if isinstance(value, str):
+        _check_unicode(value, what)
+        return value
+    if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+        raise BadRow(f"{what} is a number of more than 64 bits; write it as text")
+    if type(value) in (bool, int, float):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        _check_unicode("".join(value), what)
+        return value
+    if isinstance(value, list | dict):
+        text = json.dumps(value, ensure_ascii=False, default=str)
+        _check_unicode(text, what)
+        return text
+    return str(value)
+
+
+def _check_unicode(text: str, what: str) -> None:
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadRow(f"{what} is not UTF-8 text; save the file as UTF-8") from None
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 40 else text[:40] + "…"

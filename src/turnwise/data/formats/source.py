@@ -1,0 +1,198 @@
+"""One input file: opening it, and the plain records (lines, JSON values, table rows) in it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, TypeVar, cast
+
+from turnwise.data.formats.json_text import JsonText
+from turnwise.errors import ConversationError
+
+ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
+
+_BOM = b"\xef\xbb\xbf"
+_T = TypeVar("_T")
+
+
+class BadRow(ValueError):
+    """A row that cannot be used. Whoever reads the file adds the place.
+
+    Args:
+        problem: What was found and what was expected.
+        number: The line or row number, where it is not the one the record started at.
+    """
+
+    def __init__(self, problem: str, number: int | None = None) -> None:
+        super().__init__(problem)
+        self.number = number
+
+
+class Source:
+    """One input file. ``stem`` and ``ending`` are those of the name without ``.gz``.
+
+    Args:
+        path: The file.
+        tick: Called now and then by whatever reads much before it has a first conversation to give.
+    """
+
+    def __init__(self, path: Path, tick: Callable[[], None] = lambda: None) -> None:
+        self.path = path
+        self.tick = tick
+        self.is_gzipped = path.suffix.lower() == ".gz"
+        name = Path(path.stem if self.is_gzipped else path.name)
+        self.stem = name.stem
+        self.ending = name.suffix.lower()
+        self._raw: BinaryIO | None = None
+
+    def place(self, number: int) -> str:
+        """Where record ``number`` is, for messages."""
+        return f"{self.path}: row {number}" if self.ending in (".json", ".parquet") else f"{self.path}:{number}"
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the file on disk have been read."""
+        if self._raw is None:
+            return 0
+        return self.path.stat().st_size if self._raw.closed else self._raw.tell()
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """The file's bytes, decompressed."""
+        with self.path.open("rb") as raw:
+            self._raw = raw
+            if self.is_gzipped:
+                with gzip.open(raw) as file:
+                    yield cast(BinaryIO, file)
+            else:
+                yield raw
+
+    def records(self) -> Iterator[tuple[int, Any]]:
+        """``(number, record)`` by the file's ending: a dict, the bytes of a line, or a `BadRow` in its place."""
+        readers = {".json": self.json_values, ".parquet": self.parquet_rows, ".csv": self.rows, ".tsv": self.rows}
+        return readers.get(self.ending, self.lines)()
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Lines that are not blank. Decoding is left to the caller, so that one bad line can be skipped."""
+        with self.open() as file:
+            for number, line in enumerate(file, start=1):
+                if number == 1:
+                    line = line.removeprefix(_BOM)
+                if not line.isspace() and line:
+                    yield number, line
+
+    def cells(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows of a CSV or TSV file, header first; comma, tab or semicolon by what the header holds most of."""
+        # surrogateescape keeps bytes that are not UTF-8, so that the rows they are in can be named or skipped
+        with self.open() as file, io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as text:
+            header = text.readline()
+            if not header:
+                return
+            delimiter = max("\t,;", key=header.count)
+            yield 1, next(csv.reader([header], delimiter=delimiter))
+            # strict, or a quote that is never closed would take in all the rows after it
+            reader = csv.reader(text, delimiter=delimiter, strict=True)
+            lines_before = 1
+            try:
+                for cells in reader:
+                    if cells:
+                        yield lines_before + 1, cells
+                    lines_before = 1 + reader.line_num
+            except csv.Error as error:
+                problem = f"malformed table, most likely a quote that is never closed or not doubled ({error})"
+                raise ConversationError(self.place(lines_before + 1), problem) from None
+
+    def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
+        """Rows of a CSV or TSV file by column name."""
+        cells = self.cells()
+        _, header = next(cells, (1, []))
+        for number, row in cells:
+            if len(row) == len(header):
+                yield number, dict(zip(header, row))
+            else:
+                yield (
+                    number,
+                    BadRow(f"found {len(row)} cells; expected {len(header)} as in the header, check quotes"),
+                )
+
+    def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Rows of a Parquet file."""
+        from pyarrow import parquet
+
+        with self.open() as file, tempfile.TemporaryFile() as unpacked:
+            if self.is_gzipped:  # Parquet is read from its end, which a gzip stream cannot do
+                shutil.copyfileobj(file, unpacked)
+            number = 0
+            for batch in parquet.ParquetFile(unpacked if self.is_gzipped else file).iter_batches(1000):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+
+    @contextmanager
+    def open_json(self) -> Iterator[TextIO]:
+        """The text of a JSON file."""
+        with self.open() as file, io.TextIOWrapper(file, "utf-8-sig") as text:
+            yield text
+
+    def json_values(self) -> Iterator[tuple[int, Any]]:
+        """The values of a JSON array, or of one or more JSON values in a row, one at a time."""
+        with self.open_json() as text:
+            yield from self._numbered(JsonText(text).values())
+
+    def json_members(self, depth: int) -> Iterator[tuple[int, tuple[tuple[str, ...], Any]]]:
+        """``(keys, value)`` for every value ``depth`` objects deep in a JSON object, as `JsonText.members` gives it."""
+        with self.open_json() as text:
+            yield from self._numbered(JsonText(text).members(depth))
+
+    def keyed_records(self) -> Iterator[tuple[int, Any]]:
+        """The records of a JSON object that has them by their ids, each with its ``id``; or those of an array."""
+        for number, (keys, record) in self.json_members(1):
+            yield number, {**record, "id": keys[0]} if keys and isinstance(record, dict) else record
+
+    def _numbered(self, values: Iterator[_T]) -> Iterator[tuple[int, _T]]:
+        number = 0
+        try:
+            for number, value in enumerate(values, start=1):
+                yield number, value
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ConversationError(self.place(number + 1), f"malformed JSON ({error}); repair the file") from None
+
+
+def parse_record(raw: Any) -> dict[str, Any]:
+    """A record of `Source.records` as a dict.
+
+    Raises:
+        BadRow: It is none.
+    """
+    if isinstance(raw, BadRow):
+        raise raw
+    if isinstance(raw, bytes):
+        try:
+            raw = json.loads(parse_text(raw))
+        except json.JSONDecodeError as error:
+            problem = f"malformed JSON ({error.msg} at column {error.colno}); expected one JSON object on each line"
+            raise BadRow(problem) from None
+        except RecursionError:
+            raise BadRow("malformed JSON (nested too deeply); expected one JSON object on each line") from None
+    if not isinstance(raw, dict):
+        raise BadRow(f"expected a JSON object, found {json.dumps(raw)[:60]}")
+    return raw
+
+
+def parse_text(raw: bytes) -> str:
+    """A line of `Source.lines` as text, without its end.
+
+    Raises:
+        BadRow: It is not UTF-8.
+    """
+    try:
+        return raw.decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise BadRow(f"not UTF-8 text (byte {error.start + 1} of the line); save the file as UTF-8") from None

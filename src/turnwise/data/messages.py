@@ -1,0 +1,92 @@
+"""The texts of messages, their labels, and what messages must look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from turnwise.errors import ConversationError
+
+Message = dict[str, Any]
+Messages = Sequence[Message]
+Conversations = Iterable[Mapping[str, Any]]  # a datasets.Dataset is one
+
+
+def _messages(conversations: Conversations) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every message with its place, for errors."""
+    for row, conversation in enumerate(conversations):
+        messages = conversation.get("messages")
+        if not isinstance(messages, list):
+            raise ConversationError(f"row {row}", 'expected "messages", a list of {"role", "content"}')
+        for turn, message in enumerate(messages):
+            yield f"row {row}, message {turn}", message
+
+
+def message_text(message: Mapping[str, Any], where: str) -> str:
+    """The text of a message without surrounding space; ``where`` is its place, for errors."""
+    content = message.get("content")
+    if not isinstance(content, str):
+        raise ConversationError(where, f'expected "content", a text, got {content!r}')
+    return content.strip()
+
+
+def distinct_utterances(conversations: Conversations) -> list[str]:
+    """The distinct texts of all messages in order of first appearance, without surrounding space."""
+    texts = (message_text(message, where) for where, message in _messages(conversations))
+    return list(dict.fromkeys(text for text in texts if text))
+
+
+def labelled_utterances(conversations: Conversations, label: str) -> dict[str, str]:
+    """Distinct labelled texts and their label, in order of first appearance.
+
+    A text seen with two different labels ("Yes, please.") says nothing about either: it is left out altogether.
+
+    Args:
+        conversations: Rows with ``messages``, each ``{"role", "content", <label>}``; no or an empty label: unlabelled.
+        label: Name of the message field that holds the label, a string or a whole number.
+
+    Raises:
+        ConversationError: No message carries the label, or one is neither text nor number.
+    """
+    labels: dict[str, str | None] = {}  # None: ambiguous
+    fields: dict[str, None] = {}
+    for where, message in _messages(conversations):
+        fields.update(dict.fromkeys(message))
+        value = message.get(label)
+        if value is None or value == "":
+            continue
+        if not isinstance(value, (str, int)):
+            raise ConversationError(where, f"label {label!r} must be a text or a whole number, got {value!r}")
+        text = message_text(message, where)
+        if text:
+            labels[text] = str(value) if labels.get(text, str(value)) == str(value) else None
+    if not labels:
+        found = ", ".join(fields) or "no field at all"
+        raise ConversationError("conversations", f"no message carries the label {label!r}; messages have: {found}")
+    return {text: value for text, value in labels.items() if value is not None}
+
+
+def check_messages(conversations: Sequence[Messages]) -> None:
+    """Raise ``ValueError`` if conversations are not lists of messages, or one has none."""
+    if len(conversations) and isinstance(conversations[0], Mapping):
+        raise ValueError("expected lists of messages, got rows: give conversations['messages'] instead")
+    if empty := [number for number, messages in enumerate(conversations) if not messages]:
+        raise ValueError(f"conversation {empty[0]} has no messages: leave empty conversations out")
+
+
+def plain_messages(messages: Any, where: str) -> list[Message]:
+    """Role and text of every message; ``where`` is the place of the conversation, for errors."""
+    if not isinstance(messages, list) or not messages:
+        raise ConversationError(where, 'expected "messages", a list of one or more {"role", "content"}')
+    plain = []
+    for turn, message in enumerate(messages):
+        place = f"{where}, message {turn}"
+        if not isinstance(message, Mapping):
+            raise ConversationError(place, f'expected {{"role", "content"}}, got {message!r}')
+        plain.append({"role": str(message.get("role", "")), "content": message_text(message, place)})
+    return plain
+
+
+def document(messages: Messages, where: str = "conversation") -> str:
+    """All turns of a conversation as one text."""
+    return " ".join(message_text(message, where) for message in messages)

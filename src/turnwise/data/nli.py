@@ -1,0 +1,70 @@
+"""Natural language inference pairs as a second objective beside the conversations, as CCL and C3L may have.
+
+Batches of the two take turns (round robin) until one of them is used up; the loss of the pairs is the library's
+contrastive loss: entailed pairs are drawn together, all others pushed apart.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from datasets import Dataset
+
+_LABELS = {"entailment": 1, "neutral": 0, "contradiction": 0}
+
+
+def read_nli(path: str | os.PathLike[str]) -> Dataset:
+    """Read pairs from a JSONL or CSV file (perhaps ``.gz``) with ``premise``, ``hypothesis`` and ``label``.
+
+    Args:
+        path: The file. A label is ``entailment``, ``neutral`` or ``contradiction``; rows labelled ``-`` (no agreement
+            in SNLI) are left out.
+
+    Returns:
+        Columns ``premise``, ``hypothesis`` and ``label``, 1 where the hypothesis is entailed, else 0.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: Another ending, a row that is not as expected, or no pairs; names the line.
+    """
+    path = Path(path)
+    name = path.name.removesuffix(".gz")
+    if not name.endswith((".jsonl", ".csv")):
+        raise ValueError(f"{path}: expected natural language inference pairs in a .jsonl or .csv file")
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        pairs = [_pair(row, f"{path}:{line}") for line, row in _rows(file, name.endswith(".csv"), path)]
+    kept = [pair for pair in pairs if pair is not None]
+    if not kept:
+        raise ValueError(f"{path}: holds no pairs")
+    return Dataset.from_list(kept)
+
+
+def _rows(file: IO[Any], is_csv: bool, path: Path) -> Iterator[tuple[int, Any]]:
+    if is_csv:
+        reader = csv.DictReader(file)
+        for row in reader:
+            yield reader.line_num, row
+        return
+    for line, text in enumerate(file, start=1):
+        try:
+            yield line, json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path}:{line}: not JSON: {error}") from error
+
+
+def _pair(row: Any, where: str) -> dict[str, Any] | None:
+    values = [row.get(name) if isinstance(row, dict) else None for name in ("premise", "hypothesis", "label")]
+    premise, hypothesis, label = values
+    if label == "-":
+        return None
+    if not all(isinstance(value, str) for value in values) or label not in _LABELS:
+        raise ValueError(
+            f"{where}: expected texts premise and hypothesis and a label among {', '.join(_LABELS)}, got {values}"
+        )
+    return {"premise": premise, "hypothesis": hypothesis, "label": _LABELS[label]}

@@ -1,0 +1,302 @@
+"""Internet and telephone lines."""
+
+from __future__ import annotations
+
+from turnwise.data.sample_corpus.schema import Domain, Intent
+
+INTERNET = Domain(
+    name="internet",
+    openings=(
+        "Brightline Internet, {agent} here. How can I help you?",
+        "Welcome to Brightline. What is it about?",
+    ),
+    third_party="technician",
+    joining=(
+        "Hi, technician here. I am connected to your line now.",
+        "Hello, I am from the network team. I can see the readings.",
+    ),
+    intents={
+        "outage": Intent(
+            phrasings=(
+                "My internet is down.",
+                "Nothing loads at all since {time} this morning.",
+                "The red light on the router will not go away.",
+                "We are completely cut off here.",
+                "No web, no television, no telephone.",
+                "The whole building in {city} is without a connection.",
+                "I have been offline for two days.",
+                "Is there a fault in my area?",
+                "I restarted the box five times and still get no signal.",
+                "My line is dead.",
+                "After the storm on {day} everything stopped.",
+                "I cannot work from home because I can't get online.",
+            ),
+            topics=(
+                "an internet outage",
+                "my connection being down",
+                "a dead broadband line",
+                "the loss of my signal",
+                "a router that cannot get online",
+                "no internet at home",
+                "a network failure in our street",
+                "a line fault that cuts us off",
+            ),
+            questions=(
+                (
+                    "Which lights are on at the front of your router?",
+                    ("Only a red one.", "None, apart from power.", "The second one is blinking."),
+                ),
+                (
+                    "Have you already unplugged the router for a minute?",
+                    ("Yes, several times.", "I did, and it changed nothing.", "Let me try. No, still the same."),
+                ),
+            ),
+            resolutions=(
+                "There is an outage in your area. Our engineers expect it to be repaired by {other_time}.",
+                "A cable was cut during road works. The network should be back tonight.",
+                "I reset the port at the exchange, and the router should be online again in a minute.",
+                "I cannot reach your router from here, so an engineer will visit you on {other_day}.",
+            ),
+            follow_ups=(
+                ("Will you text me when it is repaired?", "Yes, you get a message as soon as the outage is over."),
+                ("Do I get something for the lost days?", "An outage longer than a day is credited automatically."),
+            ),
+            then=("slow", "bill", "leave"),
+        ),
+        "slow": Intent(
+            phrasings=(
+                "My internet is far too slow.",
+                "Films keep stopping to buffer.",
+                "I pay for 250 megabits and get barely 20.",
+                "Video calls freeze all the time.",
+                "It takes ages to load a simple page.",
+                "Every evening around eight it crawls.",
+                "My son complains about lag in his games.",
+                "The speed test is a joke.",
+                "A download that used to need ten minutes now lasts hours.",
+                "Upstairs there is hardly any wifi reception.",
+                "The picture goes blocky whenever two people are watching.",
+                "It works, but at a snail's pace.",
+            ),
+            topics=(
+                "a slow internet connection",
+                "poor download speed",
+                "weak wifi",
+                "broadband that is below the promised speed",
+                "videos that keep buffering",
+                "a sluggish network in the evening",
+                "laggy internet",
+                "low bandwidth at my desk",
+            ),
+            questions=(
+                (
+                    "What speed do you measure with a cable plugged in?",
+                    ("About 20 megabits.", "It jumps between 5 and 40.", "I only have wifi."),
+                ),
+                (
+                    "Is it slow all day or only at certain hours?",
+                    ("Mostly in the evening.", "All day.", "Worst around {time}."),
+                ),
+            ),
+            resolutions=(
+                "Your router was on a crowded channel. I moved it, so please run the speed test again.",
+                "The signal on your line is weak. I have raised the profile, and the speed should double.",
+                "The walls weaken the wifi. A mesh repeater would bring full speed to every room.",
+                "The node in {city} is overloaded in the evening and will get more bandwidth on {date}.",
+            ),
+            follow_ups=(
+                ("Would fibre be faster?", "Yes, fibre reaches your street with up to one gigabit of speed."),
+                ("Is my old laptop the problem?", "The speed at the router is low, so it is not your laptop."),
+            ),
+            then=("upgrade", "leave", "outage"),
+        ),
+        "bill": Intent(
+            phrasings=(
+                "My bill is much higher than last month.",
+                "Why did you take {amount} from my account?",
+                "There is an item on the invoice I cannot explain.",
+                "I was told the first three months were free.",
+                "You charged me for a film I did not rent.",
+                "The discount we agreed on is missing.",
+                "I have paid twice for May.",
+                "What is this service fee for?",
+                "The total does not match my contract.",
+                "I called my mother in {city} and it cost a fortune.",
+                "Suddenly I owe you more money than before.",
+                "Somebody added an option I never asked for, and I am paying for it.",
+            ),
+            topics=(
+                "a mistake on my internet bill",
+                "an overcharge on my invoice",
+                "the amount you billed for my line",
+                "a fee on the phone bill I do not understand",
+                "an unexpectedly high monthly charge",
+                "a wrong invoice for my broadband",
+                "a missing discount on the bill",
+                "extra costs on my account",
+            ),
+            questions=(
+                (
+                    "Which invoice are you looking at?",
+                    ("The one from {date}.", "Number {number}.", "The latest."),
+                ),
+                (
+                    "Which item on the bill seems wrong to you?",
+                    ("The one for {fee}.", "The service fee.", "The total, really."),
+                ),
+            ),
+            resolutions=(
+                "You are right, the discount was not applied. I will credit {amount} on your next bill.",
+                "The invoice includes calls abroad, which your package does not cover.",
+                "It was billed twice by mistake. The amount goes back to your account this week.",
+                "The promotional price ended on {date}, which is why the bill went up.",
+            ),
+            follow_ups=(
+                ("Will I see that on the next invoice?", "Yes, it appears there as a credit."),
+                ("Can I get an itemised list?", "Yes, I have switched on itemised billing for you."),
+            ),
+            then=("upgrade", "leave", "moving"),
+        ),
+        "moving": Intent(
+            phrasings=(
+                "I am moving to {city} and want to take my internet with me.",
+                "Is your service available at my new flat?",
+                "We get the keys to the house on {date}.",
+                "Can I keep my contract when I change address?",
+                "How do I transfer the line to another home?",
+                "From {day} on I will live somewhere else.",
+                "My new landlord says there is only one socket.",
+                "What happens to the connection here once I relocate?",
+                "The removal van comes next week, and I need wifi there from day one.",
+                "My girlfriend and I are moving in together and both have a contract with you.",
+                "Please switch me off here and on over there.",
+                "I am leaving this apartment, so who do I tell?",
+            ),
+            topics=(
+                "moving house with my internet contract",
+                "transferring my line to a new address",
+                "taking broadband along to another flat",
+                "relocating my connection",
+                "internet at the home I am moving to",
+                "the change of address for my line",
+                "my move and what happens to the wifi",
+                "setting up the connection in a new apartment",
+            ),
+            questions=(
+                (
+                    "What is the new address, and when do you move?",
+                    ("8 Garden Street, {city}, on {date}.", "31 Mill Lane, from {date}.", "In {city}, on {date}."),
+                ),
+                (
+                    "Is there already a socket of ours in the new home?",
+                    ("I think so.", "No idea.", "Yes, in the hallway."),
+                ),
+            ),
+            resolutions=(
+                "Your move is registered. The line at the new address goes live on {date}.",
+                "We serve the new address too, so take the router with you and plug it in there.",
+                "An engineer will connect the new home on {day}; the move itself is free.",
+                "Unfortunately we have no line in that street, so you may end the contract on moving day.",
+            ),
+            follow_ups=(
+                ("Do I keep my phone number?", "If you move within the same area code, yes."),
+                ("What if the builders are late?", "Then we postpone the move free of charge."),
+            ),
+            then=("upgrade", "leave", "bill"),
+        ),
+        "upgrade": Intent(
+            phrasings=(
+                "I want a faster package.",
+                "Do you offer fibre in {city}?",
+                "What would a bigger plan cost me?",
+                "I would like to add television to my contract.",
+                "Your website advertises a gigabit, can I have that?",
+                "Is there a newer router I could get?",
+                "We are five people now and need more bandwidth.",
+                "My data on the mobile is used up by the middle of the month.",
+                "What deals do you have for existing customers?",
+                "Can I switch to the tariff my neighbour has?",
+                "I am interested in the unlimited option.",
+                "Please put me on the next level up.",
+            ),
+            topics=(
+                "upgrading my internet package",
+                "a faster broadband plan",
+                "switching to fibre",
+                "getting more megabits",
+                "a bigger data plan",
+                "getting more out of my package",
+                "your offers for a bigger package",
+                "a better tariff with unlimited data",
+            ),
+            questions=(
+                (
+                    "How many people use the connection, and what for?",
+                    ("Five, mostly films.", "Two of us, for work.", "Just me, but I play a lot."),
+                ),
+                (
+                    "Are you interested in internet only, or a package with television?",
+                    ("Internet only.", "With television.", "Whatever is cheaper."),
+                ),
+            ),
+            resolutions=(
+                "The gigabit package is {fee} a month, and I can upgrade you today.",
+                "I have upgraded your plan. The higher speed is active after a restart.",
+                "Fibre will be laid in your street in autumn, and I have put you on the list.",
+                "The larger plan includes a new router, which we post tomorrow.",
+            ),
+            follow_ups=(
+                ("Can I go back if I don't need it?", "Yes, you can downgrade the plan within thirty days."),
+                ("Does the contract start over?", "An upgrade extends it by twelve months."),
+            ),
+            then=("bill", "moving"),
+        ),
+        "leave": Intent(
+            phrasings=(
+                "I want to cancel my contract.",
+                "How do I get out of this?",
+                "I have found a cheaper provider.",
+                "When is the earliest date I can quit?",
+                "I am fed up and going elsewhere.",
+                "Please confirm that I am no longer your customer from {date}.",
+                "What is the notice period?",
+                "My father passed away and his line is not needed any more.",
+                "Do not renew it for another year.",
+                "I would like to take my number to another company.",
+                "We do not use the landline and would like to give it up.",
+                "Where do I send my written termination?",
+            ),
+            topics=(
+                "cancelling my internet contract",
+                "ending my broadband agreement",
+                "the notice period of my contract",
+                "terminating my line",
+                "leaving for another provider",
+                "quitting as your customer",
+                "closing my internet account",
+                "getting out of the phone contract",
+            ),
+            questions=(
+                (
+                    "May I ask why you want to leave us?",
+                    ("It is too expensive.", "I have a better offer.", "I would rather not say."),
+                ),
+                (
+                    "What is your customer number?",
+                    ("{number}.", "It is {number}.", "I have {number} here."),
+                ),
+            ),
+            resolutions=(
+                "Your cancellation is registered, and the contract ends on {date}.",
+                "The notice period is one month, so your last day with us is {date}.",
+                "I am sorry to see you go. Please send the router back within two weeks of the end.",
+                "If you stay, I can offer you six months at half price instead of a cancellation.",
+            ),
+            follow_ups=(
+                ("Do I get that in writing?", "Yes, the cancellation is confirmed by email."),
+                ("What about the equipment?", "It has to be returned when the contract ends."),
+            ),
+            then=("bill",),
+        ),
+    },
+)

@@ -1,0 +1,81 @@
+"""Single-vector contexts: the turns before a response as one text, of which the encoder keeps the newest words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, get_args
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.vectors import normalised
+from turnwise.encoders.utterances import encode_utterances
+
+Context = Literal["joined", "averaged"]
+
+
+def joined_context(texts: Sequence[str], separator_token: str | None) -> str:
+    """Turns as one text, oldest first and most recent last, with the separator token (or a line break) between them.
+
+    The text may be too long for the encoder: let it read the text under :func:`newest_words_kept`.
+
+    Args:
+        texts: The turns, oldest first.
+        separator_token: ``encoder.tokenizer.sep_token``.
+    """
+    return (f" {separator_token} " if separator_token else "\n").join(texts)
+
+
+@contextmanager
+def newest_words_kept(tokenizer: Any) -> Iterator[None]:
+    """A block in which a text beyond the encoder's limit loses its first words, not its last."""
+    side, tokenizer.truncation_side = tokenizer.truncation_side, "left"
+    try:
+        yield
+    finally:
+        tokenizer.truncation_side = side
+
+
+def encode_contexts(
+    encoder: SentenceTransformer,
+    contexts: Sequence[Sequence[str]],
+    context: Context = "joined",
+    batch_size: int = 64,
+    show_progress: bool = False,
+) -> np.ndarray:
+    """Embed contexts of one or more turns, each as one vector.
+
+    Args:
+        encoder: The encoder.
+        contexts: For each context its turns, oldest first.
+        context: ``"joined"``, all turns as one text; ``"averaged"``, the mean of the last turn alone and of the earlier
+            ones joined, both of length 1.
+        batch_size: Texts per forward pass.
+        show_progress: Show a progress bar.
+
+    Returns:
+        Embeddings of length 1, float32 (len(contexts), dim).
+
+    Raises:
+        ValueError: An unknown ``context``.
+    """
+    check_context(context)
+
+    def encode(turns: Sequence[Sequence[str]]) -> np.ndarray:
+        texts = [joined_context(some, encoder.tokenizer.sep_token) for some in turns]
+        return normalised(encode_utterances(encoder, texts, batch_size, show_progress))
+
+    with newest_words_kept(encoder.tokenizer):
+        if context == "joined":
+            return encode(contexts)
+        vectors = encode([turns[-1:] for turns in contexts])
+        longer = [number for number, turns in enumerate(contexts) if len(turns) > 1]
+        vectors[longer] += encode([contexts[number][:-1] for number in longer])
+    return normalised(vectors)
+
+
+def check_context(context: str) -> None:
+    """Raise ``ValueError`` if ``context`` is not a :data:`Context`."""
+    if context not in get_args(Context):
+        raise ValueError(f"context must be 'joined' or 'averaged', got {context!r}")

@@ -1,0 +1,125 @@
+"""Embedding whole conversations: one vector from the tokens of all turns, or of each interlocutor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize
+from torch import Tensor
+from torch.nn.functional import normalize, one_hot
+
+from turnwise._utils.progress import progress_bar
+from turnwise.data.messages import Messages, check_messages
+from turnwise.encoders.forward import full_precision
+from turnwise.encoders.rendering import Keep, Renderer
+from turnwise.encoders.turn_tables import encode_rows
+
+_CONVERSATIONS_AT_ONCE = 256
+
+
+def encode_conversations(
+    encoder: SentenceTransformer,
+    conversations: Sequence[Messages],
+    pooling: str = "mean",
+    long: Literal["truncate", "window"] = "truncate",
+    keep: Keep = "head",
+    show_progress: bool = False,
+) -> np.ndarray:
+    """Embed whole conversations.
+
+    A dialogue model separates the turns as its chat template does; for any other encoder a conversation is the text of
+    all turns.
+
+    Args:
+        encoder: The encoder.
+        conversations: Lists of messages, ``{"role", "content"}``.
+        pooling: ``"mean"`` of all tokens, which is what the own ``encode`` of an encoder that pools so gives for
+            conversations within its limit (unless it has turn tables, which only this function uses);
+            ``"interlocutor"``, the sum over speakers of the mean of their tokens (dial2vec, Eq. 4), zero where nobody
+            says anything; or ``"speaker:<role>"``, the mean of one speaker's tokens.
+        long: What to do with conversations longer than the encoder's limit: ``"truncate"`` keeps whole turns at the
+            ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns (of a part of
+            one that is longer than half the limit) and weights them by their tokens.
+        keep: ``"head"``, ``"tail"`` or ``"both"``.
+        show_progress: Show a progress bar.
+
+    Returns:
+        Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim).
+
+    Raises:
+        ValueError: An unknown setting, an empty conversation, or one without the role asked for or in which it says
+            nothing.
+    """
+    if pooling not in ("mean", "interlocutor") and not pooling.startswith("speaker:"):
+        raise ValueError(f"pooling must be 'mean', 'interlocutor' or 'speaker:<role>', got {pooling!r}")
+    if long not in ("truncate", "window"):
+        raise ValueError(f"long must be 'truncate' or 'window', got {long!r}")
+    check_messages(conversations)
+    renderer = Renderer(encoder, keep=keep)
+    encoder.eval()
+    embeddings = []
+    with progress_bar() as bar, torch.inference_mode():
+        task = bar.add_task("embedding conversations", total=len(conversations), visible=show_progress)
+        for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
+            some = conversations[start : start + _CONVERSATIONS_AT_ONCE]
+            sums, counts = _sums_by_speaker(encoder, renderer, some, long)
+            embeddings.append(_pooled(sums, counts, some, pooling, start))
+            bar.advance(task, len(some))
+    renderer.warn_of_cuts()
+    if not embeddings:
+        return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
+    pooled = torch.cat(embeddings)
+    if any(isinstance(module, Normalize) for module in encoder):
+        pooled = normalize(pooled, dim=1)
+    return pooled.cpu().numpy()
+
+
+def _sums_by_speaker(
+    encoder: SentenceTransformer, renderer: Renderer, conversations: Sequence[Messages], long: str
+) -> tuple[Tensor, Tensor]:
+    """Sum and number of the tokens of nobody (0) and of each speaker: (conversations, 1 + speakers[, dim])."""
+    tokens = renderer.tokenize(conversations)
+    if long == "window":
+        windows = [renderer.windows(turns) for turns in tokens]
+    else:
+        windows = [[pieces] for pieces in renderer.fitting(tokens)]
+    owner = [number for number, found in enumerate(windows) for _ in found]
+    rows = renderer.pack([conversations[number] for number in owner], [window for found in windows for window in found])
+    inputs = {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()}
+    owners, speaker = torch.tensor(owner, device=encoder.device), inputs["speaker"]
+    groups = 1 + max(len({message["role"] for message in messages}) for messages in conversations)
+    sums = counts = torch.zeros(0)
+    for piece in encode_rows(encoder, inputs):
+        with full_precision(encoder.device):
+            member = one_hot(speaker[piece.rows, : piece.tokens.shape[1]] + 1, groups) * piece.mask.unsqueeze(-1)
+            if not len(sums):
+                sums = piece.tokens.new_zeros(len(conversations), groups, piece.tokens.shape[2])
+                counts = piece.tokens.new_zeros(len(conversations), groups)
+            sums.index_add_(0, owners[piece.rows], torch.einsum("bng,bnd->bgd", member, piece.tokens))
+            counts.index_add_(0, owners[piece.rows], member.sum(1))
+    return sums, counts
+
+
+def _pooled(sums: Tensor, counts: Tensor, conversations: Sequence[Messages], pooling: str, first: int) -> Tensor:
+    if pooling == "mean":
+        return sums.sum(1) / counts.sum(1, keepdim=True)
+    means = sums[:, 1:] / counts[:, 1:].clamp(min=1).unsqueeze(-1)  # (conversations, speakers, dim)
+    if pooling == "interlocutor":
+        return means.sum(1)
+    role = pooling.removeprefix("speaker:")
+    numbers = []
+    for position, messages in enumerate(conversations):
+        roles = list(dict.fromkeys(message["role"] for message in messages))
+        if role not in roles:
+            raise ValueError(f"conversation {first + position} has no speaker {role!r}, only {', '.join(roles)}")
+        numbers.append(roles.index(role))
+        if not counts[position, 1 + numbers[-1]]:
+            raise ValueError(
+                f"conversation {first + position}: {role!r} says nothing within the encoder's limit: leave such "
+                "conversations out, or take long='window'"
+            )
+    return means[torch.arange(len(numbers)), numbers]

@@ -1,0 +1,100 @@
+"""Embedding whole corpora into one Parquet file, in bounded memory and in parts that survive a kill."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.files import atomic_path, check_file
+from turnwise._utils.progress import progress_bar
+from turnwise._utils.runs import Run
+from turnwise.data.fingerprint import fingerprint
+from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.utterances import encode_utterances
+
+_CONVERSATIONS_IN_PART = 200
+
+
+def embed_messages(encoder: SentenceTransformer, conversations: Dataset) -> pa.Table:
+    """One row for every message: id, turn, role, text, vector (float32)."""
+    rows = [
+        {"id": row["id"], "turn": turn, "role": message["role"], "text": message["content"]}
+        for row in conversations
+        for turn, message in enumerate(row["messages"])
+    ]
+    schema = pa.schema({"id": pa.string(), "turn": pa.int32(), "role": pa.string(), "text": pa.string()})
+    return _with_vectors(
+        pa.Table.from_pylist(rows, schema=schema), encode_utterances(encoder, [row["text"] for row in rows])
+    )
+
+
+def embed_whole(encoder: SentenceTransformer, pooling: str, conversations: Dataset) -> pa.Table:
+    """One row for every conversation: id, vector (float32)."""
+    table = pa.table({"id": pa.array(conversations["id"], pa.string())})
+    return _with_vectors(table, encode_conversations(encoder, conversations["messages"][:], pooling))
+
+
+def _with_vectors(table: pa.Table, vectors: np.ndarray) -> pa.Table:
+    if not np.isfinite(vectors).all():
+        raise ValueError("the model gives vectors that are not finite: its training has diverged, or it is damaged")
+    flat = pa.array(vectors.astype(np.float32).ravel())
+    return table.append_column("vector", pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]))
+
+
+def write_embeddings(
+    embed: Callable[[Dataset], pa.Table],
+    settings: dict[str, Any],
+    conversations: Dataset,
+    output: str | os.PathLike[str],
+    resume: bool = False,
+    force: bool = False,
+) -> int:
+    """Embed a corpus part by part and write one Parquet file.
+
+    Args:
+        embed: Embeds some conversations: :func:`embed_messages` or :func:`embed_whole` with its first arguments bound.
+        settings: What ``embed`` depends on; must be the same when continuing. JSON values.
+        conversations: Conversations, see :func:`turnwise.read_conversations`.
+        output: The Parquet file. Until it is complete its parts are kept in ``<output>.run``.
+        resume: Continue an unfinished run of this output.
+        force: Overwrite the output, and forget an unfinished run.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        FileExistsError: The output or an unfinished run exists, and neither ``resume`` nor ``force`` is given.
+    """
+    record = {**settings, "conversations": fingerprint(conversations)}
+    starts = range(0, len(conversations), _CONVERSATIONS_IN_PART)
+    with Run.open(check_file(output, force), record, resume, force) as run, progress_bar() as bar:
+        parts = [run.folder / f"part-{start:09d}.parquet" for start in starts]
+        task = bar.add_task("embedding conversations", total=len(conversations))
+        for start, part in zip(starts, parts):
+            rows = conversations.select(range(start, min(start + _CONVERSATIONS_IN_PART, len(conversations))))
+            if not part.is_file():
+                with atomic_path(part) as temporary:
+                    pq.write_table(embed(rows), temporary)
+            bar.advance(task, len(rows))
+        with atomic_path(output) as temporary:
+            rows_written = _join(parts, temporary)
+        run.close()
+    return rows_written
+
+
+def _join(parts: list[Path], output: Path) -> int:
+    rows = 0
+    with pq.ParquetWriter(output, pq.read_schema(parts[0])) as writer:
+        for part in parts:
+            table = pq.read_table(part)
+            writer.write_table(table)
+            rows += table.num_rows
+    return rows

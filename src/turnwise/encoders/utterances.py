@@ -1,0 +1,42 @@
+"""Embedding utterances, each distinct text once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.progress import errors
+
+
+def encode_utterances(
+    encoder: SentenceTransformer,
+    texts: Sequence[str],
+    batch_size: int = 64,
+    show_progress: bool = False,
+    prompt_name: str | None = None,
+) -> np.ndarray:
+    """Embed utterances, each distinct text once.
+
+    Args:
+        encoder: The encoder.
+        texts: The utterances.
+        batch_size: Texts per forward pass.
+        show_progress: Show a progress bar on a terminal.
+        prompt_name: The encoder's prompt to put before each text; by default its own default.
+
+    Returns:
+        Embeddings, float32 (len(texts), dim).
+    """
+    distinct = list(dict.fromkeys(texts))
+    if not distinct:
+        return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
+    embeddings = encoder.encode(
+        distinct,
+        prompt_name=prompt_name,
+        batch_size=batch_size,
+        show_progress_bar=show_progress and errors.is_terminal,
+    )
+    position = {text: index for index, text in enumerate(distinct)}
+    return np.asarray(embeddings, dtype=np.float32)[[position[text] for text in texts]]

@@ -1,0 +1,156 @@
+"""Views of an utterance: before or after another one, said by the prefix tokens of CCL and C3L.
+
+A view is an ordinary prompt of sentence-transformers, stored with the model, so that a stock
+``encode(texts, prompt_name="after")`` needs no turnwise. ``_same`` and ``_other`` at the end of a prompt's name tell
+whether the utterance's speaker is that of the after-text it is paired with.
+
+Erker et al., Imagination is All You Need!, Findings of ACL 2023, and Triple-Encoders, ACL 2024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+
+from turnwise.encoders.transformer import transformer_of
+from turnwise.encoders.utterances import encode_utterances
+
+View = Literal["before", "before1", "before2", "after"]
+
+TOKENS = ("[BEFORE]", "[AFTER]", "[B1]", "[B2]", "[E]", "[O]")
+_PREFIX = {"before": "[BEFORE] ", "before1": "[BEFORE] [B1] ", "before2": "[BEFORE] [B2] ", "after": "[AFTER] "}
+_SPEAKER = {"_same": "[E] ", "_other": "[O] "}
+_ALL_NAMES = {f"{view}{end}" for view in _PREFIX for end in ("", *_SPEAKER)}
+
+
+@dataclass(frozen=True)
+class Views:
+    """What a turn-order encoder can do.
+
+    Attributes:
+        triple: It has the two before-views of a triple-encoder.
+        speakers: Its before-views tell the speakers apart.
+    """
+
+    triple: bool
+    speakers: bool
+
+
+def add_views(encoder: SentenceTransformer, views: Literal["ccl", "c3l"], speakers: bool = True) -> SentenceTransformer:
+    """Give an encoder the prefix tokens and the prompts of CCL or C3L.
+
+    Tokens it has already keep their embeddings, so C3L can follow CCL.
+
+    Args:
+        encoder: The encoder; changed in place.
+        views: ``"ccl"``, one before-view; ``"c3l"``, two.
+        speakers: Whether the before-views tell the speakers apart.
+
+    Raises:
+        ValueError: Unknown views.
+    """
+    if views not in ("ccl", "c3l"):
+        raise ValueError(f"views must be 'ccl' or 'c3l', got {views!r}")
+    _add_tokens(encoder)
+    before = ("before",) if views == "ccl" else ("before1", "before2")
+    for module in encoder.children():
+        if isinstance(module, Pooling):
+            module.include_prompt = True  # training pools the prefix too
+    endings = _SPEAKER if speakers else {"": ""}
+    prompts = {f"{view}{end}": _PREFIX[view] + token for view in before for end, token in endings.items()}
+    others = {name: text for name, text in encoder.prompts.items() if name not in _ALL_NAMES}
+    encoder.prompts = {**others, **prompts, "after": _PREFIX["after"]}
+    return encoder
+
+
+def views_of(encoder: SentenceTransformer) -> Views | None:
+    """The views of an encoder; ``None`` for a plain one."""
+    for before, triple in (("before2", True), ("before", False)):
+        for end in ("_same", ""):
+            if f"{before}{end}" in encoder.prompts and "after" in encoder.prompts:
+                return Views(triple, speakers=bool(end))
+    return None
+
+
+def view_prompt(encoder: SentenceTransformer, view: View, same: bool) -> str:
+    """The name of the prompt of a view.
+
+    Args:
+        encoder: A turn-order encoder.
+        view: The view; ``"before"`` of a triple-encoder is its ``"before2"``.
+        same: Whether the utterance's speaker is that of the after-text it is paired with.
+
+    Raises:
+        ValueError: The encoder has no such view.
+    """
+    views = views_of(encoder)
+    name: str = view
+    if views is not None and view != "after":
+        if view == "before" and views.triple:
+            name = "before2"
+        if views.speakers:
+            name += "_same" if same else "_other"
+    if views is None or name not in encoder.prompts:
+        raise ValueError(f"this encoder has no view {view!r}, only the prompts {', '.join(encoder.prompts) or 'none'}")
+    return name
+
+
+def token_rows(encoder: SentenceTransformer) -> list[int]:
+    """The rows of the word embeddings that hold the prefix tokens, for an encoder with views."""
+    vocabulary = encoder.tokenizer.get_vocab()
+    return [vocabulary[token] for token in TOKENS]
+
+
+def encode_view(
+    encoder: SentenceTransformer,
+    texts: Sequence[str],
+    view: View,
+    same: bool = True,
+    batch_size: int = 64,
+    show_progress: bool = False,
+) -> np.ndarray:
+    """Embed texts in a view, each distinct text once; with a plain encoder the texts as they are, whatever the view.
+
+    Args:
+        encoder: The encoder.
+        texts: The utterances.
+        view: See :func:`view_prompt`.
+        same: Likewise.
+        batch_size: Texts per forward pass.
+        show_progress: Show a progress bar.
+
+    Returns:
+        What the stock ``encode`` gives, float32 (len(texts), dim).
+
+    Raises:
+        ValueError: The encoder has views, but not this one.
+    """
+    name = view_prompt(encoder, view, same) if views_of(encoder) is not None else None
+    return encode_utterances(encoder, texts, batch_size, show_progress, prompt_name=name)
+
+
+def _add_tokens(encoder: SentenceTransformer) -> None:
+    """Add the tokens that the tokenizer lacks, with embeddings that hardly change a text's own.
+
+    They start as full stops, which of all tokens tried move an embedding and what is near it least, with some noise
+    that tells them apart. Measured in docs/training.md.
+    """
+    tokenizer, transformer = encoder.tokenizer, transformer_of(encoder)
+    new = [token for token in TOKENS if token not in tokenizer.get_vocab()]
+    if not new:
+        return
+    like = tokenizer.get_vocab().get(".", tokenizer.sep_token_id)
+    tokenizer.add_tokens(new, special_tokens=True)
+    size = len(transformer.get_input_embeddings().weight)
+    transformer.resize_token_embeddings(max(size, len(tokenizer)), mean_resizing=False)
+    weight = transformer.get_input_embeddings().weight
+    noise = torch.randn(len(new), weight.shape[1], generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        spread = weight[:size].std(0)
+        weight[tokenizer.convert_tokens_to_ids(new)] = weight[like] + 0.1 * spread * noise.to(weight)

@@ -1,0 +1,36 @@
+"""Dialogue retrieval: do dialogues of the same label come first? (dial2vec, EMNLP 2022, section 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
+from turnwise.evaluation.ranking_result import RankingResult
+
+
+@dataclass(frozen=True, eq=False)
+class DialogueRetrievalResult(RankingResult):
+    """What was ranked, too; a query is the id of a dialogue, dropped are those whose label no other one has."""
+
+    dialogues: LabelledDialogues
+
+    def summary(self) -> dict[str, object]:
+        """The figures without the per-query values, ready for JSON."""
+        return {**super().summary(), **self.dialogues.counts()}
+
+
+def evaluate_dialogue_retrieval(embedded: EmbeddedDialogues, seed: int = 0) -> DialogueRetrievalResult:
+    """Rank all other dialogues by cosine with each query; those of its label are relevant.
+
+    Args:
+        embedded: From ``embed_dialogues``.
+        seed: Seed of the bootstrap.
+    """
+    return DialogueRetrievalResult(
+        queries=embedded.dialogues.query_ids,
+        average_precision=embedded.ranking.average_precision,
+        reciprocal_rank=embedded.ranking.reciprocal_rank,
+        dropped=embedded.dialogues.dropped,
+        seed=seed,
+        dialogues=embedded.dialogues,
+    )

@@ -1,0 +1,92 @@
+"""Domain categorization: do clusters of dialogues agree with their labels? (dial2vec, EMNLP 2022, section 4.1)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from threadpoolctl import threadpool_limits
+
+from turnwise._utils.progress import progress_bar
+from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
+from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
+from turnwise.evaluation.scoring import percent
+
+FloatArray = NDArray[np.float64]
+RUNS = 10  # as in the paper
+
+
+@dataclass(frozen=True, eq=False)
+class CategorizationResult:
+    """Agreement of clusters and labels in every run; the figures are means and standard deviations over runs.
+
+    Args:
+        purity: (runs,) in (0, 1].
+        nmi: (runs,) normalised mutual information, arithmetic mean of the entropies, in [0, 1].
+        ari: (runs,) adjusted Rand index, at most 1, 0 by chance.
+        accuracy: (runs,) share of dialogues in the cluster assigned to their label, best one-to-one assignment.
+        clusters: (runs, dialogues) the cluster of each dialogue.
+    """
+
+    dialogues: LabelledDialogues
+    purity: FloatArray
+    nmi: FloatArray
+    ari: FloatArray
+    accuracy: FloatArray
+    clusters: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, dialogues: LabelledDialogues, clusters: NDArray[np.int32]) -> CategorizationResult:
+        """Compare clusters, however found, with the labels: (runs, dialogues)."""
+        codes = dialogues.codes
+        agreement = [
+            (
+                purity(found, codes),
+                normalized_mutual_info_score(codes, found),
+                adjusted_rand_score(codes, found),
+                assignment_accuracy(found, codes),
+            )
+            for found in clusters
+        ]
+        purities, nmi, ari, accuracy = np.array(agreement).T
+        return cls(dialogues, purities, nmi, ari, accuracy, clusters)
+
+    def summary(self) -> dict[str, object]:
+        """The figures in percent, ready for JSON."""
+        figures: dict[str, object] = {}
+        runs = {"purity": self.purity, "nmi": self.nmi, "ari": self.ari, "accuracy": self.accuracy}
+        for name, values in runs.items():
+            figures[name] = percent(float(values.mean()))
+            figures[f"{name}_std"] = percent(float(values.std(ddof=1))) if len(values) > 1 else 0.0
+        return {**figures, "runs": len(self.purity), **self.dialogues.counts()}
+
+
+def evaluate_categorization(embedded: EmbeddedDialogues, seed: int = 0, runs: int = RUNS) -> CategorizationResult:
+    """Cluster the embeddings, scaled to length 1, into as many clusters as there are labels.
+
+    k-means++ with one initialisation a run. Scaled, because cosine is what the other tasks compare by.
+
+    Args:
+        embedded: From ``embed_dialogues``.
+        seed: The runs' seeds are derived from it.
+        runs: Number of independent runs.
+    """
+    if runs < 1:
+        raise ValueError(f"runs must be 1 or more, got {runs}")
+    dialogues = embedded.dialogues
+    clusters = np.zeros((runs, len(dialogues.codes)), dtype=np.int32)
+    seeds = np.random.SeedSequence(seed).generate_state(runs)
+    # One thread: with several, k-means adds up in whatever order they finish, and a seed would not settle the figures.
+    with progress_bar() as bar, warnings.catch_warnings(), threadpool_limits(limits=1):
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # fewer distinct embeddings than labels: the figures show it
+        for run in bar.track(range(runs), description="clustering dialogues"):
+            model = KMeans(len(dialogues.labels), init="k-means++", n_init=1, random_state=int(seeds[run]))
+            clusters[run] = model.fit_predict(embedded.units)
+    return CategorizationResult.of(dialogues, clusters)

@@ -1,0 +1,166 @@
+"""Whole dialogues with one label each, and their embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.data.messages import Conversations, Message, plain_messages
+from turnwise.errors import ConversationError
+from turnwise.evaluation.dialogues.ranking import DialogueRanking, rank_dialogues
+from turnwise.evaluation.queries import sample_queries
+from turnwise.evaluation.scoring import unit_rows
+
+# Embeds whole conversations: list of n lists of messages -> (n, dim).
+EncodeConversations = Callable[[list[list[Message]]], Any]
+IntArray = NDArray[np.int64]
+
+LABEL_COLUMNS = ("domain", "domains", "services", "topic", "topics")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledDialogues:
+    """Dialogues that have exactly one label.
+
+    Args:
+        conversations: The messages of each, role and content only: no label can reach an encoder.
+        ids: (dialogues,) the conversation's ``id``, or the number of its row where it has none.
+        codes: (dialogues,) the label of each, an index of ``labels``.
+        labels: The distinct labels, sorted.
+        queries: (queries,) indices of the dialogues used as queries; each shares its label with another one.
+        dropped: Number of dialogues that cannot be queries because no other one has their label.
+        left_out: Number of conversations without a label or with several.
+    """
+
+    conversations: tuple[list[Message], ...]
+    ids: tuple[str, ...]
+    codes: IntArray
+    labels: tuple[str, ...]
+    queries: IntArray
+    dropped: int
+    left_out: int
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        """(queries,) ids of the queries."""
+        return tuple(self.ids[query] for query in self.queries)
+
+    def counts(self) -> dict[str, object]:
+        """What was evaluated, ready for JSON."""
+        return {"dialogues": len(self.codes), "labels": len(self.labels), "left_out": self.left_out}
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedDialogues:
+    """Dialogues and their embeddings, to score several tasks on.
+
+    Args:
+        units: (dialogues, dim) embeddings scaled to length 1, float32.
+    """
+
+    dialogues: LabelledDialogues
+    units: NDArray[np.float32]
+
+    @cached_property
+    def ranking(self) -> DialogueRanking:
+        """Every query's ranking of the other dialogues; computed once, relatedness and retrieval both use it."""
+        return rank_dialogues(self.units, self.dialogues.codes, self.dialogues.queries)
+
+
+def labelled_dialogues(
+    conversations: Conversations, label: str | None = None, max_queries: int | None = None, seed: int = 0
+) -> LabelledDialogues:
+    """The conversations with exactly one label.
+
+    Args:
+        conversations: Rows of ``messages``, each ``{"role", "content"}``, and a label: a string, a whole number or a
+            list of these, which counts when it has exactly one element.
+        label: Name of the column with the label; by default the first of ``domain``, ``domains``, ``services``,
+            ``topic`` and ``topics`` in which any conversation has exactly one.
+        max_queries: Use a random sample of this many dialogues as queries; by default all.
+        seed: Seed of that sample.
+
+    Raises:
+        ConversationError: No column of labels is found, a row is malformed, or the labels cannot be evaluated: at
+            least two different ones are needed, and one of them twice.
+    """
+    columns = (label,) if label is not None else LABEL_COLUMNS
+    found: dict[str, None] = {}
+    ids: list[str] = []
+    messages: list[list[Message]] = []
+    values: dict[str, list[Any]] = {column: [] for column in columns}
+    for number, row in enumerate(conversations):
+        found.update(dict.fromkeys(row))
+        identifier = row.get("id")
+        ids.append(str(number) if identifier is None else str(identifier))
+        messages.append(plain_messages(row.get("messages"), f"row {number}"))
+        for column in columns:
+            values[column].append(row.get(column))
+    labels = _single_labels(values, list(found))
+    kept = [number for number, value in enumerate(labels) if value is not None]
+    names, codes, counts = np.unique([str(labels[number]) for number in kept], return_inverse=True, return_counts=True)
+    if len(names) < 2 or counts.max() < 2:
+        problem = (
+            "at least 2 different labels, one of them on 2 conversations, are needed; "
+            f"got {len(kept)} conversations with exactly one label and {len(names)} different labels"
+        )
+        raise ConversationError("conversations", problem)
+    eligible = np.flatnonzero(counts[codes] > 1)
+    return LabelledDialogues(
+        conversations=tuple(messages[number] for number in kept),
+        ids=tuple(ids[number] for number in kept),
+        codes=codes.astype(np.int64),
+        labels=tuple(names.tolist()),
+        queries=eligible[sample_queries(len(eligible), max_queries, seed)],
+        dropped=len(kept) - len(eligible),
+        left_out=len(labels) - len(kept),
+    )
+
+
+def embed_dialogues(encode_conversations: EncodeConversations, dialogues: LabelledDialogues) -> EmbeddedDialogues:
+    """Embed each distinct conversation once and scale to length 1; a zero vector stays zero.
+
+    Args:
+        encode_conversations: Embeds a list of conversations, each a list of messages: (n,) -> (n, dim).
+        dialogues: From ``labelled_dialogues``.
+
+    Raises:
+        ValueError: The encoder returned something other than one finite vector per conversation.
+    """
+    keys = [tuple((message["role"], message["content"]) for message in one) for one in dialogues.conversations]
+    first: dict[tuple[tuple[str, str], ...], int] = {}
+    for index, key in enumerate(keys):
+        first.setdefault(key, index)
+    row_of = {key: row for row, key in enumerate(first)}
+    distinct = [dialogues.conversations[index] for index in first.values()]
+    units = unit_rows(encode_conversations(distinct), [dialogues.ids[index] for index in first.values()])
+    return EmbeddedDialogues(dialogues, units.astype(np.float32)[[row_of[key] for key in keys]])
+
+
+def _single_labels(values: dict[str, list[Any]], found: Sequence[str]) -> list[str | None]:
+    """The one label of each row, None where there is none or several, from the first column that has any."""
+    present = [column for column in values if column in found]
+    if not present:
+        problem = f"no column {' or '.join(map(repr, values))} with the labels; the conversations have: "
+        raise ConversationError("conversations", problem + (", ".join(found) or "no column at all"))
+    for column in present:
+        labels = [_single_label(value, column, f"row {row}") for row, value in enumerate(values[column])]
+        if any(label is not None for label in labels):
+            return labels
+    problem = f"no conversation has exactly one label in {' or '.join(map(repr, present))}"
+    raise ConversationError("conversations", problem)
+
+
+def _single_label(value: Any, column: str, where: str) -> str | None:
+    elements = list(value) if isinstance(value, (list, tuple)) else [value]
+    for element in elements:
+        if element is not None and not isinstance(element, (str, int)):
+            raise ConversationError(where, f"{column!r} must hold a text, a whole number or a list of these: {value!r}")
+    if len(elements) != 1 or elements[0] is None or elements[0] == "":
+        return None
+    return str(elements[0])

@@ -1,0 +1,66 @@
+"""Semantic relatedness: are dialogues of one label more alike than others? (dial2vec, EMNLP 2022, section 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
+from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
+from turnwise.evaluation.metrics.rows import best_spearman_binary
+from turnwise.evaluation.scoring import percent
+
+
+@dataclass(frozen=True, eq=False)
+class RelatednessResult:
+    """Mean Spearman's correlation in percent with a 95 % bootstrap interval over queries, and every query's.
+
+    Args:
+        spearman_best: The most these labels allow while no two cosines of a query are equal, in percent.
+        queries: (queries,) id of each query.
+        per_query: (queries,) Spearman's correlation in [-1, 1].
+    """
+
+    dialogues: LabelledDialogues
+    spearman: float
+    spearman_interval: tuple[float, float]
+    spearman_best: float
+    queries: tuple[str, ...]
+    per_query: NDArray[np.float64]
+
+    def summary(self) -> dict[str, object]:
+        """The figures without the per-query values, ready for JSON."""
+        return {
+            "spearman": self.spearman,
+            "spearman_interval": list(self.spearman_interval),
+            "spearman_best": self.spearman_best,
+            "queries": len(self.queries),
+            "dropped": self.dialogues.dropped,
+            **self.dialogues.counts(),
+        }
+
+
+def evaluate_relatedness(embedded: EmbeddedDialogues, seed: int = 0) -> RelatednessResult:
+    """Correlate each query's cosines to all other dialogues with "same label" (1) or not (0), and average.
+
+    The paper pairs every dialogue with random ones; all pairs are what that samples.
+
+    Args:
+        embedded: From ``embed_dialogues``.
+        seed: Seed of the bootstrap.
+    """
+    dialogues = embedded.dialogues
+    values = embedded.ranking.spearman
+    low, high = bootstrap_interval(values, seed)
+    relevant = np.bincount(dialogues.codes)[dialogues.codes[dialogues.queries]] - 1  # (queries,)
+    best = best_spearman_binary(relevant, len(dialogues.codes) - 1)
+    return RelatednessResult(
+        dialogues=dialogues,
+        spearman=percent(float(values.mean())),
+        spearman_interval=(percent(low), percent(high)),
+        spearman_best=percent(float(best.mean())),
+        queries=dialogues.query_ids,
+        per_query=values,
+    )

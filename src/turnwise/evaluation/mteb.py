@@ -1,0 +1,177 @@
+"""A user's conversations as MTEB tasks, for any model MTEB can run (needs the extra ``mteb``).
+
+A model trained here needs nothing to run on MTEB's own tasks: it is a stock ``SentenceTransformer``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from datasets import Dataset, DatasetDict
+
+from turnwise._utils.optional import require
+from turnwise.data.messages import Conversations, document
+from turnwise.evaluation.dialogues.labelled import LabelledDialogues
+from turnwise.evaluation.tasks import TASKS, load_task
+from turnwise.evaluation.utterances.semantic_retrieval import RetrievalTask
+
+_SPLIT = "test"
+_NAMES = ("utterances", "dialogues", "clusters")
+
+
+def mteb_tasks(
+    data: str | os.PathLike[str] | Conversations,
+    tasks: str | Sequence[str] = _NAMES,
+    *,
+    name: str = "Turnwise",
+    language: str = "eng-Latn",
+    seed: int = 0,
+    max_queries: int | None = None,
+    label: str = "intent",
+    dialogue_label: str | None = None,
+) -> list[Any]:
+    """The tasks for ``mteb.evaluate(model, mteb_tasks("test.jsonl"), cache=None)``.
+
+    Args:
+        data: Conversations, or a file of them, as for ``turnwise.evaluate``.
+        tasks: ``"utterances"``: rerank the candidates of ``semantic-retrieval``, main score MAP; ``"dialogues"``: find
+            the dialogues of the same label as in ``dialogue-retrieval``, main score MAP; ``"clusters"``: MTEB's own
+            clustering of the dialogues of ``domain-categorization``, main score V-measure.
+        name: Of the corpus; the tasks' names start with it.
+        language: Its language and script, such as ``"zho-Hans"``.
+        seed: Seed of the samples.
+        max_queries: The most queries of a task that has queries; by default all. MTEB keeps the score of every query
+            and dialogue in a dictionary: about 100 bytes each.
+        label: Message field with the intent, for ``"utterances"``.
+        dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
+
+    Raises:
+        ImportError: mteb is not installed.
+        ValueError: A task is unknown.
+        ConversationError: The data does not serve a task.
+    """
+    require("mteb", "mteb")
+    names = [tasks] if isinstance(tasks, str) else list(tasks)
+    if not names or not set(names) <= set(_NAMES):
+        raise ValueError(f"tasks must be among {', '.join(_NAMES)}, got {', '.join(names) or 'none'}")
+    how: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "label": label, "dialogue_label": dialogue_label}
+    made: list[Any] = []
+    if "utterances" in names:
+        made.append(_utterances(load_task("semantic-retrieval", data, **how), name, language))
+    if {"dialogues", "clusters"} & set(names):
+        dialogues = load_task("dialogue-retrieval", data, **how)
+        texts = [document(messages) for messages in dialogues.conversations]
+        made += [_DIALOGUES[one](dialogues, texts, name, language) for one in names if one in _DIALOGUES]
+    return made
+
+
+def _utterances(task: RetrievalTask, name: str, language: str) -> Any:
+    """A corpus of texts in which each query has candidates of its own."""
+    ranked = {
+        str(query): [*map(str, positives.tolist()), *map(str, negatives.tolist())]
+        for query, positives, negatives in zip(task.queries, task.positives, task.negatives)
+    }
+    relevant = {
+        str(query): dict.fromkeys(map(str, positives.tolist()), 1)
+        for query, positives in zip(task.queries, task.positives)
+    }
+    corpus = {str(index): text for index, text in enumerate(task.texts)}
+    metadata = {"type": "Reranking", **_told("semantic-retrieval")}
+    return _retrieval(f"{name}UtteranceReranking", language, metadata, corpus, relevant, ranked)
+
+
+def _dialogues(dialogues: LabelledDialogues, texts: list[str], name: str, language: str) -> Any:
+    """Each dialogue as a query in the corpus of all others: equal ids are ignored."""
+    members = [np.flatnonzero(dialogues.codes == code).tolist() for code in range(len(dialogues.labels))]
+    relevant = {
+        str(query): {str(other): 1 for other in members[dialogues.codes[query]] if other != query}
+        for query in dialogues.queries.tolist()
+    }
+    corpus = {str(index): text for index, text in enumerate(texts)}
+    metadata = {"type": "Retrieval", **_told("dialogue-retrieval")}
+    return _retrieval(f"{name}DialogueRetrieval", language, metadata, corpus, relevant, None)
+
+
+def _clusters(dialogues: LabelledDialogues, texts: list[str], name: str, language: str) -> Any:
+    from mteb.abstasks.clustering import AbsTaskClustering
+
+    labels = [dialogues.labels[code] for code in dialogues.codes]
+    metadata = {"type": "Clustering", **_told("domain-categorization")}
+    rows = Dataset.from_dict({"sentences": texts, "labels": labels})
+    members = {
+        "max_fraction_of_documents_to_embed": None,
+        "max_documents_per_cluster": len(texts),  # drawn with replacement for each of ten runs
+    }
+    content = repr((texts, labels))
+    return _task(
+        AbsTaskClustering,
+        f"{name}DialogueClustering",
+        language,
+        {**metadata, "main_score": "v_measure", "category": "t2c"},
+        members,
+        content,
+        lambda: DatasetDict({_SPLIT: rows}),
+    )
+
+
+_DIALOGUES: dict[str, Callable[[LabelledDialogues, list[str], str, str], Any]] = {
+    "dialogues": _dialogues,
+    "clusters": _clusters,
+}
+
+
+def _told(task: str) -> dict[str, str]:
+    return {"bibtex_citation": TASKS[task].citation, "description": TASKS[task].description}
+
+
+def _retrieval(
+    name: str,
+    language: str,
+    metadata: dict[str, str],
+    corpus: dict[str, str],
+    relevant: dict[str, dict[str, int]],
+    ranked: dict[str, list[str]] | None,
+) -> Any:
+    from mteb.abstasks.retrieval import AbsTaskRetrieval
+    from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+
+    every = len(corpus)  # a cut-off no ranking reaches: MAP and MRR over all of it, as in turnwise
+    members = {"k_values": (1, 5, 10, every), "ignore_identical_ids": True}
+    queries = {query: corpus[query] for query in relevant}
+
+    def load() -> dict[str, dict[str, Any]]:
+        texts, asked = (
+            Dataset.from_dict({"id": list(some), "text": list(some.values())}) for some in (corpus, queries)
+        )
+        split = RetrievalSplitData(corpus=texts, queries=asked, relevant_docs=relevant, top_ranked=ranked)
+        return {"default": {_SPLIT: split}}
+
+    content = repr((corpus, relevant, ranked))
+    metadata = {**metadata, "main_score": f"map_at_{every}", "category": "t2t"}
+    return _task(AbsTaskRetrieval, name, language, metadata, members, content, load)
+
+
+def _task(
+    base: type,
+    name: str,
+    language: str,
+    metadata: dict[str, str],
+    members: dict[str, Any],
+    content: str,
+    load: Callable[[], Any],
+) -> Any:
+    """An instance of a new task class whose data is at hand. Its revision is a hash of the data: MTEB caches by it."""
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    def load_data(self: Any, *args: Any, **kwargs: Any) -> None:
+        self.dataset, self.data_loaded = load(), True
+
+    dataset = {"path": "turnwise", "revision": sha256(content.encode()).hexdigest()}
+    described = TaskMetadata(
+        name=name, dataset=dataset, eval_splits=[_SPLIT], eval_langs=[language], reference=None, **metadata
+    )
+    return type(name, (base,), {**members, "metadata": described, "load_data": load_data})()

@@ -1,0 +1,119 @@
+"""Pictures of dialogues and embeddings, as PNG files (needs the extra ``plots``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from torch.nn.functional import normalize
+
+from turnwise._utils.files import atomic_path
+from turnwise._utils.optional import require
+from turnwise.data.messages import Messages
+from turnwise.encoders.rendering import Renderer
+from turnwise.encoders.turn_tables import encode_rows
+
+_INCHES_PER_TOKEN = 0.16
+
+
+def token_interactions(
+    encoder: SentenceTransformer, messages: Messages, window: float = 10
+) -> tuple[NDArray[np.float32], list[str], list[str]]:
+    """How well each token of the first speaker matches each token of the others (dial2vec, Eq. 2, as cosines).
+
+    Args:
+        encoder: The encoder.
+        messages: One conversation, by two speakers or more.
+        window: Turns further apart do not match.
+
+    Returns:
+        The cosines (first speaker's tokens, others' tokens), 0 beyond the window, and both lists of tokens.
+
+    Raises:
+        ValueError: The conversation has one speaker only.
+    """
+    rows = Renderer(encoder).rows([messages])
+    speaker, turn = rows.speaker[0], rows.turn[0]
+    if int(speaker.max()) < 1:
+        raise ValueError("the conversation has one speaker only: there is no interaction to show")
+    encoder.eval()
+    with torch.inference_mode():
+        (piece,) = encode_rows(encoder, {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()})
+    tokens = normalize(piece.tokens[0].cpu(), dim=1)
+    names = np.array(encoder.tokenizer.convert_ids_to_tokens(rows.input_ids[0].tolist()))
+    words = ~np.isin(names, encoder.tokenizer.all_special_tokens)
+    first, others = (np.flatnonzero(who.numpy() & words) for who in (speaker == 0, speaker > 0))
+    near = (turn[first][:, None] - turn[others][None, :]).abs() <= window
+    matches = (tokens[first] @ tokens[others].T) * near
+    return matches.numpy(), names[first].tolist(), names[others].tolist()
+
+
+def plot_interactions(
+    encoder: SentenceTransformer, messages: Messages, output: str | os.PathLike[str], window: float = 10
+) -> None:
+    """Write the heat map of :func:`token_interactions`."""
+    matches, first, others = token_interactions(encoder, messages, window)
+    roles = list(dict.fromkeys(message["role"] for message in messages))
+    figure, axes = _subplots(2 + _INCHES_PER_TOKEN * len(others), 2 + _INCHES_PER_TOKEN * len(first))
+    image = axes.imshow(matches, cmap="magma", aspect="auto")
+    axes.set_xticks(range(len(others)), others, rotation=90, fontsize=7)
+    axes.set_yticks(range(len(first)), first, fontsize=7)
+    axes.set_xlabel(", ".join(roles[1:]))
+    axes.set_ylabel(roles[0])
+    figure.colorbar(image, ax=axes, label="cosine")
+    _save(figure, output)
+
+
+def plot_alignment_uniformity(points: Mapping[str, tuple[float, float]], output: str | os.PathLike[str]) -> None:
+    """Write adjusted alignment against uniformity, one point for each encoder in their order (dial2vec, Figure 3).
+
+    Args:
+        points: Name of the encoder -> (adjusted alignment, uniformity).
+        output: The PNG file.
+    """
+    if not points:
+        raise ValueError("no encoders to plot")
+    figure, axes = _subplots(6, 5)
+    alignment, uniformity = zip(*points.values())
+    axes.plot(uniformity, alignment, marker="o", linewidth=0.8)
+    for name, (x, y) in zip(points, zip(uniformity, alignment)):
+        axes.annotate(name, (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
+    axes.set_xlabel("uniformity (lower is better)")
+    axes.set_ylabel("adjusted alignment (lower is better)")
+    _save(figure, output)
+
+
+def plot_additivity(curves: Mapping[str, Sequence[float]], output: str | os.PathLike[str]) -> None:
+    """Write how much each turn of a context points to what was said next (triple-encoders, Figure 7).
+
+    Args:
+        curves: Name of the encoder and mode -> (turns,) the cosine with the true next utterance less the mean cosine
+            with random ones, the latest turn first: ``by_distance`` of the task ``additivity``.
+        output: The PNG file.
+    """
+    if not curves:
+        raise ValueError("no encoders to plot")
+    figure, axes = _subplots(6, 4)
+    for name, values in curves.items():
+        axes.plot(range(1, len(values) + 1), values, marker="o", linewidth=0.8, label=name)
+    axes.axhline(0, color="grey", linewidth=0.5)
+    axes.set_xlabel("turns before the next utterance")
+    axes.set_ylabel("cosine: true less random")
+    axes.legend(fontsize=8)
+    _save(figure, output)
+
+
+def _subplots(width: float, height: float) -> Any:
+    require("matplotlib", "plots").use("Agg")
+    return require("matplotlib.pyplot", "plots").subplots(figsize=(width, height), layout="constrained")
+
+
+def _save(figure: Any, output: str | os.PathLike[str]) -> None:
+    with atomic_path(output) as temporary:
+        figure.savefig(temporary, format="png", dpi=120)
+    require("matplotlib.pyplot", "plots").close(figure)

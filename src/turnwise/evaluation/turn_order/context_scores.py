@@ -1,0 +1,87 @@
+"""What one way of scoring achieved on every context, with intervals over conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
+from turnwise.evaluation.scoring import percent
+from turnwise.evaluation.turn_order.sequences import Sequences
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+RANK = "average_rank"  # lower is better
+DIFFERENCE = "difference"
+_PLAIN = (RANK, "true", "random", DIFFERENCE)  # ranks and cosines; all other figures are shares
+
+
+@dataclass(frozen=True, eq=False)
+class ContextScores:
+    """The figures of every context. A conversation has several contexts, such as one for each length.
+
+    Args:
+        queries: (conversations,) id of each conversation with a context.
+        conversation: (contexts,) whose context it is, an index of ``queries``.
+        values: Figure -> (contexts,) its values; shares in [0, 1].
+        main: The figure two encoders are compared by.
+    """
+
+    queries: tuple[str, ...]
+    conversation: IntArray
+    values: Mapping[str, FloatArray]
+    main: str = RANK
+
+    @classmethod
+    def of(
+        cls,
+        sequences: Sequences,
+        contexts: Sequence[IntArray],
+        values: Mapping[str, FloatArray],
+        main: str = RANK,
+    ) -> ContextScores:
+        """Figures of contexts that are given as indices of conversations, in parts."""
+        conversations, conversation = np.unique(np.concatenate(contexts), return_inverse=True)
+        return cls(tuple(sequences.ids[index] for index in conversations), conversation, values, main)
+
+    @property
+    def per_query(self) -> FloatArray:
+        """(conversations,) what two encoders, or two modes, are compared by: see ``per_conversation``."""
+        return self.per_conversation(self.main)
+
+    def per_conversation(self, name: str) -> FloatArray:
+        """Values whose mean is that over all contexts, and that vary as it does when conversations are drawn anew.
+
+        The mean over contexts is a ratio, Σ values / Σ contexts, of sums over conversations. This is its linearisation
+        (Efron and Tibshirani 1993, section 21.5): for conversation c with n_c contexts,
+        mean + conversations / contexts · (Σ_c values - n_c · mean).
+
+        Returns:
+            (conversations,)
+        """
+        values, size = self.values[name], len(self.queries)
+        mean = values.mean()
+        deviations = np.bincount(self.conversation, values - mean, minlength=size)
+        return np.asarray(mean + deviations * size / len(values))
+
+    def summary(self, seed: int) -> dict[str, object]:
+        """Means over contexts with 95 % bootstrap intervals over conversations, ready for JSON; shares in percent."""
+        figures: dict[str, object] = {}
+        for name, values in self.values.items():
+            low, high = bootstrap_interval(self.per_conversation(name), seed)
+            figures[name] = _shown(name, values.mean())
+            figures[f"{name}_interval"] = [_shown(name, low), _shown(name, high)]
+        return {**figures, "queries": len(self.conversation), "conversations": len(self.queries)}
+
+    def means(self, chosen: NDArray[np.bool_]) -> dict[str, object]:
+        """The means over some contexts, and the number of these, ready for JSON."""
+        figures = {name: _shown(name, values[chosen].mean()) for name, values in self.values.items()}
+        return {**figures, "queries": int(chosen.sum())}
+
+
+def _shown(name: str, value: np.floating | float) -> float:
+    return round(float(value), 6) if name in _PLAIN else percent(float(value))

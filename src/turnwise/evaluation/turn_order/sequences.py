@@ -1,0 +1,174 @@
+"""Conversations as sequences of utterances, and the embeddings of their utterances in every view a task needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+
+from turnwise.data.messages import Conversations, Message, plain_messages
+from turnwise.encoders.contexts import encode_contexts
+from turnwise.encoders.views import View, encode_view, view_prompt, views_of
+from turnwise.errors import ConversationError
+from turnwise.evaluation.queries import sample_queries
+
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float32]
+IntArray = NDArray[np.int64]
+
+# The longest context (10), the next utterance and a goal four turns after it: later turns are not looked at.
+TURNS = 15
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Conversations as numbers, each to its turn 15.
+
+    Args:
+        ids: (conversations,) the conversation's ``id``, or the number of its row where it has none.
+        texts: The distinct texts.
+        roles: The distinct roles.
+        text: (conversations, turns) index of each turn's text, -1 behind the last turn.
+        role: (conversations, turns) index of each turn's role, -1 behind the last turn.
+        queries: (queries,) indices of the conversations whose next utterances are asked for; candidates are of all.
+    """
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    roles: tuple[str, ...]
+    text: IntArray
+    role: IntArray
+    queries: IntArray
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        """(queries,) ids of the queries."""
+        return tuple(self.ids[query] for query in self.queries)
+
+    def reaching(self, turn: int) -> IntArray:
+        """The conversations that have a turn of that number, from 0: their indices."""
+        return np.flatnonzero(self.text[:, turn] >= 0)
+
+    def messages(self, conversation: int, turns: int) -> list[Message]:
+        """The first messages of a conversation."""
+        return [
+            {"role": self.roles[role], "content": self.texts[text]}
+            for role, text in zip(self.role[conversation, :turns], self.text[conversation, :turns])
+        ]
+
+
+def build_sequences(conversations: Conversations, max_queries: int | None = None, seed: int = 0) -> Sequences:
+    """Take conversations as they are: neighbouring messages of one speaker stay apart, empty ones are dropped.
+
+    Args:
+        conversations: Rows of ``messages``, each ``{"role", "content"}``; those of fewer than three serve no task
+            and count for nothing.
+        max_queries: Use a random sample of this many conversations as queries; by default all.
+        seed: Seed of that sample.
+
+    Raises:
+        ConversationError: A row is malformed, or fewer than two conversations have three messages.
+    """
+    texts: dict[str, int] = {}
+    roles: dict[str, int] = {}
+    ids, kept, total = [], [], 0
+    for row in conversations:
+        found = plain_messages(row.get("messages"), f"row {total}")
+        messages = [message for message in found if message["content"]][:TURNS]
+        if len(messages) >= 3:
+            kept.append(
+                [
+                    (
+                        texts.setdefault(message["content"], len(texts)),
+                        roles.setdefault(message["role"], len(roles)),
+                    )
+                    for message in messages
+                ]
+            )
+            ids.append(str(total) if row.get("id") is None else str(row["id"]))
+        total += 1
+    if len(kept) < 2:
+        problem = (
+            "at least 2 conversations of 3 or more messages (a context of 2 and the next utterance) are needed, "
+            f"got {len(kept)} among {total} conversations"
+        )
+        raise ConversationError("conversations", problem)
+    text, role = np.full((2, len(kept), TURNS), -1, dtype=np.int64)
+    for number, turns in enumerate(kept):
+        text[number, : len(turns)], role[number, : len(turns)] = zip(*turns)
+    queries = np.array(sample_queries(len(kept), max_queries, seed))
+    return Sequences(tuple(ids), tuple(texts), tuple(roles), text, role, queries)
+
+
+class EmbeddedSequences:
+    """The utterances of conversations in every view that is asked for, each text once in each.
+
+    Args:
+        encoder: With views (see :func:`turnwise.add_views`) or without: a plain encoder gives one embedding whatever
+            the view.
+        sequences: From ``build_sequences``.
+    """
+
+    def __init__(self, encoder: SentenceTransformer, sequences: Sequences) -> None:
+        self.encoder = encoder
+        self.sequences = sequences
+        self.views = views_of(encoder)
+        self.triple = self.views is not None and self.views.triple
+        self._rows: dict[str | None, FloatArray] = {}  # prompt -> (texts, dim)
+        self._done: dict[str | None, BoolArray] = {}  # prompt -> (texts,)
+        self._joined: dict[tuple[int, ...], FloatArray] = {}  # texts of the turns -> (dim,)
+
+    def prepare(self, view: View, text: IntArray, same: BoolArray | bool = True) -> None:
+        """Encode what is missing, so that much is encoded at once. The arguments are those of ``rows``."""
+        for relation in (True, False):
+            wanted = text[np.broadcast_to(same, np.shape(text)) == relation]
+            prompt = None if self.views is None else view_prompt(self.encoder, view, relation)
+            done = self._done.setdefault(prompt, np.zeros(len(self.sequences.texts), dtype=bool))
+            missing = np.unique(wanted[~done[wanted]])
+            if not len(missing):
+                continue
+            texts = [self.sequences.texts[index] for index in missing]
+            rows = encode_view(self.encoder, texts, view, relation, show_progress=True)
+            broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+            if len(broken):
+                first = texts[broken[0]]
+                raise ValueError(f"the encoder returned nan or inf for {len(broken)} texts, first {first!r}")
+            if prompt not in self._rows:
+                self._rows[prompt] = np.zeros((len(done), rows.shape[1]), dtype=np.float32)
+            self._rows[prompt][missing] = rows
+            done[missing] = True
+
+    def rows(self, view: View, text: IntArray, same: BoolArray | bool = True) -> FloatArray:
+        """Embeddings just as the encoder gives them.
+
+        Args:
+            view: The view.
+            text: (…) indices of texts.
+            same: (…) whether the text's speaker is that of the utterance it is paired with, or one value for all.
+
+        Returns:
+            (…, dim)
+        """
+        self.prepare(view, text, same)
+        if self.views is None:
+            return self._rows[None][text]
+        same = np.broadcast_to(same, text.shape)
+        both = [self._rows.get(view_prompt(self.encoder, view, relation)) for relation in (False, True)]
+        dim = next(rows.shape[1] for rows in both if rows is not None)
+        found = np.empty((*text.shape, dim), dtype=np.float32)
+        for relation, rows in enumerate(both):
+            if rows is not None:
+                found[same == relation] = rows[text[same == relation]]
+        return found
+
+    def joined(self, turns: IntArray) -> FloatArray:
+        """Each row of texts joined and embedded as one, of length 1: (contexts, turns) -> (contexts, dim)."""
+        keys = [tuple(row) for row in turns.tolist()]
+        missing = [key for key in dict.fromkeys(keys) if key not in self._joined]
+        contexts = [[self.sequences.texts[index] for index in key] for key in missing]
+        if missing:
+            rows = encode_contexts(self.encoder, contexts, show_progress=True)
+            self._joined.update(zip(missing, rows))
+        return np.stack([self._joined[key] for key in keys])

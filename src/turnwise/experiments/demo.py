@@ -1,0 +1,47 @@
+"""The main job from end to end on the sample corpus: read, train without labels, evaluate."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from turnwise._utils.files import atomic_path, check_file, check_folder
+from turnwise.data.conversations import read_conversations, split_conversations
+from turnwise.data.sample_corpus import sample_conversations
+from turnwise.encoders.loading import load_encoder
+from turnwise.encoders.utterances import encode_utterances
+from turnwise.evaluation import RetrievalResult, compare_results, evaluate_retrieval, load_task
+from turnwise.training.recipes import get_recipe
+from turnwise.training.train import train
+
+
+def run_demo(
+    output: str | os.PathLike[str], conversations: int = 1500, max_steps: int = 120, seed: int = 0, force: bool = False
+) -> tuple[RetrievalResult, RetrievalResult, float]:
+    """Train DialogueCSE on a generated corpus and compare it with the encoder it started from.
+
+    Args:
+        output: A folder; gets ``conversations.jsonl`` and ``model``.
+        conversations: Size of the corpus; a fifth of it is held out for the evaluation.
+        max_steps: Training steps.
+        seed: Seed of the corpus, the training and the evaluation.
+        force: Overwrite an earlier demo.
+
+    Returns:
+        Intent retrieval on the held-out conversations of the untouched and the trained encoder, and the p-value of
+        their difference (paired bootstrap over queries).
+    """
+    output = Path(output)
+    check_folder(output / "model", force)
+    corpus = check_file(output / "conversations.jsonl", force)
+    with atomic_path(corpus) as temporary:
+        sample_conversations(conversations, seed).to_json(str(temporary), force_ascii=False)
+    parts = split_conversations(read_conversations(corpus), train=0.8, dev=0.0, test=0.2)
+    task = load_task("semantic-retrieval", parts["test"], seed=seed, max_queries=300)
+    encoder = load_encoder()
+    untouched = evaluate_retrieval(lambda texts: encode_utterances(encoder, texts), task, seed)
+    recipe = get_recipe("dialogue-cse", {"max_steps": max_steps, "seed": seed})
+    # Training sees the messages only; the intents are for the evaluation.
+    trained = train(recipe, parts["train"].select_columns(["id", "messages"]), encoder, output / "model", force=force)
+    result = evaluate_retrieval(lambda texts: encode_utterances(trained, texts), task, seed)
+    return untouched, result, compare_results(untouched, result, seed)

@@ -1,0 +1,77 @@
+"""What determines a result, as short hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise.encoders.loading import encoder_source, weights_digest
+
+# Those whose release may change a figure.
+_LIBRARIES = (
+    "torch",
+    "transformers",
+    "sentence-transformers",
+    "tokenizers",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "bm25s",
+    "gensim",
+    "zuko",
+)
+
+
+def digest(value: Any) -> str:
+    """A hash of a JSON value."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """The versions of turnwise and of what it computes with; libraries that are not installed are left out."""
+    found = {"turnwise": turnwise.__version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def environment(encoder: SentenceTransformer) -> dict[str, Any]:
+    """What a run was made with, and on."""
+    device = encoder.device.type
+    shown = torch.cuda.get_device_name(encoder.device) if device == "cuda" else f"{device}, {platform.machine()}"
+    return {**versions(), "encoder": encoder_source(encoder), "weights": weights_digest(encoder), "device": shown}
+
+
+def conversations(rows: Dataset | None) -> str | None:
+    """A hash of all that conversations hold, labels included."""
+    if rows is None:
+        return None
+    found = hashlib.blake2b(digest_size=10)
+    for row in rows:
+        found.update(json.dumps(row, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
+def folder(path: Path) -> str:
+    """A hash of the files in a folder and the folders in it."""
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return digest({file.relative_to(path).as_posix(): file_digest(file) for file in files})
+
+
+def file_digest(path: str | Path) -> str:
+    """A hash of a file."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=10)).hexdigest()

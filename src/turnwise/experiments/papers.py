@@ -1,0 +1,94 @@
+"""The figures the three papers report, as data: ``papers/<suite>.json``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One figure of a table.
+
+    Attributes:
+        table: The table's name in the paper.
+        task: Key of the task, as in the results of ``turnwise.evaluate``.
+        metric: The figure, as there, and in its unit.
+        columns: Data sets; of a study its values.
+        rows: Name of the row -> (columns,) its figures. Rows are methods; of a study they are data sets.
+        study: Name of the study, "" if it is none.
+        note: What a reader has to know.
+    """
+
+    table: str
+    task: str
+    metric: str
+    columns: tuple[str, ...]
+    rows: dict[str, tuple[float, ...]]
+    study: str = ""
+    note: str = ""
+
+    def show(self, value: float) -> str:
+        """A figure with the table's own number of decimals."""
+        decimals = max(len(str(one).partition(".")[2]) for row in self.rows.values() for one in row)
+        return f"{value:.{decimals}f}"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What one paper reports.
+
+    Attributes:
+        paper: Authors and year.
+        url: Where it is.
+        encoder: The encoder its methods start from.
+        encoders: Row -> another encoder that this row is of.
+        methods: Our method -> rows of the same method.
+        tables: Its tables.
+    """
+
+    paper: str
+    url: str
+    encoder: str
+    encoders: dict[str, str]
+    methods: dict[str, tuple[str, ...]]
+    tables: tuple[PaperTable, ...]
+
+    def encoder_of(self, row: str) -> str:
+        return self.encoders.get(row, self.encoder)
+
+    def figure(self, method: str, data: str, task: str, metric: str) -> str:
+        """What the paper reports for one of our methods, with its encoder; "" where it reports nothing."""
+        for table in self.tables:
+            if (table.task, table.metric, table.study) != (task, metric, ""):
+                continue
+            columns = [column.lower() for column in table.columns]
+            for row in self.methods.get(method, ()):
+                if row in table.rows and data in columns:
+                    return f"{table.show(table.rows[row][columns.index(data)])} ({self.encoder_of(row)})"
+        return ""
+
+    def notes(self, data: str, task: str) -> list[str]:
+        """What a reader has to know of the figures of a task on a data set, by the tables they are from."""
+        of_task = [one for one in self.tables if (one.task, one.study) == (task, "")]
+        some = [one for one in of_task if one.note and data in map(str.lower, one.columns)]
+        return list(dict.fromkeys(f"The paper's {one.table}: {one.note}" for one in some))
+
+
+def load_paper(suite: str) -> Paper:
+    """The paper of a suite: ``"dialoguecse"``, ``"dial2vec"`` or ``"triple"``."""
+    text = (files("turnwise.experiments") / "papers" / f"{suite}.json").read_text(encoding="utf-8")
+    found = json.loads(text)
+    tables = tuple(
+        PaperTable(
+            **{
+                **table,
+                "columns": tuple(table["columns"]),
+                "rows": {row: tuple(values) for row, values in table["rows"].items()},
+            }
+        )
+        for table in found.pop("tables")
+    )
+    methods = {method: tuple(rows) for method, rows in found.pop("methods").items()}
+    return Paper(**found, methods=methods, tables=tables)

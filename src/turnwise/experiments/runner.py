@@ -1,0 +1,240 @@
+"""Running a suite: every cell once, also when the run is killed or extended."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from turnwise._utils.progress import errors
+from turnwise.encoders.loading import load_encoder
+from turnwise.evaluation import TASKS
+from turnwise.experiments.cells import Cell, Cells, Material, Outcome, cell_key, plan_cells, write_json
+from turnwise.experiments.digests import environment
+from turnwise.experiments.methods import Figures, Given, chosen_methods
+from turnwise.experiments.models import Models, Training
+from turnwise.experiments.report import write_report
+from turnwise.experiments.suites import DataSet, MissingDataError, Scale, Suite, find_suite
+from turnwise.training.recipes import Schedule
+
+# Seconds: a report's p-values take some, and so does writing the values of all queries.
+_REPORT_EVERY, _RESULTS_EVERY = 60, 5
+# What every training has, but for what a run sets itself.
+_SETTINGS = tuple(one.name for one in fields(Schedule) if one.name not in ("seed", "checkpoint_steps"))
+
+
+def run_suite(
+    suite: Suite | str,
+    data: Path | None = None,
+    encoder: str | None = None,
+    out: Path = Path("report"),
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+    quick: bool = False,
+    word_vectors: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Run the experiments of one paper, and write results and report after each.
+
+    Args:
+        suite: The suite, or its name in ``suites.SUITES``.
+        data: The folder of the data sets; without one the sample corpus alone is used.
+        encoder: The encoder to start from: a folder or a Hub name; None is the default encoder.
+        out: The folder of the results. What is finished there is not done again.
+        methods: Names of methods; by default all. The untouched encoder is always among them.
+        seeds: Number of seeds; by default 3, and 1 where ``quick``.
+        quick: Few steps, small samples and no studies.
+        word_vectors: A text file of word vectors.
+        settings: Settings of every training, among those that all have, see ``recipe.Schedule``.
+
+    Returns:
+        What is in ``results.json``.
+
+    Raises:
+        ValueError: An unknown suite, method or setting, or no seed.
+    """
+    suite = find_suite(suite) if isinstance(suite, str) else suite
+    return Run(suite, data, encoder, out, methods, seeds, quick, settings or {}).run(word_vectors)
+
+
+class Run:
+    """One run of a suite; the arguments are those of ``run_suite``."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        data: Path | None,
+        encoder: str | None,
+        out: Path,
+        methods: Sequence[str] | None,
+        seeds: int | None,
+        quick: bool,
+        settings: Mapping[str, Any],
+    ) -> None:
+        if unknown := sorted(set(settings) - set(_SETTINGS)):
+            raise ValueError(f"no setting of every training: {', '.join(unknown)}; expected {', '.join(_SETTINGS)}")
+        Schedule(**settings)  # values out of range are errors now, not in every row
+        self.suite = suite
+        self.folder = data
+        self.out = out
+        self.quick = quick
+        self.scale: Scale = replace(suite.quick if quick else suite.full, everywhere=settings)
+        self.methods = chosen_methods(suite.level, methods)
+        self.seeds = seeds if seeds is not None else 1 if quick else 3
+        if self.seeds < 1:
+            raise ValueError(f"seeds must be 1 or more, got {self.seeds}")
+        start = load_encoder(encoder)
+        self.environment = environment(start)
+        self.models = Models(out / "models", encoder, self.environment)
+        self.cells = Cells(out / "cells")
+        self.material: dict[str, Material] = {}
+        self.outcomes: dict[int, Outcome] = {}  # by place in the plan
+        self.plan: list[Cell] = []
+        self.missing: dict[str, str] = {}
+        self.command = self._command(encoder, methods, settings)
+
+    def run(self, word_vectors: str | None) -> dict[str, Any]:
+        """Run what is not finished."""
+        wanted = [one for one in self.suite.data if self.folder is not None or not one.needs_folder]
+        found = [one for one in wanted if self._load(one)]
+        studied = [one for one in found if self.material[one.name].train is not None]
+        self.plan = plan_cells(self.suite, self.scale, found, studied[:1], self.methods, self.seeds)
+        results_written = report_written = time.monotonic()
+        try:
+            for number, place in enumerate(_in_turn(self.plan), start=1):
+                cell = self.plan[place]
+                _say(f"[{number}/{len(self.plan)}] {cell.shown()}")
+                self.outcomes[place] = outcome = self._outcome(cell, word_vectors)
+                if outcome.status != "done":
+                    _say(f"    {outcome.status}: {outcome.reason}")
+                if time.monotonic() - results_written > _RESULTS_EVERY:
+                    self._write()
+                    results_written = time.monotonic()
+                    if results_written - report_written > _REPORT_EVERY:
+                        write_report(self.out, plots=False)
+                        report_written = time.monotonic()
+        except KeyboardInterrupt:
+            _say("The same command goes on from here.")
+            if self.outcomes:
+                self._write()
+                write_report(self.out, plots=False)
+            raise
+        self._write()
+        write_report(self.out)
+        return self._results()
+
+    def _load(self, data: DataSet) -> bool:
+        """Whether the data set is there."""
+        try:
+            parts = data.load(self.folder or Path())
+        except MissingDataError as missing:
+            self.missing[data.title] = str(missing)
+            return False
+        self.material[data.name] = Material(data, parts, self.scale)
+        return True
+
+    def _outcome(self, cell: Cell, word_vectors: str | None) -> Outcome:
+        """Run a cell unless it is finished; what goes wrong is its outcome."""
+        material = self.material[cell.data.name]
+        try:
+            key = cell_key(cell, material, self.scale, self.environment, word_vectors)
+        except MissingDataError as missing:
+            return Outcome("not run", str(missing))
+        if (finished := self.cells.finished(key)) is not None:
+            return finished
+        try:
+            outcome = self._measured(cell, material, word_vectors)
+        except ImportError as missing:
+            return Outcome("not run", _line(missing))
+        except Exception as error:  # whatever it is: the other cells go on, and this one is tried again next time
+            outcome = Outcome("failed", f"{type(error).__name__}: {_line(error)}")
+        self.cells.keep(key, cell.row(self.suite, self.scale, outcome), outcome.cost)
+        return outcome
+
+    def _measured(self, cell: Cell, material: Material, word_vectors: str | None) -> Outcome:
+        start = time.perf_counter()
+        train, learned = material.conversations(cell)
+        trainings = cell.trainings(self.scale)
+        tasks = material.tasks(cell.method)
+        encoder, cost = self.models.get(trainings, train, learned)
+        given = Given(encoder, train, cell.seed, word_vectors)
+        figures = cell.method.score(given, tasks)
+        if cell.study is not None and trainings:
+            self._forget(cell, trainings, learned)
+        return Outcome(
+            "done",
+            figures={TASKS[name].key: found.summary for name, found in figures.items()},
+            per_query=_per_query(figures),
+            cost={"seconds": round(time.perf_counter() - start, 1), **cost},
+        )
+
+    def _forget(self, cell: Cell, trainings: list[Training], learned: str | None) -> None:
+        """Delete the model of a study's value, unless the main tables have the same one."""
+        own = self.models.key(trainings, learned)
+        row = replace(cell, study=None, value=None)
+        _, learned_by_row = self.material[cell.data.name].conversations(row)
+        if own != self.models.key(row.trainings(self.scale), learned_by_row):
+            self.models.forget(own)
+
+    def _results(self) -> dict[str, Any]:
+        return {
+            "suite": self.suite.name,
+            "paper": self.suite.paper,
+            "command": self.command,
+            "quick": self.quick,
+            "environment": self.environment,
+            "data": {name: material.describe() for name, material in self.material.items()},
+            "missing": self.missing,
+            "cells": [
+                self.plan[place].row(self.suite, self.scale, self.outcomes[place]) for place in sorted(self.outcomes)
+            ],
+        }
+
+    def _write(self) -> None:
+        """Results and costs as far as they are there, each file as a whole."""
+        write_json(self.out / "results.json", self._results())
+        costs = [self.outcomes[place].cost for place in sorted(self.outcomes)]
+        write_json(self.out / "results-cost.json", {"cells": costs})
+
+    def _command(self, encoder: str | None, methods: Sequence[str] | None, settings: Mapping[str, Any]) -> str:
+        """The command that runs the same; where it writes to is left out."""
+        parts = ["turnwise", "bench", self.suite.name]
+        parts += ["--data", str(self.folder)] if self.folder is not None else []
+        parts += ["--encoder", encoder] if encoder is not None else []
+        parts += ["--methods", ",".join(methods)] if methods else []
+        parts += ["--seeds", str(self.seeds), *(["--quick"] if self.quick else [])]
+        return " ".join([*parts, *(f"--set {name}={json.dumps(value)}" for name, value in settings.items())])
+
+
+def _in_turn(plan: Sequence[Cell]) -> list[int]:
+    """Tables before studies, and all methods with one seed before the next, so that an early table is a whole one."""
+    data = list(dict.fromkeys(cell.data.name for cell in plan))
+
+    def turn(place: int) -> tuple[bool, int, int]:
+        cell = plan[place]
+        return cell.study is not None, data.index(cell.data.name), cell.seed
+
+    return sorted(range(len(plan)), key=turn)
+
+
+def _per_query(figures: Mapping[str, Figures]) -> dict[str, Any]:
+    """The values of all tasks, by key; six digits are more than any difference between methods."""
+    return {
+        key: {"metric": TASKS[name].metric, "values": np.round(values, 6).tolist()}
+        for name, found in figures.items()
+        for key, values in found.per_query.items()
+    }
+
+
+def _say(line: str) -> None:
+    errors.print(line, soft_wrap=True)
+
+
+def _line(error: BaseException) -> str:
+    """An error's message as one line."""
+    return " ".join(str(error).split())[:500]

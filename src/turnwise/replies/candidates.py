@@ -1,0 +1,77 @@
+"""Candidate utterances from files, and their embeddings kept in a file that is mapped instead of read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from turnwise._utils.files import atomic_path
+from turnwise.data.conversations import read_conversations
+from turnwise.data.messages import distinct_utterances
+from turnwise.replies.sequence import SequenceModel
+
+_ROUNDING = 2e-3  # of a component in half precision, and more
+
+
+def read_candidates(path: str | os.PathLike[str]) -> list[str]:
+    """The distinct utterances of a ``.txt`` file with one a line, or else of conversations in any known format.
+
+    Raises:
+        ValueError: There are none, or the file cannot be read.
+    """
+    path = Path(path)
+    if path.suffix == ".txt":
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}: not UTF-8 text; save the file as UTF-8") from None
+        candidates = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    else:
+        candidates = distinct_utterances(read_conversations(path))
+    if not candidates:
+        raise ValueError(f"{path}: found no utterance, expected one a line")
+    return candidates
+
+
+def candidate_embeddings(
+    model: SequenceModel, candidates: list[str], path: str | os.PathLike[str], half: bool = False
+) -> np.ndarray:
+    """Embeddings of candidates, computed once and then mapped from a file.
+
+    Args:
+        model: The model.
+        candidates: The utterances.
+        path: A ``.npy`` file, written if it is missing. Beside it ``<path>.blake2b`` tells the candidates.
+        half: Write float16: half the size, scores equal to about three digits.
+
+    Returns:
+        (len(candidates), dim), memory-mapped.
+
+    Raises:
+        ValueError: The file belongs to other candidates or another model.
+    """
+    path = Path(path)
+    if path.suffix != ".npy":
+        raise ValueError(f"{path}: expected a name ending in .npy")
+    note = path.with_name(f"{path.name}.blake2b")
+    digest = hashlib.blake2b(json.dumps(candidates).encode(), digest_size=16).hexdigest()
+    if not path.exists():
+        embeddings = model.encode_candidates(candidates, show_progress=True)
+        with atomic_path(note) as temporary:
+            temporary.write_text(digest, encoding="utf-8")
+        with atomic_path(path) as temporary:
+            np.save(temporary, embeddings.astype(np.float16 if half else np.float32))
+    elif not note.exists() or note.read_text(encoding="utf-8") != digest:
+        raise ValueError(f"{path} holds embeddings of other candidates: delete it or name another file")
+    mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    first = model.encode_candidates(candidates[:1])
+    expected = (len(candidates), first.shape[1])
+    if mapped.shape != expected:
+        raise ValueError(f"{path} holds an array of shape {mapped.shape}, expected {expected}: delete it")
+    if not np.allclose(mapped[0], first[0], atol=_ROUNDING):
+        raise ValueError(f"{path} holds embeddings of another model: delete it or name another file")
+    return mapped

@@ -1,0 +1,173 @@
+"""Running conversations, and what could be said next in them.
+
+Erker et al., Triple-Encoders, ACL 2024, section 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.vectors import normalised
+from turnwise.encoders.views import View, encode_view, views_of
+from turnwise.replies.scores import (
+    bi_query,
+    first_row,
+    inner_products,
+    inverse_pair_norms,
+    max_scores,
+    pairs_from,
+)
+
+Mode = Literal["average", "max", "bi"]
+
+
+def encode_turns(encoder: SentenceTransformer, texts: Sequence[str], same: Sequence[bool], view: View) -> np.ndarray:
+    """Embed turns in a view, each text once for each relation of its speaker to that of the after-text.
+
+    Args:
+        encoder: The encoder.
+        texts: The turns.
+        same: Whether a turn's speaker is that of the after-text (len(texts),).
+        view: The view, see :func:`turnwise.encoders.views.encode_view`.
+
+    Returns:
+        float32 (len(texts), dim)
+    """
+    embeddings = np.zeros((len(texts), encoder.get_embedding_dimension() or 0), np.float32)
+    for relation in set(same):
+        rows = [row for row, is_same in enumerate(same) if is_same == relation]
+        embeddings[rows] = encode_view(encoder, [texts[row] for row in rows], view, relation)
+    return embeddings
+
+
+def next_speaker(messages: Sequence[dict[str, Any]]) -> str | None:
+    """Who most likely speaks next: whoever last spoke before the last speaker; ``None`` for somebody new."""
+    last = messages[-1]["role"] if messages else None
+    return next((message["role"] for message in reversed(messages) if message["role"] != last), None)
+
+
+class SequenceModel:
+    """A turn-order encoder at work on running conversations.
+
+    Args:
+        encoder: A triple-encoder (C3L). A bi-encoder (CCL) and a plain encoder serve mode ``"bi"`` only; for a plain
+            one that is the sum of the cosines of the texts as they are.
+    """
+
+    def __init__(self, encoder: SentenceTransformer) -> None:
+        self.encoder = encoder
+        views = views_of(encoder)
+        self.is_triple = views is not None and views.triple
+
+    def encode_candidates(self, texts: Sequence[str], show_progress: bool = False) -> np.ndarray:
+        """Normalised after-embeddings, float32 (len(texts), dim); save them with ``np.save`` to map them later."""
+        return normalised(encode_view(self.encoder, texts, "after", show_progress=show_progress))
+
+    def start(self, candidate_speaker: str | None = None) -> Running:
+        """A conversation without turns, whose next utterance that speaker would say (``None``: somebody new)."""
+        return Running(self, candidate_speaker)
+
+
+class _Turn(NamedTuple):
+    text: str
+    same: bool
+
+
+class Running:
+    """A conversation to which turns are added; see :meth:`SequenceModel.start`.
+
+    Each turn is encoded once in each view that is asked for, when it is first needed: the newest one has no before-1
+    until another follows. A further turn costs O(n·dim), its pairs with the n turns before it.
+    """
+
+    def __init__(self, model: SequenceModel, candidate_speaker: str | None) -> None:
+        self._model = model
+        self._candidate_speaker = candidate_speaker
+        self._turns: list[_Turn] = []
+        self._encoded: dict[View, np.ndarray] = {}
+        self._rows: list[np.ndarray] = []  # of each turn, the sum of its normalised pair means with those before it
+
+    def add(self, text: str, speaker: str) -> None:
+        """Add a turn."""
+        if not isinstance(text, str):
+            raise ValueError(f"turn {len(self._turns)}: expected a text, got {text!r}")
+        self._turns.append(_Turn(text, speaker == self._candidate_speaker))
+
+    def query(self, last_rows: int | None = None) -> np.ndarray:
+        """:func:`triple_query` of the turns so far, float32 (dim,).
+
+        Raises:
+            ValueError: There is no turn, the model is no triple-encoder, or ``last_rows`` is not positive.
+        """
+        self._check_triple()
+        n = len(self._turns)
+        start = first_row(n, last_rows)
+        before1, before2 = self._embeddings("before1", n - 1), self._embeddings("before2", n)
+        for turn in range(len(self._rows), n):
+            earlier, later = before1[:turn].astype(np.float64), before2[turn].astype(np.float64)
+            weights = inverse_pair_norms(earlier, later[None])[:, 0]  # (turn,)
+            self._rows.append(weights @ earlier + weights.sum() * later)
+        if n == 1:
+            return normalised(before2[0])
+        return np.asarray(np.sum(self._rows[start:], axis=0) / pairs_from(start, n), np.float32)
+
+    def bi_query(self) -> np.ndarray:
+        """:func:`bi_query` of the turns so far, float32 (dim,).
+
+        Raises:
+            ValueError: There is no turn.
+        """
+        self._check_not_empty()
+        # A triple-encoder's before-view is its before-2, which is thus encoded only once.
+        return bi_query(self._embeddings("before2" if self._model.is_triple else "before"))
+
+    def score(self, candidates: Any, mode: Mode = "average", last_rows: int | None = None) -> np.ndarray:
+        """Score candidates for the next utterance; higher is better.
+
+        Args:
+            candidates: Normalised after-embeddings (m, dim), see :meth:`SequenceModel.encode_candidates`; float32 or
+                float16, perhaps memory-mapped.
+            mode: ``"average"`` over all pairs of turns (Eq. 3), ``"max"`` (:func:`max_scores`), or ``"bi"``, the sum of
+                the cosines with each turn.
+            last_rows: With ``"average"``: only pairs whose later turn is among the last so many.
+
+        Returns:
+            (m,)
+
+        Raises:
+            ValueError: There is no turn or no candidate, the dimensions differ, the model lacks the mode's views, or
+                the mode is unknown.
+        """
+        if mode not in get_args(Mode):
+            raise ValueError(f"mode must be one of {', '.join(get_args(Mode))}, got {mode!r}")
+        if last_rows is not None and mode != "average":
+            raise ValueError(f"last_rows belongs to mode 'average', not to {mode!r}")
+        if mode == "max":
+            self._check_triple()
+            before1, before2 = self._embeddings("before1", len(self._turns) - 1), self._embeddings("before2")
+            return max_scores(np.pad(before1, ((0, 1), (0, 0))), before2, candidates)
+        return inner_products(self.query(last_rows) if mode == "average" else self.bi_query(), candidates)
+
+    def _check_not_empty(self) -> None:
+        if not self._turns:
+            raise ValueError("the conversation has no turn yet: add one first")
+
+    def _check_triple(self) -> None:
+        self._check_not_empty()
+        if not self._model.is_triple:
+            raise ValueError("the model has no views before1 and before2 (train it with c3l): only mode 'bi' serves it")
+
+    def _embeddings(self, view: View, count: int | None = None) -> np.ndarray:
+        """The first ``count`` turns, by default all, in a view, float32 (count, dim); encodes those not yet encoded."""
+        known = self._encoded.get(view)
+        missing = self._turns[0 if known is None else len(known) : count]
+        if missing or known is None:
+            texts, same = [turn.text for turn in missing], [turn.same for turn in missing]
+            new = encode_turns(self._model.encoder, texts, same, view)
+            known = new if known is None else np.concatenate([known, new])
+            self._encoded[view] = known
+        return known[:count]

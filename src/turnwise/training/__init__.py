@@ -1,0 +1,7 @@
+"""Training an encoder on conversations."""
+
+from turnwise.training import recipes
+from turnwise.training.adaptation import adapt_encoder
+from turnwise.training.train import adapt_and_save, train
+
+__all__ = ["adapt_and_save", "adapt_encoder", "recipes", "train"]

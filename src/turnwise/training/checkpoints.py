@@ -1,0 +1,26 @@
+"""Stopping and continuing a training run: nothing that is finished is lost, nothing is done twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import nn
+from transformers import Trainer
+
+from turnwise.training.callbacks import HEAD_FILE
+
+
+def newest_complete(folder: Path | None) -> Path | None:
+    """The newest checkpoint whose last file was written."""
+    if folder is None or not folder.is_dir():
+        return None
+    complete = [path for path in folder.glob("checkpoint-*") if (path / HEAD_FILE).is_file()]
+    return max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def loss_parameters(trainer: Trainer) -> dict[str, nn.Parameter]:
+    """The parameters of the loss itself, which are not part of the encoder."""
+    loss = getattr(trainer, "loss", None)
+    if not isinstance(loss, nn.Module):
+        return {}
+    return {name: p for name, p in loss.named_parameters() if not name.startswith("model.")}

@@ -1,0 +1,114 @@
+"""What does not happen to an encoder while it learns: frozen layers, as DialogueCSE has them against catastrophic
+forgetting (section 5.3), frozen word embeddings, attention dropout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import nn
+
+from turnwise.encoders.transformer import transformer_layers, transformer_of
+
+
+def check_frozen_layers(layers: int, depth: int) -> None:
+    """Raise ``ValueError`` if ``layers`` of ``depth`` transformer layers cannot be frozen."""
+    if not 0 <= layers < depth:
+        raise ValueError(f"cannot freeze {layers} layers: the encoder has {depth}, and one at least must learn")
+
+
+@contextmanager
+def frozen_lower_layers(encoder: SentenceTransformer, layers: int) -> Iterator[None]:
+    """Inside the block, the embeddings and the lowest ``layers`` transformer layers do not learn.
+
+    They are not merely left out of the optimiser: no gradient reaches them, so their backward pass is never run
+    and their activations are not kept; and they stay in evaluation mode, so no dropout noise enters below the
+    layers that learn. (Turn tables learn below the frozen layers, so with them the backward pass goes all the way.)
+
+    Args:
+        encoder: The encoder.
+        layers: How many of the lowest layers; 0 freezes nothing, not even the embeddings.
+
+    Raises:
+        ValueError: The encoder has fewer layers, or none would be left to learn.
+    """
+    if layers == 0:
+        yield
+        return
+    stack = transformer_layers(encoder)
+    check_frozen_layers(layers, len(stack))
+    # Everything registered before the first layer that learns: embeddings and lower layers in any architecture.
+    first_learning = next(stack[layers].parameters())
+    frozen = []
+    for parameter in encoder.parameters():
+        if parameter is first_learning:
+            break
+        if parameter.requires_grad:
+            parameter.requires_grad = False
+            frozen.append(parameter)
+    modules = list(_wholly_frozen(encoder))
+    for module in modules:
+        module.eval()
+        # Trainers call train() on the whole model before every step; these modules must not follow.
+        module.train = lambda mode=True, module=module: module  # type: ignore[method-assign,misc]
+    try:
+        yield
+    finally:
+        for module in modules:
+            del module.train
+        for parameter in frozen:
+            parameter.requires_grad = True
+
+
+@contextmanager
+def learning_rows(encoder: SentenceTransformer, rows: Sequence[int]) -> Iterator[None]:
+    """Inside the block, some rows of the word embeddings learn, also in a frozen layer, and the others do not.
+
+    Args:
+        encoder: The encoder.
+        rows: The rows; without any, nothing changes.
+    """
+    if not rows:
+        yield
+        return
+    weight = transformer_of(encoder).get_input_embeddings().weight
+    others = torch.ones(len(weight), 1, dtype=torch.bool)
+    others[list(rows)] = False
+    did_learn = weight.requires_grad
+    weight.requires_grad = True
+    handle = weight.register_hook(lambda gradient: gradient.masked_fill(others.to(gradient.device), 0))
+    try:
+        yield
+    finally:
+        handle.remove()
+        weight.requires_grad = did_learn
+
+
+@contextmanager
+def no_attention_dropout(encoder: SentenceTransformer) -> Iterator[None]:
+    """Inside the block, attention weights are not dropped, so that attention may take its fast, fused path.
+
+    Any other dropout stays. Encoders whose attention keeps its dropout elsewhere are left as they are.
+    """
+    attentions = [module for module in encoder.modules() if type(module).__name__.endswith("SelfAttention")]
+    dropouts = [child for module in attentions for child in module.children() if isinstance(child, nn.Dropout)]
+    shares = [dropout.p for dropout in dropouts]
+    for dropout in dropouts:
+        dropout.p = 0.0
+    try:
+        yield
+    finally:
+        for dropout, share in zip(dropouts, shares):
+            dropout.p = share
+
+
+def _wholly_frozen(module: nn.Module) -> Iterator[nn.Module]:
+    """The largest submodules whose parameters are all frozen."""
+    parameters = list(module.parameters())
+    if parameters and not any(parameter.requires_grad for parameter in parameters):
+        yield module
+    else:
+        for child in module.children():
+            yield from _wholly_frozen(child)

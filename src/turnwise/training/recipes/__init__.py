@@ -1,0 +1,22 @@
+"""The settings of each method, by name and from TOML files."""
+
+from turnwise.training.recipes.base import Adaptation, Recipe, Schedule
+from turnwise.training.recipes.dialogues import Dial2vec
+from turnwise.training.recipes.registry import RECIPES, get_recipe, read_recipe
+from turnwise.training.recipes.turn_order import C3L, CCL
+from turnwise.training.recipes.utterances import DialogueCSE, Siamese, SingleVector
+
+__all__ = [
+    "C3L",
+    "CCL",
+    "RECIPES",
+    "Adaptation",
+    "Dial2vec",
+    "DialogueCSE",
+    "Recipe",
+    "Schedule",
+    "Siamese",
+    "SingleVector",
+    "get_recipe",
+    "read_recipe",
+]

@@ -1,0 +1,140 @@
+"""Recipes of methods that embed the order of turns."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.losses import ContrastiveLoss
+from torch import Tensor, nn
+
+from turnwise.collators.nli import CONVERSATIONS, PAIRS, MixedCollator
+from turnwise.collators.turn_order import TurnOrderCollator
+from turnwise.data.nli import read_nli
+from turnwise.encoders.transformer import transformer_of
+from turnwise.encoders.views import add_views, token_rows, views_of
+from turnwise.losses import c3l, ccl
+from turnwise.losses.c3l import C3LLoss, Positives
+from turnwise.losses.ccl import CCLLoss
+from turnwise.losses.in_batch import Negatives
+from turnwise.training.recipes.base import Level, Recipe
+
+
+@dataclass(frozen=True)
+class TurnOrder(Recipe):
+    """What CCL and C3L share.
+
+    Attributes:
+        window: Consecutive utterances in a window; conversations of fewer turns are left out.
+        negatives: Random negatives of each position, averaged (the paper: 1); ``"batch"`` for all there are.
+        speakers: Whether before-views tell the candidate's speaker from the others; off for stories and documents.
+        token_learning_rate: Peak learning rate of the embeddings of the prefix tokens. The other word embeddings stay.
+        weight_decay: Of AdamW.
+        nli: A file of natural language inference pairs, see :func:`turnwise.data.nli.read_nli`; their batches alternate
+            with those of conversations.
+    """
+
+    level: ClassVar[Level] = "turn-order"
+
+    # Ten times the paper's, and all negatives of a batch instead of one: see docs/results.md.
+    learning_rate: float = 2e-4
+    negatives: Negatives = "batch"
+    frozen_layers: int | None = 0
+    window: int = 5
+    speakers: bool = True
+    token_learning_rate: float = 1e-3
+    weight_decay: float = 0.01
+    nli: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.token_learning_rate > 0:
+            raise ValueError(f"token_learning_rate must be a positive number, got {self.token_learning_rate!r}")
+        if not 0 <= self.weight_decay < 1:
+            raise ValueError(f"weight_decay must be at least 0 and below 1, got {self.weight_decay!r}")
+
+    @property
+    def shortest(self) -> int:
+        return max(self.min_turns, self.window)
+
+    def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
+        return token_rows(encoder)
+
+    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+        words = transformer_of(encoder).get_input_embeddings().weight
+        (name,) = (name for name, parameter in encoder.named_parameters() if parameter is words)
+        return {
+            "weight_decay": self.weight_decay,
+            "learning_rate_mapping": {re.escape(name) + "$": self.token_learning_rate},
+            "multi_dataset_batch_sampler": "round_robin",
+        }
+
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+        inputs = super().inputs(encoder, conversations)
+        if self.nli is None:
+            return inputs
+        return {
+            "train_dataset": {CONVERSATIONS: conversations, PAIRS: read_nli(self.nli)},
+            "data_collator": MixedCollator(encoder, inputs["data_collator"], self.max_length),
+            "loss": {CONVERSATIONS: inputs["loss"], PAIRS: ContrastiveLoss(encoder)},
+        }
+
+
+@dataclass(frozen=True)
+class CCL(TurnOrder):
+    """See :class:`turnwise.losses.CCLLoss` for the settings."""
+
+    directional: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ccl.check_settings(self.window, self.negatives)
+
+    def prepare(self, encoder: SentenceTransformer) -> None:
+        super().prepare(encoder)
+        add_views(encoder, "ccl", self.speakers)
+
+    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
+        return TurnOrderCollator(encoder, self.window, self.max_length, self.directional)
+
+    def loss(self, encoder: SentenceTransformer) -> nn.Module:
+        return CCLLoss(encoder, self.window, self.negatives, self.directional)
+
+
+@dataclass(frozen=True)
+class C3L(TurnOrder):
+    """See :class:`turnwise.losses.C3LLoss` for the settings.
+
+    Attributes:
+        ccl_first: Train an encoder without views with CCL first, with the same settings; otherwise from scratch.
+    """
+
+    curved: bool = True
+    directional: bool = False
+    positives: Positives = "triple"
+    ccl_first: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        c3l.check_settings(self.window, self.negatives, self.positives)
+
+    def prepare(self, encoder: SentenceTransformer) -> None:
+        super().prepare(encoder)
+        add_views(encoder, "c3l", self.speakers)
+
+    def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
+        if not self.ccl_first or views_of(encoder) is not None:
+            return None
+        shared = {field.name: getattr(self, field.name) for field in dataclasses.fields(TurnOrder)}
+        return CCL(**{**shared, "adaptation": None})
+
+    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
+        return TurnOrderCollator(encoder, self.window, self.max_length, self.directional)
+
+    def loss(self, encoder: SentenceTransformer) -> nn.Module:
+        return C3LLoss(encoder, self.window, self.curved, self.negatives, self.directional, self.positives)

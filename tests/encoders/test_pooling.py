@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize
+
+from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.rendering import make_conversational
+
+
+def tokens_of(encoder, text: str) -> np.ndarray:
+    ids = encoder.tokenizer(text, return_tensors="pt", add_special_tokens=False)
+    with torch.no_grad():
+        return encoder(dict(ids))["token_embeddings"][0].numpy()
+
+
+@pytest.mark.parametrize("separate_turns", [True, False])
+def test_mean_equals_the_saved_models_own_encode(tiny_encoder, conversations, tmp_path, separate_turns) -> None:
+    make_conversational(tiny_encoder, 64, separate_turns).append(Normalize())
+    tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
+    stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    talks = [[{k: m[k] for k in ("role", "content")} for m in messages] for messages in conversations["messages"]]
+    np.testing.assert_allclose(encode_conversations(tiny_encoder, talks), stock.encode(talks), atol=1e-5)
+
+
+@pytest.mark.parametrize("separate_turns", [True, False])
+def test_a_long_turn_is_whole_where_the_conversation_fits(tiny_encoder, separate_turns) -> None:
+    make_conversational(tiny_encoder, 40, separate_turns)
+    talk = [{"role": "a", "content": "i want to order a pizza " * 5}, {"role": "b", "content": "thanks"}]
+    for fits in (talk, talk[:1]):
+        np.testing.assert_allclose(encode_conversations(tiny_encoder, [fits]), tiny_encoder.encode([fits]), atol=1e-5)
+
+
+def test_a_dialogue_models_own_limit_counts(tiny_encoder, caplog) -> None:
+    make_conversational(tiny_encoder, 9)  # 64 positions
+    talk = [{"role": "ab"[turn % 2], "content": "a card"} for turn in range(4)]
+    found = encode_conversations(tiny_encoder, [talk, talk[:2]])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+    assert "more than 9 tokens" in caplog.text
+
+
+def test_interlocutor_and_speaker_pooling_equal_their_definition(tiny_encoder) -> None:
+    talk = [
+        {"role": "ben", "content": "pizza"},
+        {"role": "anna", "content": "a card"},
+        {"role": "ben", "content": "thanks"},
+    ]
+    make_conversational(tiny_encoder)
+    tokens = tokens_of(tiny_encoder, "[CLS] pizza [SEP] a card [SEP] thanks [SEP]")
+    ben, anna = tokens[[1, 2, 6, 7]].mean(0), tokens[[3, 4, 5]].mean(0)
+    both = encode_conversations(tiny_encoder, [talk], "interlocutor")[0]
+    np.testing.assert_allclose(both, ben + anna, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        encode_conversations(tiny_encoder, [talk], "speaker:anna")[0], anna, rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_allclose(encode_conversations(tiny_encoder, [talk])[0], tokens.mean(0), rtol=1e-4, atol=1e-5)
+
+
+def test_for_an_encoder_that_is_no_dialogue_model_a_conversation_is_plain_text(tiny_encoder) -> None:
+    talk = [{"role": "a", "content": "a card"}, {"role": "b", "content": "thanks"}]
+    found = encode_conversations(tiny_encoder, [talk])[0]
+    np.testing.assert_allclose(found, tiny_encoder.encode("a card thanks"), rtol=1e-4, atol=1e-5)
+    second = tokens_of(tiny_encoder, "[CLS] a card thanks [SEP]")[3]
+    np.testing.assert_allclose(encode_conversations(tiny_encoder, [talk], "speaker:b")[0], second, rtol=1e-4, atol=1e-5)
+
+
+def test_windows_cover_long_conversations_and_leave_short_ones_alone(tiny_encoder) -> None:
+    short = [{"role": "a", "content": "hello"}, {"role": "b", "content": "a card"}]
+    long = [{"role": "ab"[turn % 2], "content": f"i want to order {turn} pizza"} for turn in range(40)]
+    cut = encode_conversations(tiny_encoder, [short, long])
+    whole = encode_conversations(tiny_encoder, [short, long], long="window")
+    np.testing.assert_allclose(cut[0], whole[0], rtol=1e-5)
+    assert not np.allclose(cut[1], whole[1], atol=1e-3)
+    changed = [*long[:-1], {"role": "b", "content": "cancel the flight"}]
+    assert np.allclose(encode_conversations(tiny_encoder, [changed])[0], cut[1])
+    assert not np.allclose(encode_conversations(tiny_encoder, [changed], long="window")[0], whole[1])
+
+
+def test_all_that_are_cut_are_counted(tiny_encoder, caplog) -> None:
+    long, short = ([{"role": "a", "content": "card " * length}] for length in (80, 3))
+    encode_conversations(tiny_encoder, [long, short] * 200)
+    assert [record.getMessage()[:24] for record in caplog.records] == ["200 of 400 conversations"]
+
+
+def test_a_speaker_who_says_nothing_within_the_limit_is_an_error(tiny_encoder) -> None:
+    talk = [{"role": "a", "content": "card " * 30} for _ in range(3)] + [{"role": "b", "content": "thanks"}]
+    for others in ([], [[{"role": role, "content": "hello"} for role in "cba"]]):
+        with pytest.raises(ValueError, match="conversation 0: 'b' says nothing within the encoder's limit"):
+            encode_conversations(tiny_encoder, [talk, *others], "speaker:b")
+        found = encode_conversations(tiny_encoder, [talk, *others], "speaker:b", long="window")
+        assert np.linalg.norm(found, axis=1).min() > 0
+    silent = [{"role": "a", "content": ""}]
+    assert not encode_conversations(tiny_encoder, [silent], "interlocutor").any()
+
+
+def test_windows_are_weighted_by_their_tokens(tiny_encoder) -> None:
+    make_conversational(tiny_encoder, 12)
+    lengths = [3, 5, 1, 9, 2]  # the fourth is longer than half a row: it comes in pieces of four
+    talk = [{"role": "ab"[turn % 2], "content": "card " * length} for turn, length in enumerate(lengths)]
+    windows = [
+        "[CLS] card card card [SEP] card card card card card [SEP]",
+        "[CLS] card card card card card [SEP] card [SEP]",
+        "[CLS] card [SEP] card [SEP] card card card card",
+        "[CLS] card [SEP] card card card card card card card card",
+        "[CLS] card card card card card card card card card [SEP]",
+        "[CLS] card card card card card [SEP] card card [SEP]",
+    ]
+    tokens = [tokens_of(tiny_encoder, window) for window in windows]
+    found = encode_conversations(tiny_encoder, [talk], long="window")[0]
+    np.testing.assert_allclose(found, np.concatenate(tokens).mean(0), rtol=1e-4, atol=1e-5)
+
+
+def test_windows_hold_the_end_of_a_long_message(tiny_encoder) -> None:
+    message = {"role": "a", "content": "i want to order a pizza " * 30}
+    other = {**message, "content": message["content"] + "cancel the flight"}
+    cut = encode_conversations(tiny_encoder, [[message], [other]])
+    whole = encode_conversations(tiny_encoder, [[message], [other]], long="window")
+    assert np.allclose(cut[0], cut[1]) and not np.allclose(whole[0], whole[1])
+
+
+def test_order_and_number_of_conversations_do_not_matter(tiny_encoder, conversations) -> None:
+    talks = conversations["messages"]
+    together = encode_conversations(tiny_encoder, talks, "interlocutor")
+    alone = np.concatenate([encode_conversations(tiny_encoder, [talk], "interlocutor") for talk in talks])
+    np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5)
+    assert encode_conversations(tiny_encoder, []).shape == (0, 32)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"pooling": "max"}, "pooling must be"),
+        ({"long": "drop"}, "long must be"),
+        ({"keep": "middle"}, "keep must be"),
+        ({"pooling": "speaker:boss"}, "has no speaker 'boss', only user, assistant"),
+    ],
+)
+def test_bad_settings_are_refused(tiny_encoder, conversations, settings, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        encode_conversations(tiny_encoder, conversations["messages"][:2], **settings)
+
+
+def test_rows_instead_of_messages_are_told(tiny_encoder, conversations) -> None:
+    with pytest.raises(ValueError, match=r"give conversations\['messages'\] instead"):
+        encode_conversations(tiny_encoder, conversations)
+
+
+def test_an_empty_conversation_is_named(tiny_encoder) -> None:
+    with pytest.raises(ValueError, match="conversation 1 has no messages"):
+        encode_conversations(tiny_encoder, [[{"role": "a", "content": "hello"}], []])
+
+
+def test_an_encoder_in_half_precision_changes_little(tiny_encoder, conversations) -> None:
+    encoder = make_conversational(tiny_encoder)
+    full = encode_conversations(encoder, conversations["messages"])
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = encode_conversations(encoder, conversations["messages"])
+    half = encode_conversations(encoder.bfloat16(), conversations["messages"])
+    for found in (mixed, half):
+        assert found.dtype == np.float32
+        assert (found * full).sum(1).min() > 0.999

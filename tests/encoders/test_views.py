@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+
+from turnwise.encoders.views import TOKENS, Views, add_views, encode_view, token_rows, view_prompt, views_of
+
+TEXTS = ["i want a pizza", "hello", "to paris", "hello"]
+
+
+def words(encoder: SentenceTransformer) -> torch.Tensor:
+    return encoder.transformers_model.get_input_embeddings().weight
+
+
+@pytest.mark.parametrize(
+    ("views", "speakers", "prompts"),
+    [
+        ("ccl", True, {"before_same": "[BEFORE] [E] ", "before_other": "[BEFORE] [O] "}),
+        ("ccl", False, {"before": "[BEFORE] "}),
+        (
+            "c3l",
+            True,
+            {
+                "before1_same": "[BEFORE] [B1] [E] ",
+                "before1_other": "[BEFORE] [B1] [O] ",
+                "before2_same": "[BEFORE] [B2] [E] ",
+                "before2_other": "[BEFORE] [B2] [O] ",
+            },
+        ),
+        ("c3l", False, {"before1": "[BEFORE] [B1] ", "before2": "[BEFORE] [B2] "}),
+    ],
+)
+def test_prompts_say_what_a_model_can_do(tiny_encoder, views, speakers, prompts) -> None:
+    others = dict(tiny_encoder.prompts)
+    add_views(tiny_encoder, views, speakers)
+    assert tiny_encoder.prompts == {**others, **prompts, "after": "[AFTER] "}
+    assert views_of(tiny_encoder) == Views(triple=views == "c3l", speakers=speakers)
+
+
+def test_an_encoder_without_views_is_plain(tiny_encoder) -> None:
+    assert views_of(tiny_encoder) is None
+    np.testing.assert_array_equal(encode_view(tiny_encoder, TEXTS, "after"), tiny_encoder.encode(TEXTS))
+    with pytest.raises(ValueError, match="no view 'after'"):
+        view_prompt(tiny_encoder, "after", same=True)
+
+
+def test_names_of_views(tiny_encoder) -> None:
+    add_views(tiny_encoder, "c3l")
+    assert view_prompt(tiny_encoder, "before", same=False) == "before2_other"
+    assert view_prompt(tiny_encoder, "before1", same=True) == "before1_same"
+    assert view_prompt(tiny_encoder, "after", same=False) == "after"
+    add_views(tiny_encoder, "ccl", speakers=False)
+    assert view_prompt(tiny_encoder, "before", same=False) == "before"
+    with pytest.raises(ValueError, match="no view 'before1', only the prompts"):
+        view_prompt(tiny_encoder, "before1", same=True)
+
+
+def test_every_token_is_one_piece_with_a_row_of_its_own(tiny_encoder) -> None:
+    add_views(tiny_encoder, "c3l")
+    ids = tiny_encoder.tokenizer("[BEFORE] [AFTER] [B1] [B2] [E] [O] hello")["input_ids"]
+    assert ids[1:7] == token_rows(tiny_encoder)
+    assert tiny_encoder.tokenizer("hello")["input_ids"] == [ids[0], *ids[7:]]
+    assert max(ids) < len(words(tiny_encoder))
+    assert len({tuple(row.tolist()) for row in words(tiny_encoder)[ids[1:7]]}) == len(TOKENS)
+
+
+def test_c3l_after_ccl_keeps_the_rows(tiny_encoder, with_views) -> None:
+    with_views(tiny_encoder, "ccl")
+    before = words(tiny_encoder).detach().clone()
+    add_views(tiny_encoder, "c3l")
+    assert torch.equal(words(tiny_encoder), before)
+    assert "before_same" not in tiny_encoder.prompts
+
+
+def test_new_rows_start_like_a_full_stop_or_else_the_separator(tiny_encoder) -> None:
+    separator = words(tiny_encoder)[tiny_encoder.tokenizer.sep_token_id].detach().clone()
+    add_views(tiny_encoder, "ccl")  # the tiny vocabulary has no full stop
+    for row in words(tiny_encoder)[token_rows(tiny_encoder)]:
+        assert torch.cosine_similarity(row, separator, dim=0) > 0.98
+
+
+def test_a_saved_model_needs_no_turnwise(tiny_encoder, with_views, tmp_path) -> None:
+    with_views(tiny_encoder, "c3l")
+    tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
+    script = """
+import sys
+sys.modules["turnwise"] = None  # importing it fails
+import numpy
+from sentence_transformers import SentenceTransformer
+encoder = SentenceTransformer(sys.argv[1], device="cpu")
+names = ("before1_other", "before2_same", "after")
+numpy.save(sys.argv[2], numpy.stack([encoder.encode(sys.argv[3:], prompt_name=name) for name in names]))
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "model"), str(tmp_path / "found.npy"), *TEXTS]
+    subprocess.run(command, check=True, capture_output=True)
+    views = (("before1", False), ("before", True), ("after", True))
+    expected = np.stack([encode_view(tiny_encoder, TEXTS, view, same) for view, same in views])
+    np.testing.assert_allclose(np.load(tmp_path / "found.npy"), expected, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(expected[0], expected[1], atol=0.01)
+    assert not np.allclose(expected[1], expected[2], atol=0.01)
+
+
+def test_each_distinct_text_is_encoded_once(tiny_encoder, monkeypatch) -> None:
+    add_views(tiny_encoder, "ccl")
+    seen = []
+    encode = tiny_encoder.encode
+    monkeypatch.setattr(tiny_encoder, "encode", lambda texts, **rest: (seen.extend(texts), encode(texts, **rest))[1])
+    found = encode_view(tiny_encoder, TEXTS, "before", same=False)
+    assert sorted(seen) == sorted(set(TEXTS))
+    assert found.shape == (4, 32)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found[1], found[3])
+
+
+def test_the_prefix_is_pooled_too(tiny_encoder) -> None:
+    tiny_encoder[1] = Pooling(32, "mean", include_prompt=False)
+    add_views(tiny_encoder, "ccl")
+    features = tiny_encoder.tokenizer("[AFTER] hello", return_tensors="pt")
+    expected = tiny_encoder(dict(features))["token_embeddings"][0].mean(0)
+    np.testing.assert_allclose(encode_view(tiny_encoder, ["hello"], "after")[0], expected.detach(), atol=1e-5)
+
+
+def test_unknown_views_are_refused(tiny_encoder) -> None:
+    with pytest.raises(ValueError, match="'ccl' or 'c3l', got 'both'"):
+        add_views(tiny_encoder, "both")

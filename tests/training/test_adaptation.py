@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import math
+import shutil
+
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from transformers import BertForMaskedLM
+
+from turnwise.training.adaptation import MaskingCollator, adapt_encoder, masked_language_model
+from turnwise.training.recipes import Adaptation
+
+
+def test_masks_at_most_so_many_tokens_and_gives_the_others_back(tiny_encoder) -> None:
+    torch.manual_seed(0)
+    collate = MaskingCollator(tiny_encoder, Adaptation(mask_probability=0.6, max_predictions=3))
+    rows = [{"text": "i want to order a pizza thanks card flight"}, {"text": "thanks"}] * 20
+    batch = collate(rows)
+    predicted = batch["labels"] != -100
+    assert predicted.sum(1).max() == 3
+    original = tiny_encoder.tokenizer([row["text"] for row in rows], padding=True, return_tensors="pt")["input_ids"]
+    assert torch.equal(batch["labels"][predicted], original[predicted])
+    assert torch.equal(batch["input_ids"][~predicted], original[~predicted])
+    special = torch.isin(original, torch.tensor(tiny_encoder.tokenizer.all_special_ids))
+    assert not (predicted & special).any()
+    # Which ones stay is random, not the first ones of each text.
+    assert predicted.nonzero()[:, 1].unique().numel() > 3
+
+
+def test_the_masked_language_model_shares_the_encoder(tiny_encoder) -> None:
+    model = masked_language_model(tiny_encoder)
+    bert = tiny_encoder.transformers_model
+    assert model.bert is bert
+    assert model.cls.predictions.decoder.weight is bert.embeddings.word_embeddings.weight
+
+
+def test_the_prediction_head_is_that_of_the_checkpoint(tmp_path, tiny_encoder_path, monkeypatch, caplog) -> None:
+    # A checkpoint of a masked language model in the cache of the Hub.
+    snapshot = tmp_path / "models--acme--tiny" / "snapshots" / "1"
+    shutil.copytree(tiny_encoder_path, snapshot)
+    model = BertForMaskedLM.from_pretrained(snapshot)
+    torch.nn.init.normal_(model.cls.predictions.bias)
+    model.save_pretrained(snapshot)
+    (snapshot.parent.parent / "refs").mkdir()
+    (snapshot.parent.parent / "refs" / "main").write_text("1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    for name in ("acme/tiny", str(snapshot)):
+        encoder = SentenceTransformer(str(snapshot), device="cpu")
+        encoder.transformers_model.config._name_or_path = name
+        torch.testing.assert_close(masked_language_model(encoder).cls.predictions.bias, model.cls.predictions.bias)
+    assert "starts anew" not in caplog.text
+    encoder.transformers_model.config._name_or_path = str(tmp_path / "gone")
+    masked_language_model(encoder)
+    assert "starts anew" in caplog.text
+
+
+def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path, conversations) -> None:
+    def loss_after(steps: int) -> float:
+        encoder = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+        if steps:
+            torch.manual_seed(0)
+            adapt_encoder(encoder, conversations, Adaptation(max_steps=steps, learning_rate=1e-3, batch_size=8))
+            assert not torch.equal(encoder.encode("hello", convert_to_tensor=True), start)
+        torch.manual_seed(0)
+        model = masked_language_model(encoder).eval()
+        collate = MaskingCollator(encoder, Adaptation(mask_probability=0.5))
+        rows = [{"text": m["content"]} for row in conversations for m in row["messages"]]
+        with torch.no_grad():
+            return model(**collate(rows)).loss.item()
+
+    start = SentenceTransformer(str(tiny_encoder_path), device="cpu").encode("hello", convert_to_tensor=True)
+    before, after = loss_after(0), loss_after(40)
+    assert math.isfinite(after) and after < before
+
+
+def test_conversations_that_say_nothing_are_an_error(tiny_encoder) -> None:
+    silent = Dataset.from_list([{"id": "a", "messages": [{"role": "a", "content": " "}]}])
+    with pytest.raises(ValueError, match="says anything"):
+        adapt_encoder(tiny_encoder, silent)
+
+
+def test_no_conversations_are_an_error(tiny_encoder, conversations) -> None:
+    with pytest.raises(ValueError, match="no conversations"):
+        adapt_encoder(tiny_encoder, conversations.select([]))

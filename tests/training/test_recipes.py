@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+
+from turnwise.training.recipes import C3L, CCL, RECIPES, Adaptation, DialogueCSE, Siamese, get_recipe, read_recipe
+
+
+def test_the_papers_settings() -> None:
+    recipe = RECIPES["dialogue-cse-paper"]
+    assert isinstance(recipe, DialogueCSE)
+    assert (recipe.learning_rate, recipe.context_turns, recipe.temperature) == (5e-5, 3, 0.1)
+    stage = recipe.adaptation
+    assert stage is not None
+    assert (stage.epochs, stage.mask_probability, stage.learning_rate) == (0.5, 0.15, 2e-5)
+    assert (stage.batch_size, stage.max_predictions, stage.max_length) == (50, 10, 50)
+
+
+def test_settings_change_a_recipe_and_nothing_else() -> None:
+    recipe = get_recipe("dialogue-cse", {"temperature": 0.05, "adaptation": {"epochs": 1.0}})
+    assert recipe == DialogueCSE(temperature=0.05, adaptation=Adaptation(epochs=1.0))
+    assert RECIPES["dialogue-cse"] == DialogueCSE()
+
+
+def test_a_recipe_file(tmp_path) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text('method = "siamese-multi"\nseed = 3\n[adaptation]\nmax_steps = 5\n')
+    assert get_recipe(*read_recipe(path)) == Siamese(context="multi", seed=3, adaptation=Adaptation(max_steps=5))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("method = ", "not a TOML recipe"), ("seed = 1", "expected a line method"), ('method = "x"', "expected a line")],
+)
+def test_bad_recipe_files_are_named(tmp_path, text, message) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"recipe\.toml.*{message}"):
+        read_recipe(path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temprature": 0.1}, "no setting 'temprature'"),
+        ({"adaptation": {"epoch": 1}}, "adaptation has no setting 'epoch'"),
+        ({"learning_rate": 0}, "learning_rate must be a positive number"),
+        ({"learning_rate": "fast"}, "learning_rate must be a number, got 'fast'"),
+        ({"learning_rate": float("inf")}, "learning_rate must be a positive number"),
+        ({"learning_rate": True}, "learning_rate must be a number"),
+        ({"bf16": "False"}, "bf16 must be true or false, got 'False'"),
+        ({"frozen_layers": 1.5}, "frozen_layers must be a whole number"),
+        ({"aggregation": "sum"}, "aggregation must be 'mean' or 'attention', got 'sum'"),
+        ({"adaptation": True}, "adaptation must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"max_steps": 1.5}, "max_steps must be a whole number"),
+        ({"batch_size": 1}, "batch_size must be at least 2"),
+        ({"min_turns": 1}, "min_turns must be at least 2"),
+        ({"frozen_layers": -1}, "frozen_layers"),
+        ({"negatives": "some"}, "negatives must be 'batch'"),
+        ({"adaptation": {"mask_probability": 1.0}}, "mask_probability"),
+        ({"adaptation": {"max_predictions": 0}}, "max_predictions"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        get_recipe("dialogue-cse", settings)
+
+
+def test_unknown_method_lists_the_known() -> None:
+    with pytest.raises(ValueError, match="expected one of dialogue-cse, "):
+        get_recipe("dialog-cse")
+
+
+def test_turn_order_settings() -> None:
+    recipe = get_recipe("c3l", {"curved": False, "directional": True, "positives": "bi", "ccl_first": False})
+    assert recipe == C3L(curved=False, directional=True, positives="bi", ccl_first=False)
+    assert get_recipe("ccl", {"window": 7}).shortest == 7
+    assert get_recipe("ccl", {"min_turns": 9}).shortest == 9
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "message"),
+    [
+        ("c3l", {"window": 2}, "window must be at least 3 utterances"),
+        ("ccl", {"window": 1}, "window must be at least 2 utterances"),
+        ("c3l", {"positives": "both"}, "positives must be 'triple' or 'bi'"),
+        ("ccl", {"negatives": "some"}, "negatives must be"),
+        ("ccl", {"token_learning_rate": 0}, "token_learning_rate must be a positive number"),
+        ("ccl", {"weight_decay": -1}, "weight_decay must be"),
+    ],
+)
+def test_bad_turn_order_settings_are_errors(method, settings, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        get_recipe(method, settings)
+
+
+def test_c3l_trains_with_ccl_first_unless_the_encoder_has_views(tiny_encoder) -> None:
+    recipe = C3L(speakers=False, window=6, max_steps=7)
+    assert recipe.stage_before(tiny_encoder) == CCL(speakers=False, window=6, max_steps=7)
+    assert C3L(ccl_first=False).stage_before(tiny_encoder) is None
+    CCL().prepare(tiny_encoder)
+    assert recipe.stage_before(tiny_encoder) is None

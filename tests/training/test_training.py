@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import string
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+from datasets import Dataset
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+from tokenizers import Tokenizer, models
+from transformers import AlbertConfig, AlbertModel, PreTrainedTokenizerFast
+
+import turnwise
+from turnwise.collators.utterances import UtteranceCollator
+from turnwise.training.callbacks import HEAD_FILE
+from turnwise.training.freezing import no_attention_dropout
+from turnwise.training.recipes import Adaptation, DialogueCSE, Siamese, SingleVector
+from turnwise.training.train import train
+
+
+@pytest.fixture
+def corpus() -> Dataset:
+    return turnwise.sample_conversations(24, seed=1).select_columns(["id", "messages"])
+
+
+SHORT = {"batch_size": 4, "max_steps": 6, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
+RECIPES = {
+    "dialogue-cse": DialogueCSE(**SHORT, adaptation=Adaptation(max_steps=3, batch_size=8, checkpoint_steps=2)),
+    "attention": DialogueCSE(**SHORT, aggregation="attention", negatives=3),
+    "siamese-multi": Siamese(**SHORT, context="multi"),
+    "single-vector": SingleVector(**SHORT),
+}
+
+
+def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int, act) -> None:
+    """Make the collator act once after so many batches."""
+    original, seen = UtteranceCollator.__call__, []
+
+    def collate(self, rows):
+        seen.append(rows)
+        if len(seen) == batches:
+            act()
+        return original(self, rows)
+
+    monkeypatch.setattr(UtteranceCollator, "__call__", collate)
+
+
+def power_cut() -> None:
+    raise RuntimeError("power cut")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
+    name: str, corpus, tiny_encoder_path, tmp_path, monkeypatch
+) -> None:
+    recipe = RECIPES[name]
+    whole = train(recipe, corpus, tiny_encoder_path, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        stop_after(patch, 5, power_cut)
+        with pytest.raises(RuntimeError, match="power cut"):
+            train(recipe, corpus, tiny_encoder_path, tmp_path / "cut")
+    assert not (tmp_path / "cut").exists()
+    # A checkpoint that was being written when the power went has no last file: it must not be used.
+    checkpoints = tmp_path / "cut.run" / "training"
+    half_written = checkpoints / "checkpoint-5"
+    half_written.mkdir()
+    (half_written / "model.safetensors").write_bytes(b"half")
+    resumed = train(recipe, corpus, tiny_encoder_path, tmp_path / "cut", resume=True)
+    expected, found = weights(whole), weights(resumed)
+    assert all(torch.equal(expected[key], found[key]) for key in expected)
+    assert not (tmp_path / "cut.run").exists()
+    start = weights(SentenceTransformer(str(tiny_encoder_path), device="cpu"))
+    assert not all(torch.equal(expected[key], start[key]) for key in expected)
+
+
+def test_ctrl_c_finishes_the_step_and_keeps_it(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+    recipe = DialogueCSE(**{**SHORT, "checkpoint_steps": 100})
+    with monkeypatch.context() as patch:
+        stop_after(patch, 3, lambda: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    (kept,) = (tmp_path / "model.run" / "training").glob("checkpoint-*")
+    assert (kept / HEAD_FILE).is_file()
+    resumed = train(recipe, corpus, tiny_encoder_path, tmp_path / "model", resume=True)
+    whole = train(recipe, corpus, tiny_encoder_path)
+    assert all(torch.equal(a, b) for a, b in zip(weights(resumed).values(), weights(whole).values()))
+
+
+def test_a_saved_model_loads_where_turnwise_cannot_be_imported(corpus, tiny_encoder_path, tmp_path) -> None:
+    trained = train(DialogueCSE(**{**SHORT, "max_steps": 2}), corpus, tiny_encoder_path, tmp_path / "model")
+    script = """
+import json, sys
+sys.modules["turnwise"] = None  # importing it fails
+from sentence_transformers import SentenceTransformer
+print(json.dumps(SentenceTransformer(sys.argv[1], device="cpu").encode(["i want a pizza", "hello"]).tolist()))
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "model")]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    expected = torch.tensor(trained.encode(["i want a pizza", "hello"]))
+    torch.testing.assert_close(torch.tensor(json.loads(printed)), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_written_is_safetensors_and_quotes_no_conversation(corpus, tiny_encoder_path, tmp_path) -> None:
+    train(DialogueCSE(**{**SHORT, "max_steps": 2}), corpus, tiny_encoder_path, tmp_path / "model")
+    files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
+    assert not [path for path in files if path.suffix in (".bin", ".pt", ".pth", ".pkl")]
+    card = (tmp_path / "model" / "README.md").read_text()
+    contents = [message["content"] for row in corpus for message in row["messages"] if len(message["content"]) > 20]
+    assert not any(content in card for content in contents)
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert record["recipe"]["max_steps"] == 2
+
+
+def test_the_seed_decides_the_weights(corpus, tiny_encoder_path) -> None:
+    recipes = [DialogueCSE(**{**SHORT, "max_steps": 2}, seed=seed) for seed in (0, 0, 1)]
+    first, again, other = (weights(train(recipe, corpus, tiny_encoder_path)) for recipe in recipes)
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert not all(torch.equal(first[key], other[key]) for key in first)
+
+
+def test_the_result_lies_between_the_weights_before_and_the_trained_ones(corpus, tiny_encoder_path, tmp_path) -> None:
+    start = weights(SentenceTransformer(str(tiny_encoder_path), device="cpu"))
+    whole = weights(train(DialogueCSE(**SHORT), corpus, tiny_encoder_path))
+    part = weights(train(DialogueCSE(**SHORT, trained_share=0.25), corpus, tiny_encoder_path))
+    for key, tensor in part.items():
+        if tensor.is_floating_point():
+            torch.testing.assert_close(tensor, 0.75 * start[key] + 0.25 * whole[key])
+    assert not all(torch.equal(part[key], start[key]) for key in part)
+    with pytest.raises(ValueError, match="trained_share"):
+        DialogueCSE(trained_share=0)
+
+
+def test_snapshots_are_models_on_the_way(corpus, tiny_encoder_path, tmp_path) -> None:
+    last = train(DialogueCSE(**SHORT, snapshots=3), corpus, tiny_encoder_path, tmp_path / "model")
+    kept = sorted((tmp_path / "model.snapshots").iterdir())
+    assert [folder.name for folder in kept] == ["step-00003", "step-00006"]
+    texts = ["a card", "my hotel"]
+    first, second = (SentenceTransformer(str(folder), device="cpu").encode(texts) for folder in kept)
+    assert (second == last.encode(texts)).all()
+    assert not (first == second).all()
+
+
+def test_bfloat16_changes_little(corpus, tiny_encoder_path) -> None:
+    recipes = [DialogueCSE(**SHORT, bf16=bf16) for bf16 in (False, True)]
+    full, half = (weights(train(recipe, corpus, tiny_encoder_path)) for recipe in recipes)
+    assert not all(torch.equal(full[key], half[key]) for key in full)
+    # Six steps of at most 1e-3 move no weight further apart than this; most of them by much less.
+    distance = torch.cat([(full[key] - half[key]).abs().flatten() for key in full if full[key].is_floating_point()])
+    assert distance.mean() < 1e-4
+
+
+def test_attention_dropout_is_off_inside_the_block_only(tiny_encoder) -> None:
+    attention = [m for m in tiny_encoder.modules() if type(m).__name__ == "BertSelfAttention"]
+    for module in attention:
+        module.dropout.p = 0.1
+    inside = {id(module.dropout) for module in attention}
+    others = [m for m in tiny_encoder.modules() if isinstance(m, torch.nn.Dropout) and id(m) not in inside]
+    for module in others:
+        module.p = 0.3
+    with no_attention_dropout(tiny_encoder):
+        assert attention and all(module.dropout.p == 0 for module in attention)
+        assert others and all(module.p == 0.3 for module in others)
+    assert all(module.dropout.p == 0.1 for module in attention)
+
+
+def test_an_existing_model_is_not_overwritten_without_force(corpus, tiny_encoder_path, tmp_path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "precious.txt").write_text("mine")
+    recipe = DialogueCSE(**{**SHORT, "max_steps": 1})
+    for force in (False, True):
+        with pytest.raises(FileExistsError, match="holds something else than a model"):
+            train(recipe, corpus, tiny_encoder_path, tmp_path / "model", force=force)
+    assert (tmp_path / "model" / "precious.txt").read_text() == "mine"
+    train(recipe, corpus, tiny_encoder_path, tmp_path / "other")
+    with pytest.raises(FileExistsError, match="--force"):
+        train(recipe, corpus, tiny_encoder_path, tmp_path / "other")
+    train(dataclasses.replace(recipe, seed=1), corpus, tiny_encoder_path, tmp_path / "other", force=True)
+    assert json.loads((tmp_path / "other" / "training.json").read_text())["recipe"]["seed"] == 1
+
+
+def test_a_folder_that_is_no_run_of_ours_is_not_taken_for_one(corpus, tiny_encoder_path, tmp_path) -> None:
+    (tmp_path / "model.run").mkdir()
+    (tmp_path / "model.run" / "precious.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"model\.run exists already"):
+        train(DialogueCSE(**SHORT), corpus, tiny_encoder_path, tmp_path / "model")
+    assert (tmp_path / "model.run" / "precious.txt").read_text() == "mine"
+
+
+def test_a_run_that_fails_before_it_learned_anything_is_forgotten(corpus, tiny_encoder_path, tmp_path) -> None:
+    with pytest.raises(ValueError, match="max_length must leave room"):
+        train(DialogueCSE(**{**SHORT, "max_length": 1}), corpus, tiny_encoder_path, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_training_that_diverges_is_an_error(corpus, tiny_encoder_path, tmp_path) -> None:
+    with pytest.raises(ValueError, match="training has diverged"):
+        train(DialogueCSE(**{**SHORT, "learning_rate": 1e30}), corpus, tiny_encoder_path, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_an_unfinished_run_is_neither_lost_nor_mixed_up(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+    recipe = DialogueCSE(**SHORT)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4, power_cut)
+        with pytest.raises(RuntimeError):
+            train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(FileExistsError, match=r"unfinished run.*--resume"):
+        train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    with pytest.raises(ValueError, match=r"other settings.*recipe"):
+        train(
+            DialogueCSE(**{**SHORT, "learning_rate": 1e-4}), corpus, tiny_encoder_path, tmp_path / "model", resume=True
+        )
+    with pytest.raises(ValueError, match=r"other settings.*conversations"):
+        train(recipe, corpus.select(range(20)), tiny_encoder_path, tmp_path / "model", resume=True)
+    assert list((tmp_path / "model.run" / "training").glob("checkpoint-*"))
+
+
+def test_a_run_goes_on_with_the_same_words_only(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+    def renamed(row: dict[str, Any]) -> dict[str, Any]:
+        return {"messages": [{**m, "content": m["content"].swapcase()} for m in row["messages"]]}
+
+    recipe = DialogueCSE(**SHORT)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4, power_cut)
+        with pytest.raises(RuntimeError):
+            train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    with pytest.raises(ValueError, match=r"other settings.*conversations"):
+        train(recipe, corpus.map(renamed), tiny_encoder_path, tmp_path / "model", resume=True)
+
+
+def test_snapshots_of_an_earlier_run_are_not_mixed_with_new_ones(corpus, tiny_encoder_path, tmp_path) -> None:
+    train(DialogueCSE(**SHORT, snapshots=1), corpus, tiny_encoder_path, tmp_path / "model")
+    (tmp_path / "model").rename(tmp_path / "elsewhere")
+    again = DialogueCSE(**SHORT, snapshots=4)
+    with pytest.raises(FileExistsError, match=r"model\.snapshots"):
+        train(again, corpus, tiny_encoder_path, tmp_path / "model")
+    train(again, corpus, tiny_encoder_path, tmp_path / "model", force=True)
+    assert [path.name for path in (tmp_path / "model.snapshots").iterdir()] == ["step-00004"]
+
+
+def test_encoders_without_a_stack_of_layers_train_unfrozen(corpus, tmp_path) -> None:
+    shape = {"vocab_size": 60, "embedding_size": 16, "hidden_size": 16, "intermediate_size": 16}
+    AlbertModel(AlbertConfig(**shape, num_hidden_layers=2, num_attention_heads=2)).save_pretrained(tmp_path / "albert")
+    words = ["<pad>", "<unk>", "[CLS]", "[SEP]", *string.ascii_lowercase]
+    level = Tokenizer(models.WordLevel({word: row for row, word in enumerate(words)}, unk_token="<unk>"))
+    special = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=level, **special).save_pretrained(tmp_path / "albert")
+    with pytest.raises(ValueError, match="no stack of transformer layers"):
+        train(DialogueCSE(**SHORT), corpus, tmp_path / "albert")
+    train(DialogueCSE(**SHORT, frozen_layers=0), corpus, tmp_path / "albert")
+
+
+def test_too_few_conversations_are_an_error(corpus, tiny_encoder_path) -> None:
+    with pytest.raises(ValueError, match="at least 2 conversations of 2 turns or more, got 1"):
+        train("dialogue-cse", corpus.select([0]), tiny_encoder_path)
+
+
+def test_unknown_method_lists_the_known(corpus, tiny_encoder_path) -> None:
+    with pytest.raises(ValueError, match="expected one of dialogue-cse"):
+        train("dialog-cse", corpus, tiny_encoder_path)
+
+
+def test_another_pooling_becomes_the_mean(corpus, tiny_encoder_path) -> None:
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    encoder = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    encoder[1] = Pooling(32, "cls")
+    train(DialogueCSE(**{**SHORT, "max_steps": 1}), corpus, encoder)
+    assert encoder[1].pooling_mode == "mean"
+
+
+def test_two_processes_train_through_the_trainer(corpus, tiny_encoder_path, tmp_path) -> None:
+    corpus.to_json(str(tmp_path / "chats.jsonl"))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "turnwise"]
+    command += ["train", str(tmp_path / "chats.jsonl"), "--encoder", str(tiny_encoder_path), "--max-steps", "3"]
+    command += ["--set", "aggregation=attention", "--set", "batch_size=3", "--output", str(tmp_path / "model")]
+    environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    subprocess.run(command, check=True, env={**os.environ, **environment}, capture_output=True, timeout=300)
+    before = load_file(tiny_encoder_path / "model.safetensors")
+    after = load_file(tmp_path / "model" / "model.safetensors")
+    assert any(not torch.equal(before[key], after[key]) for key in before)
+    assert not (tmp_path / "model.run").exists()
