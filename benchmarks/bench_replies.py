@@ -19,7 +19,7 @@ from itertools import combinations
 
 import numpy as np
 
-from turnwise._utils.vectors import normalised
+from turnwise._utils.vectors import unit_vectors
 from turnwise.replies.scores import inner_products, max_scores, triple_query
 
 DIM, BLOCK, QUERIES, TOP = 384, 8192, 200, 10
@@ -30,13 +30,13 @@ def random_units(rows: int, seed: int) -> np.ndarray:
     generator = np.random.default_rng(seed)
     vectors = generator.standard_normal((rows, DIM), dtype=np.float32)
     for start in range(0, rows, BLOCK):
-        vectors[start : start + BLOCK] = normalised(vectors[start : start + BLOCK])
+        vectors[start : start + BLOCK] = unit_vectors(vectors[start : start + BLOCK])
     return vectors
 
 
 def pair_means(before1: np.ndarray, before2: np.ndarray) -> np.ndarray:
     """The normalised means of all pairs i < j (pairs, DIM)."""
-    return normalised(np.stack([(before1[i] + before2[j]) / 2 for i, j in combinations(range(len(before1)), 2)]))
+    return unit_vectors(np.stack([(before1[i] + before2[j]) / 2 for i, j in combinations(range(len(before1)), 2)]))
 
 
 def one_by_one(before1: np.ndarray, before2: np.ndarray, candidates: np.ndarray) -> np.ndarray:

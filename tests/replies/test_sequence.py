@@ -124,7 +124,7 @@ def test_ties_change_the_maximum() -> None:
     taken = [(0, 1), (1, 2), (0, 3), (0, 4)]  # the first best of 0 and 1, of 2, of 3, of 4
     expected = np.mean([scores[pair] for pair in taken])
     earlier, weights = np.zeros((4, 1)), np.array([[scores.get((i, j), 0.0) for j in range(5)] for i in range(5)])
-    found = scores._mean_of_best_pairs(earlier, np.ones((4, 1)), weights)
+    found = module._mean_of_best_pairs(earlier, np.ones((4, 1)), weights)
     np.testing.assert_allclose(found, expected)
 
 

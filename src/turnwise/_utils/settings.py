@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 # How error messages call the types of settings.
 _TOLD: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A base of frozen dataclasses: every value is of the type its field states.
+
+    Subclasses check what else must hold in ``__post_init__``, after that of ``super()``, so that several combine.
+
+    Raises:
+        ValueError: A value is of another type.
+    """
+
+    def __post_init__(self) -> None:
+        check_types(self)
+
+    @classmethod
+    def of(cls, other: Any) -> Self:
+        """The settings of this class among the attributes of another object, such as a recipe's."""
+        return cls(**{field.name: getattr(other, field.name) for field in fields(cls)})
 
 
 def check_types(settings: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from turnwise._utils.vectors import normalised
+from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.utterances import encode_utterances
 
 Context = Literal["joined", "averaged"]
@@ -64,7 +64,7 @@ def encode_contexts(
 
     def encode(turns: Sequence[Sequence[str]]) -> np.ndarray:
         texts = [joined_context(some, encoder.tokenizer.sep_token) for some in turns]
-        return normalised(encode_utterances(encoder, texts, batch_size, show_progress))
+        return unit_vectors(encode_utterances(encoder, texts, batch_size, show_progress))
 
     with newest_words_kept(encoder.tokenizer):
         if context == "joined":
@@ -72,7 +72,7 @@ def encode_contexts(
         vectors = encode([turns[-1:] for turns in contexts])
         longer = [number for number, turns in enumerate(contexts) if len(turns) > 1]
         vectors[longer] += encode([contexts[number][:-1] for number in longer])
-    return normalised(vectors)
+    return unit_vectors(vectors)
 
 
 def check_context(context: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from turnwise._utils.vectors import normalised
+from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
 from turnwise.encoders.views import encode_view
 from turnwise.replies.scores import inverse_pair_norms
@@ -50,7 +50,7 @@ def triple_plan_scores(before1: np.ndarray, candidates: np.ndarray, goal: np.nda
     _check(candidates, goal)
     if before1.ndim < 2 or before1.shape[-2] == 0 or before1.shape[-1] != goal.shape[-1]:
         raise ValueError(f"expected at least one context utterance (..., n, {goal.shape[-1]}), got {before1.shape}")
-    unit_goal = normalised(goal)[..., None]  # (..., dim, 1)
+    unit_goal = unit_vectors(goal)[..., None]  # (..., dim, 1)
     of_context, of_candidates = before1 @ unit_goal, candidates @ unit_goal  # (..., n, 1), (..., m, 1)
     # The cosine of a pair is the sum of its two inner products over the norm of the sum.
     pairs = (of_context + of_candidates.swapaxes(-1, -2)) * inverse_pair_norms(before1, candidates)  # (..., n, m)
@@ -95,7 +95,7 @@ def rank(
 
 def _cosines(vectors: np.ndarray, goal: np.ndarray) -> np.ndarray:
     """(..., m, dim) and (..., dim) to (..., m)"""
-    return np.asarray((normalised(vectors) @ normalised(goal)[..., None])[..., 0])
+    return np.asarray((unit_vectors(vectors) @ unit_vectors(goal)[..., None])[..., 0])
 
 
 def _check(candidates: np.ndarray, goal: np.ndarray) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from turnwise._utils.vectors import normalised
+from turnwise._utils.vectors import unit_vectors
 
 # Candidates at a time, so that what is made of them stays in the processor's cache.
 _ROWS_CONVERTED = 4096
@@ -76,7 +76,7 @@ def triple_query(before1: ArrayLike, before2: ArrayLike, last_rows: int | None =
     n = second.shape[-2]
     start = first_row(n, last_rows)
     if n == 1:
-        return _like(before2, normalised(second[..., 0, :]))
+        return _like(before2, unit_vectors(second[..., 0, :]))
     weights = np.triu(inverse_pair_norms(first, second), k=1)  # (..., n, n)
     weights[..., :start] = 0
     total = weights.sum(-1)[..., None, :] @ first + weights.sum(-2)[..., None, :] @ second  # (..., 1, dim)
@@ -96,7 +96,7 @@ def bi_query(before: ArrayLike) -> np.ndarray:
         ValueError: There is no utterance.
     """
     (vectors,) = _checked_context(before)
-    return _like(before, normalised(vectors).sum(-2))
+    return _like(before, unit_vectors(vectors).sum(-2))
 
 
 def max_scores(before1: ArrayLike, before2: ArrayLike, candidates: Any) -> np.ndarray:
@@ -123,7 +123,7 @@ def max_scores(before1: ArrayLike, before2: ArrayLike, candidates: Any) -> np.nd
         raise ValueError(f"expected one context (n, dim), got shape {second.shape}")
     candidates = _checked_candidates(candidates, second.shape[-1])
     if len(second) == 1:
-        return inner_products(_like(before2, normalised(second[0])), candidates)
+        return inner_products(_like(before2, unit_vectors(second[0])), candidates)
     ends = _like(before2, np.concatenate([first[:-1], second[1:]]))  # (2n - 2, dim)
     weights = inverse_pair_norms(first, second).astype(_precision(ends, candidates))  # (n, n)
     scores = np.empty(len(candidates), weights.dtype)

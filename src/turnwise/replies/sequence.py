@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from turnwise._utils.vectors import normalised
+from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.views import View, encode_view, views_of
 from turnwise.replies.scores import (
     bi_query,
@@ -65,7 +65,7 @@ class SequenceModel:
 
     def encode_candidates(self, texts: Sequence[str], show_progress: bool = False) -> np.ndarray:
         """Normalised after-embeddings, float32 (len(texts), dim); save them with ``np.save`` to map them later."""
-        return normalised(encode_view(self.encoder, texts, "after", show_progress=show_progress))
+        return unit_vectors(encode_view(self.encoder, texts, "after", show_progress=show_progress))
 
     def start(self, candidate_speaker: str | None = None) -> Running:
         """A conversation without turns, whose next utterance that speaker would say (``None``: somebody new)."""
@@ -112,7 +112,7 @@ class Running:
             weights = inverse_pair_norms(earlier, later[None])[:, 0]  # (turn,)
             self._rows.append(weights @ earlier + weights.sum() * later)
         if n == 1:
-            return normalised(before2[0])
+            return unit_vectors(before2[0])
         return np.asarray(np.sum(self._rows[start:], axis=0) / pairs_from(start, n), np.float32)
 
     def bi_query(self) -> np.ndarray:

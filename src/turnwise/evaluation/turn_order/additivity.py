@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise._utils.progress import progress_bar
-from turnwise._utils.vectors import normalised
+from turnwise._utils.vectors import unit_vectors
 from turnwise.evaluation.turn_order.context_scores import DIFFERENCE, ContextScores
 from turnwise.evaluation.turn_order.depths import LENGTHS, after_units, context_views, find_depths, prepare_depths
 from turnwise.evaluation.turn_order.sequences import EmbeddedSequences
@@ -30,7 +30,7 @@ def bi_shares(before: FloatArray, target: FloatArray) -> FloatArray:
         before: (contexts, turns, dim)
         target: (contexts, dim), an after-embedding of length 1, or a mean of some.
     """
-    return np.einsum("cnd,cd->cn", normalised(before), target)
+    return np.einsum("cnd,cd->cn", unit_vectors(before), target)
 
 
 def triple_shares(before1: FloatArray, before2: FloatArray, target: FloatArray) -> FloatArray:
