@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 console = Console(markup=False, highlight=False)
 if not console.is_terminal:
     console = Console(markup=False, highlight=False, width=200)
-errors = Console(stderr=True, markup=False, highlight=False)
+error_console = Console(stderr=True, markup=False, highlight=False)
 
 
 def progress_bar() -> Progress:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sentence_transformers import SentenceTransformer
 
+from turnwise._utils.levels import LevelName
 from turnwise.baselines.bm25 import BM25
 from turnwise.baselines.dialogues import Concatenation, MeanOfUtterances
 from turnwise.baselines.doc2vec import Doc2Vec
@@ -22,7 +23,6 @@ from turnwise.baselines.token_pooling import Pooling, TokenPooling
 from turnwise.baselines.whitening import Whitening
 from turnwise.baselines.word_vectors import Word2Vec, WordVectors
 from turnwise.encoders.loading import load_encoder
-from turnwise.evaluation.tasks import Level
 from turnwise.training.recipes import Adaptation
 
 Need = Literal["nothing", "encoder", "word_vectors", "model"]
@@ -65,12 +65,12 @@ class Baseline:
     name: str
     description: str
     paper: str
-    make: dict[Level, Callable[[Ingredients], Any]]
+    make: dict[LevelName, Callable[[Ingredients], Any]]
     needs: Need = "nothing"
     gives: Gives = "embeddings"
 
     @property
-    def levels(self) -> tuple[Level, ...]:
+    def levels(self) -> tuple[LevelName, ...]:
         """What it embeds."""
         return tuple(self.make)
 
@@ -108,11 +108,11 @@ def _mean(make: Callable[[Ingredients], Any]) -> Callable[[Ingredients], MeanOfU
     return lambda given: MeanOfUtterances(make(given))
 
 
-def _as_one_text(make: Callable[[Ingredients], Any]) -> dict[Level, Callable[[Ingredients], Any]]:
+def _as_one_text(make: Callable[[Ingredients], Any]) -> dict[LevelName, Callable[[Ingredients], Any]]:
     return {"utterance": make, "dialogue": _one_text(make)}
 
 
-def _as_mean(make: Callable[[Ingredients], Any]) -> dict[Level, Callable[[Ingredients], Any]]:
+def _as_mean(make: Callable[[Ingredients], Any]) -> dict[LevelName, Callable[[Ingredients], Any]]:
     return {"utterance": make, "dialogue": _mean(make)}
 
 
@@ -202,7 +202,7 @@ BASELINES = {
 
 def build_baseline(
     name: str,
-    level: Level = "utterance",
+    level: LevelName = "utterance",
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     word_vectors: str | os.PathLike[str] | None = None,

@@ -20,7 +20,7 @@ from turnwise.data.messages import Conversations
 from turnwise.encoders.transformer import use_mean_pooling
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.training.recipes import Schedule
-from turnwise.training.trainer import QuietTrainer, fit, training_arguments
+from turnwise.training.trainer import ConversationTrainer, fit, training_arguments
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class SimCSE:
         trained.max_seq_length = min(self.settings.max_length, length or self.settings.max_length)
         set_seed(self.settings.seed)
         with tempfile.TemporaryDirectory() as unused:
-            trainer = QuietTrainer(
+            trainer = ConversationTrainer(
                 model=trained,
                 args=SentenceTransformerTrainingArguments(
                     **training_arguments(self.settings, Path(unused), save=False)

@@ -30,7 +30,7 @@ from turnwise.cli.shared import (
     Seed,
     SkipBad,
     console,
-    errors,
+    error_console,
     given,
     on_error,
     parse_settings,
@@ -233,7 +233,7 @@ def evaluate(
     if json_file is not None:
         write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
     shown = model or "default encoder"
-    by_mode = {done.key: done for done in TASKS.values() if done.level == "sequence" and done.key in figures}
+    by_mode = {done.key: done for done in TASKS.values() if done.level == "turn-order" and done.key in figures}
     for key, done in by_mode.items():
         modes: dict[str, Any] = figures[key]
         print_modes(f"{data}: {done.name} of {shown}", modes, done.metric)
@@ -248,9 +248,9 @@ app.command()(plan)
 
 def main() -> None:
     """Entry point of the console script."""
-    handler = RichHandler(logging.WARNING, errors, show_time=False, show_path=False)
+    handler = RichHandler(logging.WARNING, error_console, show_time=False, show_path=False)
     logging.basicConfig(format="%(message)s", handlers=[handler])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    if not errors.is_terminal:
+    if not error_console.is_terminal:
         os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     app()

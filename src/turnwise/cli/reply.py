@@ -58,7 +58,7 @@ def reply(
     if embeddings is not None:
         vectors = candidate_embeddings(sequence_model, texts, embeddings, half)
     else:
-        vectors = sequence_model.encode_candidates(texts, show_progress=True)
+        vectors = sequence_model.encode_candidates(texts, show_progress_bar=True)
     running = sequence_model.start(speaker or next_speaker(messages))
     for message in messages:
         running.add(message["content"], message["role"])

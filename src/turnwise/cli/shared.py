@@ -11,7 +11,7 @@ import typer
 from rich.table import Column, Table
 from typer.core import TyperGroup
 
-from turnwise._utils.progress import console, errors
+from turnwise._utils.progress import console, error_console
 
 
 class Commands(TyperGroup):
@@ -21,10 +21,12 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            errors.print("Stopped. What is finished is kept where the command has --resume: run it again with that.")
+            error_console.print(
+                "Stopped. What is finished is kept where the command has --resume: run it again with that."
+            )
             raise typer.Exit(130) from None
         except (ValueError, OSError, ImportError) as error:
-            errors.print(f"error: {error}", style="red", soft_wrap=True)
+            error_console.print(f"error: {error}", style="red", soft_wrap=True)
             raise typer.Exit(1) from None
 
 

@@ -42,7 +42,7 @@ def encode_contexts(
     contexts: Sequence[Sequence[str]],
     context: Context = "joined",
     batch_size: int = 64,
-    show_progress: bool = False,
+    show_progress_bar: bool = False,
 ) -> np.ndarray:
     """Embed contexts of one or more turns, each as one vector.
 
@@ -52,7 +52,7 @@ def encode_contexts(
         context: ``"joined"``, all turns as one text; ``"averaged"``, the mean of the last turn alone and of the earlier
             ones joined, both of length 1.
         batch_size: Texts per forward pass.
-        show_progress: Show a progress bar.
+        show_progress_bar: Show a progress bar.
 
     Returns:
         Embeddings of length 1, float32 (len(contexts), dim).
@@ -64,7 +64,7 @@ def encode_contexts(
 
     def encode(turns: Sequence[Sequence[str]]) -> np.ndarray:
         texts = [joined_context(some, encoder.tokenizer.sep_token) for some in turns]
-        return unit_vectors(encode_utterances(encoder, texts, batch_size, show_progress))
+        return unit_vectors(encode_utterances(encoder, texts, batch_size, show_progress_bar))
 
     with newest_words_kept(encoder.tokenizer):
         if context == "joined":

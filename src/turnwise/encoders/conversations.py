@@ -27,7 +27,7 @@ def encode_conversations(
     pooling: str = "mean",
     long: Literal["truncate", "window"] = "truncate",
     keep: Keep = "head",
-    show_progress: bool = False,
+    show_progress_bar: bool = False,
 ) -> np.ndarray:
     """Embed whole conversations.
 
@@ -45,7 +45,7 @@ def encode_conversations(
             ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns (of a part of
             one that is longer than half the limit) and weights them by their tokens.
         keep: ``"head"``, ``"tail"`` or ``"both"``.
-        show_progress: Show a progress bar.
+        show_progress_bar: Show a progress bar.
 
     Returns:
         Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim).
@@ -63,7 +63,7 @@ def encode_conversations(
     encoder.eval()
     embeddings = []
     with progress_bar() as bar, torch.inference_mode():
-        task = bar.add_task("embedding conversations", total=len(conversations), visible=show_progress)
+        task = bar.add_task("embedding conversations", total=len(conversations), visible=show_progress_bar)
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
             some = conversations[start : start + _CONVERSATIONS_AT_ONCE]
             sums, counts = _sums_by_speaker(encoder, renderer, some, long)

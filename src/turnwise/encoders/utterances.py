@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from turnwise._utils.progress import errors
+from turnwise._utils.progress import error_console
 
 
 def encode_utterances(
     encoder: SentenceTransformer,
     texts: Sequence[str],
     batch_size: int = 64,
-    show_progress: bool = False,
+    show_progress_bar: bool = False,
     prompt_name: str | None = None,
 ) -> np.ndarray:
     """Embed utterances, each distinct text once.
@@ -23,7 +23,7 @@ def encode_utterances(
         encoder: The encoder.
         texts: The utterances.
         batch_size: Texts per forward pass.
-        show_progress: Show a progress bar on a terminal.
+        show_progress_bar: Show a progress bar on a terminal.
         prompt_name: The encoder's prompt to put before each text; by default its own default.
 
     Returns:
@@ -36,7 +36,7 @@ def encode_utterances(
         distinct,
         prompt_name=prompt_name,
         batch_size=batch_size,
-        show_progress_bar=show_progress and errors.is_terminal,
+        show_progress_bar=show_progress_bar and error_console.is_terminal,
     )
     position = {text: index for index, text in enumerate(distinct)}
     return np.asarray(embeddings, dtype=np.float32)[[position[text] for text in texts]]

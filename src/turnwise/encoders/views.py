@@ -113,7 +113,7 @@ def encode_view(
     view: View,
     same: bool = True,
     batch_size: int = 64,
-    show_progress: bool = False,
+    show_progress_bar: bool = False,
 ) -> np.ndarray:
     """Embed texts in a view, each distinct text once; with a plain encoder the texts as they are, whatever the view.
 
@@ -123,7 +123,7 @@ def encode_view(
         view: See :func:`view_prompt`.
         same: Likewise.
         batch_size: Texts per forward pass.
-        show_progress: Show a progress bar.
+        show_progress_bar: Show a progress bar.
 
     Returns:
         What the stock ``encode`` gives, float32 (len(texts), dim).
@@ -132,7 +132,7 @@ def encode_view(
         ValueError: The encoder has views, but not this one.
     """
     name = view_prompt(encoder, view, same) if views_of(encoder) is not None else None
-    return encode_utterances(encoder, texts, batch_size, show_progress, prompt_name=name)
+    return encode_utterances(encoder, texts, batch_size, show_progress_bar, prompt_name=name)
 
 
 def _add_tokens(encoder: SentenceTransformer) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.citations import DIAL2VEC, DIALOGUE_CSE, TRIPLE_ENCODERS
+from turnwise._utils.levels import LevelName
 from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import Conversations
 from turnwise.encoders.conversations import encode_conversations
@@ -40,7 +41,6 @@ from turnwise.evaluation.utterances.semantic_retrieval import (
     read_retrieval_task,
 )
 
-Level = Literal["utterance", "dialogue", "sequence"]
 Encoder = SentenceTransformer | Encode | EncodeConversations
 
 
@@ -89,7 +89,7 @@ class Task:
     description: str
     citation: str
     measure: Callable[..., Result]
-    level: Level = "utterance"
+    level: LevelName = "utterance"
     released_file: str = ""
     read: Callable[[Path, LoadSettings], Any] | None = None
     build: Callable[[Conversations, LoadSettings], Any] | None = None
@@ -111,13 +111,13 @@ class Task:
         return self.measure(*_embedded(self.level, encoder, task, pooling), seed)
 
 
-def _embedded(level: Level, encoder: Encoder, task: Any, pooling: str) -> tuple[Any, ...]:
+def _embedded(level: LevelName, encoder: Encoder, task: Any, pooling: str) -> tuple[Any, ...]:
     """What tasks of a level measure, before the seed; those of dialogues and of sequences share it."""
     encode: Any = encoder
     if isinstance(encoder, SentenceTransformer) and level == "utterance":
-        encode = partial(encode_utterances, encoder, show_progress=True)
+        encode = partial(encode_utterances, encoder, show_progress_bar=True)
     if isinstance(encoder, SentenceTransformer) and level == "dialogue":
-        encode = partial(encode_conversations, encoder, pooling=pooling, show_progress=True)
+        encode = partial(encode_conversations, encoder, pooling=pooling, show_progress_bar=True)
     if level == "utterance":
         return encode, task
     return ((embed_dialogues if level == "dialogue" else EmbeddedSequences)(encode, task),)
@@ -195,7 +195,7 @@ TASKS = {
             description="Rank all utterances at one depth: does the one that was said come first?",
             citation=TRIPLE_ENCODERS,
             measure=evaluate_next_utterance,
-            level="sequence",
+            level="turn-order",
             build=_build_sequences,
         ),
         Task(
@@ -204,7 +204,7 @@ TASKS = {
             description="Next utterance with parts of a triple-encoder only: which of them matter?",
             citation=TRIPLE_ENCODERS,
             measure=evaluate_components,
-            level="sequence",
+            level="turn-order",
             build=_build_sequences,
         ),
         Task(
@@ -213,7 +213,7 @@ TASKS = {
             description="Rank utterances by how well they lead to a goal: does the one that did come first?",
             citation=TRIPLE_ENCODERS,
             measure=evaluate_short_term_planning,
-            level="sequence",
+            level="turn-order",
             build=_build_sequences,
         ),
         Task(
@@ -222,7 +222,7 @@ TASKS = {
             description="Are contexts closer to the true next utterance than to others, and which turns make them so?",
             citation=TRIPLE_ENCODERS,
             measure=evaluate_additivity,
-            level="sequence",
+            level="turn-order",
             build=_build_sequences,
         ),
     )
@@ -327,7 +327,7 @@ def evaluate(
         raise ValueError(f"no task given: expected one or more of {', '.join(TASKS)}")
     chosen = list(dict.fromkeys(chosen))
     levels = {task.level for task in chosen}
-    if not isinstance(encoder, SentenceTransformer) and (len(levels) > 1 or "sequence" in levels):
+    if not isinstance(encoder, SentenceTransformer) and (len(levels) > 1 or "turn-order" in levels):
         names = ", ".join(task.name for task in chosen)
         raise ValueError(
             f"a function serves tasks on utterances or tasks on dialogues, got {names}: give the encoder itself"

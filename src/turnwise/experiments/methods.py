@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
 
+from turnwise._utils.levels import LevelName
 from turnwise.baselines import LDA, MeanOfUtterances, build_baseline
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.utterances import encode_utterances
@@ -22,7 +23,6 @@ from turnwise.evaluation import (
     embed_dialogues,
     evaluate_next_utterance,
 )
-from turnwise.evaluation.tasks import Level
 
 # All methods are measured on the same queries, candidates and clusterings, so that they can be compared in pairs.
 EVALUATION_SEED = 0
@@ -121,7 +121,7 @@ def utterance_figures(encode: Callable[[list[str]], Any], tasks: Tasks) -> dict[
 
 def as_trained(given: Given, tasks: Tasks) -> dict[str, Figures]:
     """The encoder's own sentence embeddings."""
-    return utterance_figures(partial(encode_utterances, given.encoder, show_progress=True), tasks)
+    return utterance_figures(partial(encode_utterances, given.encoder, show_progress_bar=True), tasks)
 
 
 def utterance_baseline(name: str) -> Score:
@@ -159,7 +159,7 @@ def whole(pooling: str) -> Score:
     """All turns through the encoder at once, see ``encode_conversations``."""
 
     def score(given: Given, tasks: Tasks) -> dict[str, Figures]:
-        embed = partial(encode_conversations, given.encoder, pooling=pooling, show_progress=True)
+        embed = partial(encode_conversations, given.encoder, pooling=pooling, show_progress_bar=True)
         return dialogue_figures(embed, tasks)
 
     return score
@@ -172,7 +172,7 @@ def alone(first: bool) -> Score:
         def embed(conversations: list[Any]) -> Any:
             pooling = "speaker:first" if first else "speaker:other"
             renamed = [_first_and_other(messages) for messages in conversations]
-            return encode_conversations(given.encoder, renamed, pooling, show_progress=True)
+            return encode_conversations(given.encoder, renamed, pooling, show_progress_bar=True)
 
         return dialogue_figures(embed, tasks)
 
@@ -197,7 +197,7 @@ class _Sentences:
         return self
 
     def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
-        return encode_utterances(self.encoder, texts, show_progress=True)
+        return encode_utterances(self.encoder, texts, show_progress_bar=True)
 
 
 def dialogue_baseline(name: str) -> Score:
@@ -254,7 +254,7 @@ def _figures(name: str, result: Any) -> Figures:
     return Figures(result.summary(), {} if values is None else {TASKS[name].key: values})
 
 
-def _baseline(name: str, level: Level, given: Given) -> Any:
+def _baseline(name: str, level: LevelName, given: Given) -> Any:
     return build_baseline(name, level, encoder=given.encoder, word_vectors=given.word_vectors, seed=given.seed)
 
 
@@ -347,14 +347,14 @@ _SEQUENCE = (
     Method("c3l-bi-positives", "C3L, bi-encoder positives", _ABLATION, _c3l(positives="bi"), tasks=_ORDER, own=True),
 )
 
-METHODS: dict[Level, dict[str, Method]] = {
+METHODS: dict[LevelName, dict[str, Method]] = {
     "utterance": {method.name: method for method in _UTTERANCE},
     "dialogue": {method.name: method for method in _DIALOGUE},
-    "sequence": {method.name: method for method in _SEQUENCE},
+    "turn-order": {method.name: method for method in _SEQUENCE},
 }
 
 
-def chosen_methods(level: Level, names: Sequence[str] | None) -> dict[str, Method]:
+def chosen_methods(level: LevelName, names: Sequence[str] | None) -> dict[str, Method]:
     """Methods by name, in the order of their table; ``hf:NAME`` is the Hugging Face model of that name or folder.
 
     Args:
@@ -365,10 +365,10 @@ def chosen_methods(level: Level, names: Sequence[str] | None) -> dict[str, Metho
         ValueError: There is no such method.
     """
     table = METHODS[level]
-    models = [name for name in names or () if name.startswith(_MODEL) and name != _MODEL and level != "sequence"]
+    models = [name for name in names or () if name.startswith(_MODEL) and name != _MODEL and level != "turn-order"]
     unknown = sorted(set(names or ()) - set(table) - set(models))
     if unknown:
-        further = "" if level == "sequence" else f", or {_MODEL}NAME for a Hugging Face model"
+        further = "" if level == "turn-order" else f", or {_MODEL}NAME for a Hugging Face model"
         raise ValueError(
             f"unknown method {', '.join(map(repr, unknown))}: expected some of {', '.join(table)}{further}"
         )
@@ -376,7 +376,7 @@ def chosen_methods(level: Level, names: Sequence[str] | None) -> dict[str, Metho
     return {**of_table, **{name: _other_model(level, name) for name in models}}
 
 
-def _other_model(level: Level, name: str) -> Method:
+def _other_model(level: LevelName, name: str) -> Method:
     model = name.removeprefix(_MODEL)
 
     def score(given: Given, tasks: Tasks) -> dict[str, Figures]:

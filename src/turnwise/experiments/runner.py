@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from turnwise._utils.progress import errors
+from turnwise._utils.progress import error_console
 from turnwise.encoders.loading import load_encoder
 from turnwise.evaluation import TASKS
 from turnwise.experiments.cells import Cell, Cells, Material, Outcome, cell_key, plan_cells, write_json
@@ -232,7 +232,7 @@ def _per_query(figures: Mapping[str, Figures]) -> dict[str, Any]:
 
 
 def _say(line: str) -> None:
-    errors.print(line, soft_wrap=True)
+    error_console.print(line, soft_wrap=True)
 
 
 def _line(error: BaseException) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 from datasets import Dataset
 
+from turnwise._utils.levels import LevelName
 from turnwise.data.conversations import read_conversations, split_conversations
 from turnwise.data.sample_corpus import sample_conversations
-from turnwise.evaluation.tasks import Level
 
 RETRIEVAL = ("semantic-retrieval",)
 RELEASED = ("semantic-retrieval", "dialogue-sts")
@@ -108,7 +108,7 @@ class Suite:
 
     name: str
     paper: str
-    level: Level
+    level: LevelName
     data: tuple[DataSet, ...]
     full: Scale
     quick: Scale
@@ -279,7 +279,7 @@ SUITES = {
         Suite(
             name="triple",
             paper="Triple-Encoders (Erker et al., ACL 2024)",
-            level="sequence",
+            level="turn-order",
             data=(
                 DataSet("dailydialog", "DailyDialog", SEQUENCES, daily_dialog),
                 DataSet("mdc", "Microsoft dialogue corpus", SEQUENCES, held_out("mdc/train", 0.1)),

@@ -60,7 +60,7 @@ def candidate_embeddings(
     note = path.with_name(f"{path.name}.blake2b")
     digest = hashlib.blake2b(json.dumps(candidates).encode(), digest_size=16).hexdigest()
     if not path.exists():
-        embeddings = model.encode_candidates(candidates, show_progress=True)
+        embeddings = model.encode_candidates(candidates, show_progress_bar=True)
         with atomic_path(note) as temporary:
             temporary.write_text(digest, encoding="utf-8")
         with atomic_path(path) as temporary:

@@ -63,13 +63,13 @@ class SequenceModel:
         views = views_of(encoder)
         self.is_triple = views is not None and views.triple
 
-    def encode_candidates(self, texts: Sequence[str], show_progress: bool = False) -> np.ndarray:
+    def encode_candidates(self, texts: Sequence[str], show_progress_bar: bool = False) -> np.ndarray:
         """Normalised after-embeddings, float32 (len(texts), dim); save them with ``np.save`` to map them later."""
-        return unit_vectors(encode_view(self.encoder, texts, "after", show_progress=show_progress))
+        return unit_vectors(encode_view(self.encoder, texts, "after", show_progress_bar=show_progress_bar))
 
-    def start(self, candidate_speaker: str | None = None) -> Running:
+    def start(self, candidate_speaker: str | None = None) -> RunningConversation:
         """A conversation without turns, whose next utterance that speaker would say (``None``: somebody new)."""
-        return Running(self, candidate_speaker)
+        return RunningConversation(self, candidate_speaker)
 
 
 class _Turn(NamedTuple):
@@ -77,7 +77,7 @@ class _Turn(NamedTuple):
     same: bool
 
 
-class Running:
+class RunningConversation:
     """A conversation to which turns are added; see :meth:`SequenceModel.start`.
 
     Each turn is encoded once in each view that is asked for, when it is first needed: the newest one has no before-1

@@ -33,7 +33,7 @@ from turnwise.training.freezing import check_frozen_layers, frozen_lower_layers,
 from turnwise.training.interpolation import put_between
 from turnwise.training.recipes import Adaptation, Recipe, get_recipe
 from turnwise.training.saving import save_encoder
-from turnwise.training.trainer import QuietTrainer, fit, training_arguments
+from turnwise.training.trainer import ConversationTrainer, fit, training_arguments
 
 
 def train(
@@ -189,7 +189,7 @@ def _contrast(
         arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
         arguments |= {"logging_nan_inf_filter": False, **recipe.arguments(encoder)}
         inputs = recipe.inputs(encoder, conversations)
-        trainer = QuietTrainer(model=encoder, args=SentenceTransformerTrainingArguments(**arguments), **inputs)
+        trainer = ConversationTrainer(model=encoder, args=SentenceTransformerTrainingArguments(**arguments), **inputs)
         if recipe.snapshots is not None and snapshots is not None:
             trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
         fit(trainer, checkpoints)

@@ -46,7 +46,7 @@ def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str
     }
 
 
-class QuietTrainer(SentenceTransformerTrainer):
+class ConversationTrainer(SentenceTransformerTrainer):
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """Left out: the library's own card quotes rows of the training data, here people's conversations."""
 

@@ -130,7 +130,7 @@ class EmbeddedSequences:
             if not len(missing):
                 continue
             texts = [self.sequences.texts[index] for index in missing]
-            rows = encode_view(self.encoder, texts, view, relation, show_progress=True)
+            rows = encode_view(self.encoder, texts, view, relation, show_progress_bar=True)
             broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
             if len(broken):
                 first = texts[broken[0]]
@@ -169,6 +169,6 @@ class EmbeddedSequences:
         missing = [key for key in dict.fromkeys(keys) if key not in self._joined]
         contexts = [[self.sequences.texts[index] for index in key] for key in missing]
         if missing:
-            rows = encode_contexts(self.encoder, contexts, show_progress=True)
+            rows = encode_contexts(self.encoder, contexts, show_progress_bar=True)
             self._joined.update(zip(missing, rows))
         return np.stack([self._joined[key] for key in keys])

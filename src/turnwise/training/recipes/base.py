@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_types
 from turnwise.encoders.transformer import use_mean_pooling
-
-# What a trained encoder embeds.
-Level = Literal["utterance", "dialogue", "turn-order"]
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class Recipe(Schedule):
     """
 
     # What the trained encoder embeds, and how many speakers a conversation must have to teach it.
-    level: ClassVar[Level] = "utterance"
+    level: ClassVar[LevelName] = "utterance"
     min_speakers: ClassVar[int] = 1
     attention_dropout: ClassVar[bool] = True
 

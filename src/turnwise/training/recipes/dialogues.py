@@ -10,12 +10,13 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from turnwise._utils.levels import LevelName
 from turnwise.collators.conversations import ConversationCollator
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.encoders.turn_tables import add_turn_tables, uses_turns
 from turnwise.losses import dial2vec
 from turnwise.losses.dial2vec import Dial2vecLoss
-from turnwise.training.recipes.base import Level, Recipe
+from turnwise.training.recipes.base import Recipe
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Dial2vec(Recipe):
             :func:`turnwise.add_turn_tables`.
     """
 
-    level: ClassVar[Level] = "dialogue"
+    level: ClassVar[LevelName] = "dialogue"
     min_speakers: ClassVar[int] = 2
     # With it, the attention of long rows takes a slow path that builds n x n matrices.
     attention_dropout: ClassVar[bool] = False

@@ -13,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import ContrastiveLoss
 from torch import Tensor, nn
 
+from turnwise._utils.levels import LevelName
 from turnwise.collators.nli import CONVERSATIONS, PAIRS, MixedCollator
 from turnwise.collators.turn_order import TurnOrderCollator
 from turnwise.data.nli import read_nli
@@ -22,7 +23,7 @@ from turnwise.losses import c3l, ccl
 from turnwise.losses.c3l import C3LLoss, Positives
 from turnwise.losses.ccl import CCLLoss
 from turnwise.losses.in_batch import Negatives
-from turnwise.training.recipes.base import Level, Recipe
+from turnwise.training.recipes.base import Recipe
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class TurnOrder(Recipe):
             with those of conversations.
     """
 
-    level: ClassVar[Level] = "turn-order"
+    level: ClassVar[LevelName] = "turn-order"
 
     # Ten times the paper's, and all negatives of a batch instead of one: see docs/results.md.
     learning_rate: float = 2e-4
