@@ -19,7 +19,7 @@ from transformers import AlbertConfig, AlbertModel, PreTrainedTokenizerFast
 
 import turnwise
 from turnwise.collators.utterances import UtteranceCollator
-from turnwise.training.callbacks import HEAD_FILE
+from turnwise.training.checkpoints import LOSS_FILE
 from turnwise.training.freezing import no_attention_dropout
 from turnwise.training.recipes import Adaptation, DialogueCSE, Siamese, SingleVector
 from turnwise.training.train import train
@@ -91,7 +91,7 @@ def test_ctrl_c_finishes_the_step_and_keeps_it(corpus, tiny_encoder_path, tmp_pa
         with pytest.raises(KeyboardInterrupt):
             train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
     (kept,) = (tmp_path / "model.run" / "training").glob("checkpoint-*")
-    assert (kept / HEAD_FILE).is_file()
+    assert (kept / LOSS_FILE).is_file()
     resumed = train(recipe, corpus, tiny_encoder_path, tmp_path / "model", resume=True)
     whole = train(recipe, corpus, tiny_encoder_path)
     assert all(torch.equal(a, b) for a, b in zip(weights(resumed).values(), weights(whole).values()))

@@ -25,13 +25,13 @@ def process_state() -> PartialState:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunFolder:
     """The folder ``<output>.run``, where a run keeps its checkpoints until its model is written to ``<output>``."""
 
     folder: Path
 
     @classmethod
-    def open(cls, output: str | os.PathLike[str], settings: dict[str, Any], resume: bool, force: bool) -> Run:
+    def open(cls, output: str | os.PathLike[str], settings: dict[str, Any], resume: bool, force: bool) -> RunFolder:
         """Start a run, or continue the one that was cut off.
 
         As a context, it forgets a run that failed before it had anything to keep.
@@ -82,7 +82,7 @@ class Run:
         with atomic_path(record) as temporary:
             temporary.write_text(json.dumps(settings, indent=2), encoding="utf-8")
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> RunFolder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

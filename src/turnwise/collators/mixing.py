@@ -27,7 +27,7 @@ class UtterancePool:
     def __init__(self, conversations: Dataset) -> None:
         if len(conversations) < 2:
             raise ValueError(f"mixed dialogues need at least 2 conversations, got {len(conversations)}")
-        table = conversations.select_columns(["messages"]).flatten_indices().data.table
+        table = conversations.select_columns(["messages"]).flatten_indices().with_format("arrow")[:]
         contents, roles, owners, start = [], [], [], 0
         for chunk in table.column("messages").chunks:
             messages = chunk.flatten()

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 import datasets
 from filelock import FileLock
 
+from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file
 from turnwise.data.formats.arrow_file import write_arrow
 from turnwise.data.formats.reading import OnError, Paths, SkippedRows, find_files, read_rows
@@ -77,7 +78,7 @@ def _cache_folder(files: list[Path], format: str, on_error: str) -> Path:
     # the given names count too: they are in the ids and the skip summary
     key = json.dumps([_CACHE_VERSION, format, on_error, states, [str(file) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-    return Path(datasets.config.HF_DATASETS_CACHE) / "turnwise" / name
+    return datasets_cache() / "turnwise" / name
 
 
 def convert_conversations(

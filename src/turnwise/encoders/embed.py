@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.files import atomic_path, check_file
 from turnwise._utils.progress import progress_bar
-from turnwise._utils.runs import Run
+from turnwise._utils.runs import RunFolder
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.utterances import encode_utterances
@@ -75,7 +75,7 @@ def write_embeddings(
     """
     record = {**settings, "conversations": fingerprint(conversations)}
     starts = range(0, len(conversations), _CONVERSATIONS_IN_PART)
-    with Run.open(check_file(output, force), record, resume, force) as run, progress_bar() as bar:
+    with RunFolder.open(check_file(output, force), record, resume, force) as run, progress_bar() as bar:
         parts = [run.folder / f"part-{start:09d}.parquet" for start in starts]
         task = bar.add_task("embedding conversations", total=len(conversations))
         for start, part in zip(starts, parts):

@@ -12,6 +12,7 @@ from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 
+from turnwise._compat import loaded_from
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.turn_tables import restore_turn_tables
 
@@ -100,7 +101,7 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
 
 def encoder_source(encoder: SentenceTransformer) -> str:
     """Where an encoder was loaded from: a Hub name or a path."""
-    source = str(transformer_of(encoder).config._name_or_path)
+    source = loaded_from(transformer_of(encoder))
     # The packaged copy is the published encoder; where it was installed says nothing.
     return DEFAULT_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from turnwise._compat import accept_messages
 from turnwise.data.messages import Messages
 from turnwise.encoders.transformer import positions, transformer_of
 
@@ -39,15 +40,8 @@ def make_conversational(
     tokenizer = encoder.tokenizer
     if tokenizer.cls_token is None or tokenizer.sep_token is None:
         raise ValueError("dialogue models need a tokenizer with a classification and a separator token")
-    transformer: Any = encoder[0]
     tokenizer.chat_template = SEPARATED_TURNS if separate_turns else PLAIN_TEXT
-    # A new dictionary: the old one is shared by all encoders of this architecture.
-    transformer.modality_config = {
-        **transformer.modality_config,
-        "message": {**transformer.modality_config["text"], "format": "flat"},
-    }
-    transformer.input_formatter.message_format = "flat"
-    transformer.input_formatter.supported_modalities = list(transformer.modality_config)
+    accept_messages(encoder)
     encoder.max_seq_length = min(max_length, _positions(encoder))
     return encoder
 

@@ -23,6 +23,7 @@ from transformers import (
     set_seed,
 )
 
+from turnwise._compat import loaded_from
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.recipes import Adaptation
 from turnwise.training.trainer import fit, training_arguments
@@ -84,7 +85,7 @@ def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
         ValueError: Its architecture has no masked language model.
     """
     transformer = transformer_of(encoder)
-    source = transformer.config._name_or_path
+    source = loaded_from(transformer)
     try:
         try:
             model = AutoModelForMaskedLM.from_pretrained(source, use_safetensors=True, trust_remote_code=False)

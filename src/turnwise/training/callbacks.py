@@ -1,4 +1,4 @@
-"""Beside the steps of a training run: showing progress, stopping in good order, keeping the loss's own weights."""
+"""Beside the steps of a training run: progress, stopping in good order, evaluating, keeping the loss's own weights."""
 
 from __future__ import annotations
 
@@ -18,17 +18,13 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.progress import progress_bar
-
-# The last file written to a checkpoint: one without it was cut off and is not used.
-HEAD_FILE = "loss.safetensors"
+from turnwise.training.checkpoints import LOSS_FILE
 
 
-class Keeper(TrainerCallback):
-    """What the trainer leaves out: the loss's own parameters, and stopping in good order."""
+class StopInGoodOrder(TrainerCallback):
+    """On Ctrl-C the step in progress is finished and a checkpoint written; pressed again, it stops at once."""
 
-    def __init__(self, head: dict[str, nn.Parameter], set_epoch: Callable[[int], None] | None = None) -> None:
-        self.head = head
-        self.set_epoch = set_epoch
+    def __init__(self) -> None:
         self.interrupted = False
 
     @contextmanager
@@ -44,39 +40,58 @@ class Keeper(TrainerCallback):
         finally:
             signal.signal(signal.SIGINT, previous)
 
-    def on_epoch_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        # Before the batches of the epoch are asked for, so that workers started for them know it too.
-        if self.set_epoch is not None:
-            self.set_epoch(int((state.epoch or 0) + 1e-6))
-
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.interrupted:  # pressed again: do not wait for the step
+        if self.interrupted:
             raise KeyboardInterrupt
         self.interrupted = True
-
-    def on_pre_optimizer_step(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        # Distributed trainers average the gradients of the encoder only.
-        if dist.is_initialized() and dist.get_world_size() > 1:
-            for parameter in self.head.values():
-                if parameter.grad is None:
-                    parameter.grad = torch.zeros_like(parameter)
-                dist.all_reduce(parameter.grad)
-                parameter.grad /= dist.get_world_size()
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if self.interrupted:
             control.should_save = args.save_strategy != "no"
             control.should_training_stop = True
 
+
+class LossWeights(TrainerCallback):
+    """The loss's own parameters, which the trainer leaves out of checkpoints and of averages over processes."""
+
+    def __init__(self, parameters: dict[str, nn.Parameter]) -> None:
+        self.parameters = parameters
+
+    def on_pre_optimizer_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if dist.is_initialized() and dist.get_world_size() > 1:
+            for parameter in self.parameters.values():
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                dist.all_reduce(parameter.grad)
+                parameter.grad /= dist.get_world_size()
+
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            with atomic_path(folder / HEAD_FILE) as temporary:
-                save_file({name: parameter.detach().cpu() for name, parameter in self.head.items()}, temporary)
+            with atomic_path(folder / LOSS_FILE) as temporary:
+                save_file({name: weight.detach().cpu() for name, weight in self.parameters.items()}, temporary)
+
+
+class TellEpoch(TrainerCallback):
+    """Tells a collator the epoch before its batches are asked for, so that workers started for them know it too."""
+
+    def __init__(self, set_epoch: Callable[[int], None]) -> None:
+        self.set_epoch = set_epoch
+
+    def on_epoch_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self.set_epoch(int((state.epoch or 0) + 1e-6))
+
+
+class EvaluateLastStep(TrainerCallback):
+    """The last step is evaluated too, whether or not a checkpoint is due; it may be the best."""
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if state.global_step >= state.max_steps:
+            control.should_evaluate = True
 
 
 class Snapshots(TrainerCallback):
@@ -121,5 +136,12 @@ class TrainingProgress(TrainerCallback):
                 raise ValueError(f"training has diverged at step {state.global_step}: take a lower learning rate")
             loss = f"loss {float(logs['loss']):.3f}"
             self.bar.update(self.task, description=f"training ({loss})")
-            if self.bar.disable and state.is_world_process_zero:  # no terminal: a line in the log instead
-                self.bar.console.print(f"step {state.global_step}/{state.max_steps}, {loss}", highlight=False)
+            self._print(state, loss)
+        best = args.metric_for_best_model
+        if logs and best in logs:
+            self._print(state, f"{best.removeprefix('eval_').replace('_', ' ')} {logs[best]:.2f}", always=True)
+
+    def _print(self, state: TrainerState, figure: str, always: bool = False) -> None:
+        """A line in the log where there is no terminal to show the bar on; where there is one, above the bar."""
+        if state.is_world_process_zero and (always or self.bar.disable):
+            self.bar.console.print(f"step {state.global_step}/{state.max_steps}, {figure}", highlight=False)

@@ -1,4 +1,4 @@
-"""Stopping and continuing a training run: nothing that is finished is lost, nothing is done twice."""
+"""Checkpoints of a training run, and what of the loss belongs into them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from pathlib import Path
 from torch import nn
 from transformers import Trainer
 
-from turnwise.training.callbacks import HEAD_FILE
+# The last file written to a checkpoint: one without it was cut off and is not used.
+LOSS_FILE = "loss.safetensors"
 
 
 def newest_complete(folder: Path | None) -> Path | None:
     """The newest checkpoint whose last file was written."""
     if folder is None or not folder.is_dir():
         return None
-    complete = [path for path in folder.glob("checkpoint-*") if (path / HEAD_FILE).is_file()]
+    complete = [path for path in folder.glob("checkpoint-*") if (path / LOSS_FILE).is_file()]
     return max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 

@@ -10,6 +10,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
+from turnwise._compat import attention_dropouts
 from turnwise.encoders.transformer import transformer_layers, transformer_of
 
 
@@ -92,8 +93,7 @@ def no_attention_dropout(encoder: SentenceTransformer) -> Iterator[None]:
 
     Any other dropout stays. Encoders whose attention keeps its dropout elsewhere are left as they are.
     """
-    attentions = [module for module in encoder.modules() if type(module).__name__.endswith("SelfAttention")]
-    dropouts = [child for module in attentions for child in module.children() if isinstance(child, nn.Dropout)]
+    dropouts = list(attention_dropouts(encoder))
     shares = [dropout.p for dropout in dropouts]
     for dropout in dropouts:
         dropout.p = 0.0

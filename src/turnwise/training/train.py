@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tempfile
-from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
-from transformers import set_seed
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
 
 import turnwise
 from turnwise._utils.files import check_folder
-from turnwise._utils.runs import Run, process_state
-from turnwise.data.conversations import (
-    drop_empty_messages,
-    keep_long_enough,
-    merge_consecutive_messages,
-    read_conversations,
-)
+from turnwise._utils.runs import RunFolder, process_state
+from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.loading import encoder_source, load_encoder
-from turnwise.encoders.transformer import transformer_layers
 from turnwise.training.adaptation import adapt_encoder
-from turnwise.training.callbacks import Snapshots
-from turnwise.training.freezing import check_frozen_layers, frozen_lower_layers, learning_rows, no_attention_dropout
-from turnwise.training.interpolation import put_between
+from turnwise.training.contrast import contrast, finish_stage
+from turnwise.training.preparation import clean, frozen_layers
 from turnwise.training.recipes import Adaptation, Recipe, get_recipe
 from turnwise.training.saving import save_encoder
-from turnwise.training.trainer import ConversationTrainer, fit, training_arguments
 
 
 def train(
@@ -43,6 +31,7 @@ def train(
     output: str | os.PathLike[str] | None = None,
     resume: bool = False,
     force: bool = False,
+    evaluator: BaseEvaluator | None = None,
 ) -> SentenceTransformer:
     """Train an encoder of utterances or whole dialogues on conversations, without labels.
 
@@ -54,6 +43,8 @@ def train(
             ``<output>.run`` until it is written.
         resume: Continue the unfinished run of this output, if there is one.
         force: Overwrite the output, and forget an unfinished run.
+        evaluator: Chooses the best step, such as :class:`turnwise.evaluation.TaskEvaluator` on a validation set; it is
+            called at every checkpoint and at the last step. By default the last step counts.
 
     Returns:
         The trained encoder.
@@ -72,24 +63,26 @@ def train(
         encoder = load_encoder(encoder)
     stage = recipe.stage_before(encoder)
     (stage or recipe).prepare(encoder)
-    frozen = _frozen_layers(recipe, encoder)  # a wrong number is an error before anything is written
-    conversations = _clean(conversations, recipe)
+    frozen = frozen_layers(recipe, encoder)  # a wrong number is an error before anything is written
+    conversations = clean(conversations, recipe)
     settings = {
         "recipe": {"method": type(recipe).__name__, **dataclasses.asdict(recipe)},
         "conversations": fingerprint(conversations),
         "encoder": encoder_source(encoder),
     }
-    with Run.open(output, settings, resume, force) if output is not None else nullcontext() as run:
+    if evaluator is not None:
+        settings["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
+    with RunFolder.open(output, settings, resume, force) if output is not None else nullcontext() as run:
         if recipe.adaptation is not None:
             adapt = partial(adapt_encoder, encoder, conversations, recipe.adaptation)
-            encoder = _stage(encoder, "adaptation", adapt, run)
+            encoder = finish_stage(encoder, "adaptation", adapt, run)
         if stage is not None:
-            encoder = _stage(encoder, "before", partial(_contrast, encoder, conversations, stage, frozen), run)
+            encoder = finish_stage(encoder, "before", partial(contrast, encoder, conversations, stage, frozen), run)
             recipe.prepare(encoder)
-        folders = (run.folder / "training", run.snapshots) if run is not None else (None, None)
-        history = _contrast(encoder, conversations, recipe, frozen, *folders)
+        checkpoints, snapshots = (run.folder / "training", run.snapshots) if run is not None else (None, None)
+        history = contrast(encoder, conversations, recipe, frozen, checkpoints, snapshots, evaluator)
         if output is not None and run is not None and process_state().is_main_process:
-            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, "loss": history}
+            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **history}
             save_encoder(encoder, output, record)
             run.close()
     return encoder
@@ -111,90 +104,9 @@ def adapt_and_save(
         "conversations": fingerprint(conversations),
         "encoder": encoder_source(encoder),
     }
-    with Run.open(check_folder(output, force), record, resume, force) as run:
+    with RunFolder.open(check_folder(output, force), record, resume, force) as run:
         adapt_encoder(encoder, conversations, settings, run.folder / "adaptation")
         if process_state().is_main_process:
             save_encoder(encoder, output, {"turnwise": turnwise.__version__, **record})
             run.close()
     return encoder
-
-
-def _frozen_layers(recipe: Recipe, encoder: SentenceTransformer) -> int:
-    """How many layers do not learn: by default the lower half, as in the paper of DialogueCSE."""
-    if recipe.frozen_layers == 0:
-        return 0
-    layers = len(transformer_layers(encoder))
-    frozen = layers // 2 if recipe.frozen_layers is None else recipe.frozen_layers
-    check_frozen_layers(frozen, layers)
-    return frozen
-
-
-def _clean(conversations: Dataset, recipe: Recipe) -> Dataset:
-    """What the methods expect: non-empty messages, speakers that take turns, at least so many turns."""
-    conversations = merge_consecutive_messages(drop_empty_messages(conversations.select_columns(["id", "messages"])))
-    conversations = keep_long_enough(conversations, recipe.shortest)
-    if recipe.min_speakers > 1:
-        conversations = conversations.filter(
-            _have_speakers, input_columns="messages", batched=True, fn_kwargs={"n": recipe.min_speakers}
-        )
-    if len(conversations) < 2:
-        speakers = f" by {recipe.min_speakers} speakers" if recipe.min_speakers > 1 else ""
-        raise ValueError(
-            f"training needs at least 2 conversations of {recipe.shortest} turns or more{speakers}, "
-            f"got {len(conversations)}"
-        )
-    return conversations
-
-
-def _have_speakers(batch: list[list[dict[str, Any]]], n: int) -> list[bool]:
-    return [len({message["role"] for message in messages}) >= n for messages in batch]
-
-
-def _stage(
-    encoder: SentenceTransformer, name: str, work: Callable[[Path | None], object], run: Run | None
-) -> SentenceTransformer:
-    """A stage before: ``work`` changes the encoder, with a folder for checkpoints; or what an earlier part of this run
-    has finished."""
-    if run is None:
-        work(None)
-        return encoder
-    finished = run.folder / f"{name}.done"
-    if finished.is_dir():
-        return load_encoder(finished, device=str(encoder.device))
-    work(run.folder / name)
-    if process_state().is_main_process:
-        save_encoder(encoder, finished, {})
-    return encoder
-
-
-def _contrast(
-    encoder: SentenceTransformer,
-    conversations: Dataset,
-    recipe: Recipe,
-    frozen: int,
-    checkpoints: Path | None,
-    snapshots: Path | None = None,
-) -> list[dict[str, float]]:
-    """The contrastive stage; returns the steps and their losses."""
-    set_seed(recipe.seed)
-    before = {}
-    if recipe.trained_share < 1:
-        before = {name: tensor.detach().clone() for name, tensor in encoder.state_dict().items()}
-    with (
-        frozen_lower_layers(encoder, frozen),
-        learning_rows(encoder, recipe.learning_rows(encoder)),
-        nullcontext() if recipe.attention_dropout else no_attention_dropout(encoder),
-        tempfile.TemporaryDirectory() as unused,
-    ):
-        arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
-        arguments |= {"logging_nan_inf_filter": False, **recipe.arguments(encoder)}
-        inputs = recipe.inputs(encoder, conversations)
-        trainer = ConversationTrainer(model=encoder, args=SentenceTransformerTrainingArguments(**arguments), **inputs)
-        if recipe.snapshots is not None and snapshots is not None:
-            trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
-        fit(trainer, checkpoints)
-    put_between(encoder, before, recipe.trained_share)
-    if not all(parameter.isfinite().all() for parameter in encoder.parameters()):
-        raise ValueError("training has diverged, its weights are not finite: take a lower learning rate")
-    encoder.eval()
-    return [{"step": log["step"], "loss": log["loss"]} for log in trainer.state.log_history if "loss" in log]

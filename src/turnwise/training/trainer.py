@@ -8,17 +8,15 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformerTrainer
+from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import nn
-from transformers import (
-    PrinterCallback,
-    Trainer,
-)
+from transformers import PrinterCallback, Trainer
 
+from turnwise._compat import LoadsCheckpoints
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
-from turnwise.encoders.turn_tables import uses_turns
-from turnwise.training.callbacks import HEAD_FILE, Keeper, TrainingProgress
-from turnwise.training.checkpoints import loss_parameters, newest_complete
+from turnwise.training.callbacks import EvaluateLastStep, LossWeights, StopInGoodOrder, TellEpoch, TrainingProgress
+from turnwise.training.checkpoints import LOSS_FILE, loss_parameters, newest_complete
 from turnwise.training.recipes import Schedule
 
 
@@ -46,22 +44,33 @@ def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str
     }
 
 
-class ConversationTrainer(SentenceTransformerTrainer):
+def validation_arguments(evaluator: BaseEvaluator, settings: Schedule) -> dict[str, Any]:
+    """The further arguments of a trainer that evaluates at every checkpoint and ends with the best one."""
+    return {
+        "eval_strategy": "steps",
+        "eval_steps": settings.checkpoint_steps,
+        "save_strategy": "steps",
+        "load_best_model_at_end": True,
+        "metric_for_best_model": f"eval_{evaluator.primary_metric}",
+        "greater_is_better": evaluator.greater_is_better,
+    }
+
+
+class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
+    """The trainer of sentence-transformers, for models that may have turn tables and for data that is private."""
+
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """Left out: the library's own card quotes rows of the training data, here people's conversations."""
 
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
-        # Not the word embeddings: those that do not learn must stay.
+        """All that decay by default, but for the word embeddings: those that do not learn must stay."""
         words = transformer_of(self.model).get_input_embeddings().weight
         decaying = set(super().get_decay_parameter_names(model))
         return [name for name, parameter in model.named_parameters() if name in decaying and parameter is not words]
 
-    def _load_from_checkpoint(self, checkpoint_path: str) -> None:
-        # The library loads a checkpoint as a stock model, which has no turn tables.
-        if uses_turns(self.model):
-            self.model.load_state_dict(load_encoder(Path(checkpoint_path), device="cpu").state_dict())
-        else:
-            super()._load_from_checkpoint(checkpoint_path)
+    def load_checkpoint(self, folder: Path) -> None:
+        """Put the weights of a checkpoint, turn tables included, into the model being trained."""
+        self.model.load_state_dict(load_encoder(folder, device="cpu").state_dict())
 
 
 def fit(trainer: Trainer, checkpoints: Path | None) -> None:
@@ -69,20 +78,23 @@ def fit(trainer: Trainer, checkpoints: Path | None) -> None:
 
     On Ctrl-C the step in progress is finished and a checkpoint written, then ``KeyboardInterrupt`` is raised.
     """
-    head = loss_parameters(trainer)
-    keeper = Keeper(head, getattr(trainer.data_collator, "set_epoch", None))
+    parameters = loss_parameters(trainer)
+    stop, progress = StopInGoodOrder(), TrainingProgress()
     trainer.remove_callback(PrinterCallback)
-    trainer.add_callback(keeper)
-    progress = TrainingProgress()
-    trainer.add_callback(progress)
+    for callback in (stop, LossWeights(parameters), progress):
+        trainer.add_callback(callback)
+    if hasattr(trainer.data_collator, "set_epoch"):
+        trainer.add_callback(TellEpoch(trainer.data_collator.set_epoch))
+    if trainer.args.load_best_model_at_end:
+        trainer.add_callback(EvaluateLastStep())
     newest = newest_complete(checkpoints)
     if newest is not None:
-        for name, tensor in load_file(newest / HEAD_FILE).items():
-            head[name].data.copy_(tensor)
+        for name, tensor in load_file(newest / LOSS_FILE).items():
+            parameters[name].data.copy_(tensor)
     try:
-        with keeper.catching_interrupts():
+        with stop.catching_interrupts():
             trainer.train(resume_from_checkpoint=str(newest) if newest is not None else None)
     finally:
         progress.bar.stop()
-    if keeper.interrupted:
+    if stop.interrupted:
         raise KeyboardInterrupt

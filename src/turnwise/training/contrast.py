@@ -1,0 +1,107 @@
+"""The stages of a training run: each either runs or is taken from an earlier part of the same run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
+from sentence_transformers.base.evaluation import BaseEvaluator
+from transformers import set_seed
+
+from turnwise._utils.runs import RunFolder, process_state
+from turnwise.encoders.loading import load_encoder
+from turnwise.training.callbacks import Snapshots
+from turnwise.training.freezing import frozen_lower_layers, learning_rows, no_attention_dropout
+from turnwise.training.interpolation import put_between
+from turnwise.training.recipes import Recipe
+from turnwise.training.saving import save_encoder
+from turnwise.training.trainer import ConversationTrainer, fit, training_arguments, validation_arguments
+
+
+def finish_stage(
+    encoder: SentenceTransformer, name: str, work: Callable[[Path | None], object], run: RunFolder | None
+) -> SentenceTransformer:
+    """A stage before: ``work`` changes the encoder, with a folder for checkpoints; or what an earlier part of this run
+    has finished."""
+    if run is None:
+        work(None)
+        return encoder
+    finished = run.folder / f"{name}.done"
+    if finished.is_dir():
+        return load_encoder(finished, device=str(encoder.device))
+    work(run.folder / name)
+    if process_state().is_main_process:
+        save_encoder(encoder, finished, {})
+    return encoder
+
+
+def contrast(
+    encoder: SentenceTransformer,
+    conversations: Dataset,
+    recipe: Recipe,
+    frozen: int,
+    checkpoints: Path | None,
+    snapshots: Path | None = None,
+    evaluator: BaseEvaluator | None = None,
+) -> dict[str, Any]:
+    """The contrastive stage.
+
+    Args:
+        encoder: The encoder; it is changed in place.
+        conversations: What it learns from.
+        recipe: The method and its settings.
+        frozen: How many of the lowest layers do not learn.
+        checkpoints: A folder to write checkpoints to and to continue from.
+        snapshots: A folder for the models on the way, if the recipe asks for them.
+        evaluator: Chooses the best checkpoint; without it the last step counts.
+
+    Returns:
+        What is to be remembered, ready for JSON: the steps and their losses, and the steps and their figure where
+        there is an evaluator.
+
+    Raises:
+        ValueError: Training has diverged.
+    """
+    set_seed(recipe.seed)
+    before = {}
+    if recipe.trained_share < 1:
+        before = {name: tensor.detach().clone() for name, tensor in encoder.state_dict().items()}
+    with (
+        frozen_lower_layers(encoder, frozen),
+        learning_rows(encoder, recipe.learning_rows(encoder)),
+        nullcontext() if recipe.attention_dropout else no_attention_dropout(encoder),
+        tempfile.TemporaryDirectory() as unused,
+    ):
+        arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
+        arguments |= {"logging_nan_inf_filter": False, **recipe.arguments(encoder)}
+        if evaluator is not None:
+            arguments |= validation_arguments(evaluator, recipe)
+        inputs = recipe.inputs(encoder, conversations)
+        trainer = ConversationTrainer(
+            model=encoder, args=SentenceTransformerTrainingArguments(**arguments), evaluator=evaluator, **inputs
+        )
+        if recipe.snapshots is not None and snapshots is not None:
+            trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
+        fit(trainer, checkpoints)
+    put_between(encoder, before, recipe.trained_share)
+    if not all(parameter.isfinite().all() for parameter in encoder.parameters()):
+        raise ValueError("training has diverged, its weights are not finite: take a lower learning rate")
+    encoder.eval()
+    return _history(trainer)
+
+
+def _history(trainer: ConversationTrainer) -> dict[str, Any]:
+    logs, best = trainer.state.log_history, trainer.args.metric_for_best_model
+    history: dict[str, Any] = {"loss": [{"step": log["step"], "loss": log["loss"]} for log in logs if "loss" in log]}
+    if best is not None:
+        history["validation"] = {
+            "metric": best.removeprefix("eval_"),
+            "best": trainer.state.best_metric,
+            "steps": [{"step": log["step"], "value": log[best]} for log in logs if best in log],
+        }
+    return history

@@ -1,0 +1,44 @@
+"""What training needs of conversations and encoder, checked before anything is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+from turnwise.data.conversations import drop_empty_messages, keep_long_enough, merge_consecutive_messages
+from turnwise.encoders.transformer import transformer_layers
+from turnwise.training.freezing import check_frozen_layers
+from turnwise.training.recipes import Recipe
+
+
+def frozen_layers(recipe: Recipe, encoder: SentenceTransformer) -> int:
+    """How many layers do not learn: by default the lower half, as in the paper of DialogueCSE."""
+    if recipe.frozen_layers == 0:
+        return 0
+    layers = len(transformer_layers(encoder))
+    frozen = layers // 2 if recipe.frozen_layers is None else recipe.frozen_layers
+    check_frozen_layers(frozen, layers)
+    return frozen
+
+
+def clean(conversations: Dataset, recipe: Recipe) -> Dataset:
+    """What the methods expect: non-empty messages, speakers that take turns, at least so many turns."""
+    conversations = merge_consecutive_messages(drop_empty_messages(conversations.select_columns(["id", "messages"])))
+    conversations = keep_long_enough(conversations, recipe.shortest)
+    if recipe.min_speakers > 1:
+        conversations = conversations.filter(
+            _have_speakers, input_columns="messages", batched=True, fn_kwargs={"n": recipe.min_speakers}
+        )
+    if len(conversations) < 2:
+        speakers = f" by {recipe.min_speakers} speakers" if recipe.min_speakers > 1 else ""
+        raise ValueError(
+            f"training needs at least 2 conversations of {recipe.shortest} turns or more{speakers}, "
+            f"got {len(conversations)}"
+        )
+    return conversations
+
+
+def _have_speakers(batch: list[list[dict[str, Any]]], n: int) -> list[bool]:
+    return [len({message["role"] for message in messages}) >= n for messages in batch]

@@ -1,0 +1,71 @@
+"""One test for each undocumented name that turnwise leans on: it fails with what moved when a dependency moves."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import datasets
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+from torch import nn
+from transformers import BertConfig, BertModel
+
+from turnwise import _compat
+
+
+def moved(owner: object, *names: str) -> None:
+    gone = [name for name in names if not hasattr(owner, name)]
+    assert not gone, f"{owner} no longer has {', '.join(gone)}: turnwise._compat has to follow"
+
+
+def test_the_trainer_loads_checkpoints_through_the_names_we_override() -> None:
+    moved(SentenceTransformerTrainer, "_load_from_checkpoint", "_load_best_model", "add_model_card_callback")
+    moved(SentenceTransformerTrainer, "get_decay_parameter_names")
+    loaded: list[Path] = []
+
+    class Trainer(_compat.LoadsCheckpoints):
+        state = type("State", (), {"best_model_checkpoint": "best"})
+
+        def load_checkpoint(self, folder: Path) -> None:
+            loaded.append(folder)
+
+    Trainer()._load_from_checkpoint("newest")
+    Trainer()._load_best_model()
+    assert loaded == [Path("newest"), Path("best")]
+
+
+def test_a_transformer_knows_where_it_was_loaded_from(tiny_encoder_path: Path, tiny_encoder) -> None:
+    moved(tiny_encoder, "transformers_model")
+    moved(tiny_encoder.transformers_model.config, "_name_or_path")
+    assert _compat.loaded_from(tiny_encoder.transformers_model) == str(tiny_encoder_path)
+    assert (
+        _compat.loaded_from(
+            BertModel(BertConfig(vocab_size=32, hidden_size=8, num_hidden_layers=1, num_attention_heads=1))
+        )
+        == ""
+    )
+
+
+def test_messages_are_a_modality_that_is_saved(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
+    moved(tiny_encoder[0], "modality_config", "input_formatter")
+    moved(tiny_encoder[0].input_formatter, "message_format", "supported_modalities")
+    template = "{{ cls_token }}{% for message in messages %}{{ message['content'] }}{{ sep_token }}{% endfor %}"
+    tiny_encoder.tokenizer.chat_template = template
+    _compat.accept_messages(tiny_encoder)
+    chat = [[{"role": "user", "content": "a card"}, {"role": "assistant", "content": "my order"}]]
+    before = tiny_encoder.encode(chat)
+    tiny_encoder.save_pretrained(str(tmp_path / "saved"), create_model_card=False)
+    again = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert (again.encode(chat) == before).all(), "sentence_bert_config.json no longer keeps the message modality"
+
+
+def test_attention_dropouts_are_found(tiny_encoder: SentenceTransformer) -> None:
+    found = list(_compat.attention_dropouts(tiny_encoder))
+    assert len(found) == 4, "BERT's attention no longer keeps its dropout in a module ending in SelfAttention"
+    assert all(isinstance(dropout, nn.Dropout) for dropout in found)
+
+
+def test_the_cache_of_datasets_is_configured_where_we_look(monkeypatch, tmp_path: Path) -> None:
+    moved(importlib.import_module("datasets.config"), "HF_DATASETS_CACHE")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
+    assert _compat.datasets_cache() == tmp_path
