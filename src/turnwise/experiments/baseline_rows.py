@@ -42,7 +42,7 @@ def baseline_row(
             level,
             encoder=inputs.encoder,
             word_vectors=inputs.word_vectors,
-            model=model,
+            model=model or None,
             seed=inputs.seed,
         )
         return score_as(build, inputs.train, tasks)

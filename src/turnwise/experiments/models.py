@@ -33,7 +33,7 @@ class Training:
     """One training with all its settings.
 
     Attributes:
-        name: Of the stage.
+        name: Name of the stage.
         settings: The settings.
     """
 
@@ -82,7 +82,7 @@ class ModelFolder:
     Args:
         folder: Where they are kept.
         encoder: The encoder all trainings start from: a name or a path, None is the default.
-        base: What identifies that encoder and the versions of the libraries.
+        base: What identifies that encoder, and the versions of the libraries.
     """
 
     def __init__(self, folder: Path, encoder: str | None, base: dict[str, Any]) -> None:

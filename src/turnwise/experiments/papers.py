@@ -21,7 +21,7 @@ class PaperTable:
     Attributes:
         table: The table's name in the paper.
         task: Key of the task, as in the results of ``turnwise.evaluate``.
-        metric: The figure, as there, and in its unit.
+        metric: The metric, named as there and in the same unit.
         columns: Data sets; of a study its values.
         rows: Name of the row -> (columns,) its figures. Rows are methods; of a study they are data sets.
         study: Name of the study, "" if it is none.

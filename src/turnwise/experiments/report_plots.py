@@ -75,7 +75,7 @@ def _by_value(cells: Sequence[CellRecord], task: str, metric: str) -> dict[str, 
 
 
 def _context_lengths(results: Results) -> Iterator[Drawing]:
-    """The rank of the next utterance by the length of the context (triple-encoders, Figure 6)."""
+    """The rank of the next utterance by the length of the context (Triple-Encoders, Figure 6)."""
     for data in distinct(results["cells"], "data"):
         rows = rows_of(cells_of(results, data), "next_utterance")
         lines = {

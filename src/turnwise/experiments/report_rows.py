@@ -38,7 +38,7 @@ class Row:
     values: NDArray[np.float64] | None
 
     def mean(self, metric: str) -> float:
-        """Over seeds."""
+        """The mean over seeds."""
         return float(np.mean([one[metric] for one in self.figures]))
 
     def deviation(self, metric: str) -> float | None:
@@ -56,7 +56,7 @@ class Row:
 
 
 def main_metric(task: str) -> str:
-    """The main figure of a task, by its key."""
+    """The main metric of a task, given its key."""
     return find_task(task).metric
 
 
