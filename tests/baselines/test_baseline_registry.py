@@ -71,3 +71,19 @@ def test_misuse_is_named() -> None:
         build_baseline("glove")
     with pytest.raises(ValueError, match="the baseline hf needs model, got none"):
         build_baseline("hf")
+
+
+@pytest.mark.parametrize("name", [name for name in QUICK if BASELINES[name].gives == "embeddings" and name != "hf"])
+def test_the_seed_changes_what_is_learned_randomly_and_nothing_else(
+    name: str, tiny_encoder: SentenceTransformer, corpus: Dataset, tmp_path: Path
+) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("order 1 0\ncancel 0 1\ni 1 1\n")
+    few, level = corpus.select(range(15)), BASELINES[name].levels[-1]
+    first, second = (
+        build_baseline(name, level, encoder=tiny_encoder, word_vectors=vectors, seed=seed)
+        .fit(few)
+        .encode_conversations(few["messages"][:3])
+        for seed in (0, 1)
+    )
+    assert np.array_equal(first, second) == (BASELINES[name].learns != "randomly")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.evaluation.tasks import TASKS
-from turnwise.experiments.methods import METHODS
-from turnwise.experiments.papers import PaperTable, load_paper
+from turnwise.evaluation import TASKS
+from turnwise.experiments.papers import PAPERS, PaperTable, load_paper
 from turnwise.experiments.suites import SUITES
 
 ROUNDED = 0.051  # of figures with one decimal
+
+
+def test_every_paper_has_a_suite() -> None:
+    assert list(SUITES) == list(PAPERS)
 
 
 def table(suite: str, name: str, metric: str) -> PaperTable:
@@ -25,7 +28,7 @@ def test_every_table_is_whole_and_of_known_tasks_methods_and_studies(suite: str)
         assert one.task in {task.key for task in TASKS.values() if task.level == level}
         assert all(len(figures) == len(one.columns) for figures in one.rows.values())
         assert one.study in {"", *(study.name for study in SUITES[suite].studies)}
-    assert {method.partition("/")[0] for method in paper.methods} <= set(METHODS[level])
+    assert {method.partition("/")[0] for method in paper.methods} <= set(SUITES[suite].methods_by_name)
     assert {row for named in paper.methods.values() for row in named} <= rows
     assert set(paper.encoders) <= rows
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner, Result
 
+from turnwise.cli.main import app
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
 from turnwise.experiments import report_plots
-from turnwise.experiments.report import docs_section, main, write_into, write_report
+from turnwise.experiments.report import docs_section, write_into, write_report
 
 QUERIES = np.random.default_rng(0).uniform(0.3, 0.7, 40)
 
@@ -200,13 +202,15 @@ def test_without_matplotlib_the_report_says_so(utterances: Path, monkeypatch: py
     assert "pip install 'turnwise[plots]'" in write_report(utterances).read_text()
 
 
-def test_a_page_gets_the_tables_between_its_lines(
-    utterances: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["bench", "report", *map(str, arguments)])
+
+
+def test_a_page_gets_the_tables_between_its_lines(utterances: Path, tmp_path: Path) -> None:
     page = tmp_path / "results.md"
     page.write_text("# Results\n\n<!-- bench: cse -->\nold\n<!-- end bench: cse -->\n\nThe end.\n")
-    monkeypatch.setattr(sys, "argv", ["report", str(utterances), "--into", str(page), "--name", "cse"])
-    main()
+    result = run(utterances, "--into", page, "--name", "cse")
+    assert result.exit_code == 0, result.output
     first = page.read_text()
     assert (
         first
@@ -217,3 +221,18 @@ def test_a_page_gets_the_tables_between_its_lines(
     assert page.read_text() == first
     with pytest.raises(ValueError, match="<!-- bench: dialoguecse -->"):
         write_into(utterances, page)
+
+
+def test_the_command_writes_the_report_again(utterances: Path, tmp_path: Path) -> None:
+    first = write_report(utterances).read_bytes()
+    (utterances / "report.md").unlink()
+    result = run(utterances)
+    assert result.exit_code == 0, result.output
+    assert (utterances / "report.md").read_bytes() == first
+    for arguments, message in (
+        ((tmp_path / "nowhere",), "has no results.json: expected the folder that `turnwise bench` wrote"),
+        ((utterances, "--name", "cse"), "give the page with --into"),
+        ((utterances, "--into", tmp_path / "nowhere.md"), "No such file"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1 and message in " ".join(result.output.split())

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from turnwise.experiments import methods, models, runner
-from turnwise.experiments.methods import METHODS
+from turnwise.experiments import models, runner, scoring
+from turnwise.experiments.data_sets import sample_corpus
 from turnwise.experiments.report import write_report
 from turnwise.experiments.runner import run_suite
-from turnwise.experiments.suites import SUITES, Scale, Study, Suite, sample_corpus
+from turnwise.experiments.suite import Scale, Study, Suite
+from turnwise.experiments.suites import SUITES
 from turnwise.training.callbacks import TrainingProgress
 
 SETTINGS = {
@@ -73,7 +74,7 @@ def test_methods_run_on_the_sample_corpus(
     name: str, tiny_encoder_path: Path, tmp_path: Path, count_trainings: list[str]
 ) -> None:
     suite = smaller(name)
-    table = {name: method for name, method in METHODS[suite.level].items() if name not in ALIKE}
+    table = {name: method for name, method in suite.methods_by_name.items() if name not in ALIKE}
     results = run_suite(suite, None, str(tiny_encoder_path), tmp_path, list(table), seeds=1)
     assert results == read(tmp_path)
     cells = {cell["method"]: cell for cell in results["cells"]}
@@ -148,7 +149,7 @@ def test_a_broken_run_goes_on_where_it_was(
     count_trainings: list[str],
 ) -> None:
     arguments: Any = (smaller("dialoguecse"), None, str(tiny_encoder_path))
-    embed = methods.encode_utterances
+    embed = scoring.encode_utterances
     calls = 0
 
     def broken(*given: Any, **named: Any) -> Any:
@@ -158,7 +159,7 @@ def test_a_broken_run_goes_on_where_it_was(
             raise error
         return embed(*given, **named)
 
-    monkeypatch.setattr(methods, "encode_utterances", broken)
+    monkeypatch.setattr(scoring, "encode_utterances", broken)
     out = tmp_path / "broken"
     if isinstance(error, Exception):
         cells = {cell["method"]: cell for cell in run_suite(*arguments, out, CHOSEN, seeds=1)["cells"]}
@@ -168,7 +169,7 @@ def test_a_broken_run_goes_on_where_it_was(
         with pytest.raises(KeyboardInterrupt):
             run_suite(*arguments, out, CHOSEN, seeds=1)
         assert [cell["status"] for cell in read(out)["cells"]] == ["done", "done"]
-    monkeypatch.setattr(methods, "encode_utterances", embed)
+    monkeypatch.setattr(scoring, "encode_utterances", embed)
     run_suite(*arguments, out, CHOSEN, seeds=1)
     assert count_trainings == ["siamese-single"]
     assert (out / "results.json").read_bytes() == whole
@@ -249,16 +250,16 @@ def test_unknown_names() -> None:
 
 def test_the_suites_name_methods_and_settings_that_exist() -> None:
     for suite in SUITES.values():
-        stages = {stage.name: stage for method in METHODS[suite.level].values() for stage in method.stages}
+        stages = {stage.name: stage for method in suite.methods for stage in method.stages}
         for scale in (suite.full, suite.quick):
             assert set(scale.settings) <= set(stages)
             for name, stage in stages.items():
-                models.resolve(stage, **scale.settings.get(name, {}), seed=0)
+                models.resolve_stage(stage, **scale.settings.get(name, {}), seed=0)
         for study in suite.studies:
             for name in study.methods:
                 for value in study.values:
                     if study.setting != "train_conversations":
-                        models.resolve(METHODS[suite.level][name].stages[-1], **{study.setting: value})
+                        models.resolve_stage(suite.methods_by_name[name].stages[-1], **{study.setting: value})
 
 
 def test_command_line(tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,3 +278,8 @@ def test_command_line(tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pyte
     done = CliRunner().invoke(app, ["bench", "dial2vec", "--data", str(tmp_path / "nowhere")])
     assert done.exit_code == 1
     assert "nowhere: no such folder" in done.output
+    done = CliRunner().invoke(app, ["bench", "cse"])
+    assert done.exit_code == 1
+    assert "unknown suite 'cse': expected one of dialoguecse, dial2vec, triple, or report" in done.output
+    for name in SUITES:
+        assert f"Example: turnwise bench {name}" in CliRunner().invoke(app, ["bench", name, "--help"]).output

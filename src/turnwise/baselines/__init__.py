@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnwise.baselines.baseline import Baseline, BaselineInputs, Learning, Need
 from turnwise.baselines.bm25 import BM25
 from turnwise.baselines.dialogues import Concatenation, MeanOfUtterances
 from turnwise.baselines.doc2vec import Doc2Vec
@@ -10,7 +11,7 @@ from turnwise.baselines.hf import HuggingFaceModel
 from turnwise.baselines.lda import LDA
 from turnwise.baselines.pooled import PooledEncoder
 from turnwise.baselines.protocols import DialogueBaseline, UtteranceBaseline
-from turnwise.baselines.registry import BASELINES, Baseline, Ingredients, build_baseline
+from turnwise.baselines.registry import BASELINES, build_baseline
 from turnwise.baselines.simcse import SimCSE, SimCSESettings
 from turnwise.baselines.tfidf import TfIdf
 from turnwise.baselines.token_pooling import TokenPooling
@@ -22,13 +23,15 @@ __all__ = [
     "BM25",
     "LDA",
     "Baseline",
+    "BaselineInputs",
     "Concatenation",
     "DialogueBaseline",
     "Doc2Vec",
     "Flow",
     "HuggingFaceModel",
-    "Ingredients",
+    "Learning",
     "MeanOfUtterances",
+    "Need",
     "PooledEncoder",
     "SimCSE",
     "SimCSESettings",

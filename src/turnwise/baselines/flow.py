@@ -18,13 +18,13 @@ from turnwise.baselines.protocols import UtteranceBaseline
 class Flow:
     """A flow of affine couplings (RealNVP, from zuko), trained by maximum likelihood on frozen embeddings.
 
-    The paper's flow is Glow; its mixing of dimensions is here a random division of them in every coupling.
+    The paper's flow is Glow; in place of its learned mixing of dimensions, every coupling divides them at random.
 
     Args:
         base: Whose embeddings are mapped; fitted first, on the same conversations.
         couplings: Number of couplings.
         epochs: Passes over the conversations' distinct utterances.
-        learning_rate: Of Adam.
+        learning_rate: Learning rate of Adam.
         batch_size: Texts per step.
         seed: Seed of divisions, weights and order.
 

@@ -22,7 +22,7 @@ class HuggingFaceModel(TokenPooling):
     Args:
         name_or_path: A name on the Hugging Face Hub, or a folder.
         pooling: ``"mean"`` or ``"cls"``; encoder–decoders have no classification token.
-        max_length: Longest text in tokens; at most what the model has positions for and its tokenizer states.
+        max_length: Longest text in tokens, within the model's positions and the limit that its tokenizer states.
         device: A torch device; by default the accelerator if there is one.
 
     Raises:

@@ -20,7 +20,7 @@ class LDA:
         topics: Number of topics; for categorization, the number of labels.
         max_share: Words in more than this share of the dialogues are left out: they belong to every topic.
         iterations: Passes over the data.
-        seed: Seed of the start.
+        seed: Seed of the initial topics.
     """
 
     def __init__(self, topics: int = 20, max_share: float = 0.5, iterations: int = 20, seed: int = 0) -> None:

@@ -21,7 +21,7 @@ class PooledEncoder(TokenPooling):
         encoder: The encoder; it is not changed.
         pooling: ``"mean"`` or ``"cls"``.
         adaptation: Continue its pre-training on the conversations given to ``fit`` (Gururangan et al., ACL 2020).
-        max_length: Longest text in tokens; at most what the transformer has positions for.
+        max_length: Longest text in tokens, within the transformer's positions.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class PooledEncoder(TokenPooling):
         self.adaptation = adaptation
 
     def fit(self, conversations: Dataset) -> Self:
-        """Adapt a copy of the encoder if asked to; else nothing is learned."""
+        """Adapt a copy of the encoder if asked to; otherwise nothing is learned."""
         if self.adaptation is not None:
             adapted = adapt_encoder(copy.deepcopy(self.encoder), conversations, self.adaptation)
             self.transformer = transformer_of(adapted)

@@ -1,15 +1,14 @@
-"""The table of baselines, and making one by name."""
+"""The table of baselines, and how one is made by name."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.levels import LevelName
+from turnwise.baselines.baseline import Baseline, BaselineInputs, Make
 from turnwise.baselines.bm25 import BM25
 from turnwise.baselines.dialogues import Concatenation, MeanOfUtterances
 from turnwise.baselines.doc2vec import Doc2Vec
@@ -25,94 +24,45 @@ from turnwise.baselines.word_vectors import Word2Vec, WordVectors
 from turnwise.encoders.loading import load_encoder
 from turnwise.training.recipes import Adaptation
 
-Need = Literal["nothing", "encoder", "word_vectors", "model"]
-# What it can do: embed, name clusters (one task), or rank the candidates of a retrieval task.
-Gives = Literal["embeddings", "clusters", "rankings"]
 
-
-@dataclass(frozen=True)
-class Ingredients:
-    """What baselines are made of.
-
-    Attributes:
-        encoder: For those that start from an encoder; none of them changes it.
-        word_vectors: A file of word vectors.
-        model: A Hugging Face model, by name or folder.
-        topics: Number of topics, for those that find topics.
-        seed: Seed of everything random.
-    """
-
-    encoder: Any = None
-    word_vectors: Any = None
-    model: Any = None
-    topics: int = 20
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """One baseline, as data.
-
-    Attributes:
-        name: Its name, words joined by hyphens.
-        description: What it is.
-        paper: Authors and year.
-        make: How it is made, for each level it serves.
-        needs: What the user has to have: an encoder (the default one will do), a file of word vectors, a model.
-        gives: What it gives; only ``"embeddings"`` serve all tasks of the level.
-    """
-
-    name: str
-    description: str
-    paper: str
-    make: dict[LevelName, Callable[[Ingredients], Any]]
-    needs: Need = "nothing"
-    gives: Gives = "embeddings"
-
-    @property
-    def levels(self) -> tuple[LevelName, ...]:
-        """What it embeds."""
-        return tuple(self.make)
-
-
-def _pooled(pooling: Pooling = "mean", adapted: bool = False) -> Callable[[Ingredients], PooledEncoder]:
-    def make(given: Ingredients) -> PooledEncoder:
-        return PooledEncoder(given.encoder, pooling, Adaptation(seed=given.seed) if adapted else None)
+def _pooled(pooling: Pooling = "mean", adapted: bool = False) -> Make:
+    def make(inputs: BaselineInputs) -> PooledEncoder:
+        return PooledEncoder(inputs.encoder, pooling, Adaptation(seed=inputs.seed) if adapted else None)
 
     return make
 
 
-def _whitened(adapted: bool) -> Callable[[Ingredients], Whitening]:
-    return lambda given: Whitening(_pooled(adapted=adapted)(given))
+def _whitened(adapted: bool) -> Make:
+    return lambda inputs: Whitening(_pooled(adapted=adapted)(inputs))
 
 
-def _flow(adapted: bool) -> Callable[[Ingredients], Flow]:
-    return lambda given: Flow(_pooled(adapted=adapted)(given), seed=given.seed)
+def _flow(adapted: bool) -> Make:
+    return lambda inputs: Flow(_pooled(adapted=adapted)(inputs), seed=inputs.seed)
 
 
-def _simcse(given: Ingredients) -> SimCSE:
-    return SimCSE(given.encoder, SimCSESettings(seed=given.seed))
+def _simcse(inputs: BaselineInputs) -> SimCSE:
+    return SimCSE(inputs.encoder, SimCSESettings(seed=inputs.seed))
 
 
-def _one_text(make: Callable[[Ingredients], Any]) -> Callable[[Ingredients], Concatenation]:
+def _one_text(make: Make) -> Make:
     """A dialogue as one text, within the limit where there is a transformer."""
 
-    def concatenation(given: Ingredients) -> Concatenation:
-        made = make(given)
+    def concatenation(inputs: BaselineInputs) -> Concatenation:
+        made = make(inputs)
         return Concatenation(made, made if isinstance(made, TokenPooling) else None)
 
     return concatenation
 
 
-def _mean(make: Callable[[Ingredients], Any]) -> Callable[[Ingredients], MeanOfUtterances]:
-    return lambda given: MeanOfUtterances(make(given))
+def _mean(make: Make) -> Make:
+    return lambda inputs: MeanOfUtterances(make(inputs))
 
 
-def _as_one_text(make: Callable[[Ingredients], Any]) -> dict[LevelName, Callable[[Ingredients], Any]]:
+def _as_one_text(make: Make) -> dict[LevelName, Make]:
     return {"utterance": make, "dialogue": _one_text(make)}
 
 
-def _as_mean(make: Callable[[Ingredients], Any]) -> dict[LevelName, Callable[[Ingredients], Any]]:
+def _as_mean(make: Make) -> dict[LevelName, Make]:
     return {"utterance": make, "dialogue": _mean(make)}
 
 
@@ -123,77 +73,119 @@ BASELINES = {
             "glove",
             "averaged vectors of a GloVe or word2vec text file",
             "Pennington et al., 2014",
-            _as_one_text(lambda given: WordVectors(given.word_vectors)),
+            _as_one_text(lambda inputs: WordVectors(inputs.word_vectors)),
             needs="word_vectors",
         ),
         Baseline(
             "word2vec",
             "averaged word2vec vectors, trained on the conversations",
             "Mikolov et al., 2013",
-            _as_one_text(lambda given: Word2Vec(seed=given.seed)),
+            _as_one_text(lambda inputs: Word2Vec(seed=inputs.seed)),
+            learns="randomly",
         ),
-        Baseline("tf-idf", "TF-IDF vectors", "Spärck Jones, 1972", _as_one_text(lambda given: TfIdf())),
+        Baseline(
+            "tf-idf",
+            "TF-IDF vectors",
+            "Spärck Jones, 1972",
+            _as_one_text(lambda inputs: TfIdf()),
+            learns="deterministically",
+        ),
         Baseline(
             "bm25",
             "BM25 scores",
             "Robertson and Zaragoza, 2009",
-            {"utterance": lambda given: BM25(), "dialogue": lambda given: BM25()},
+            {"utterance": lambda inputs: BM25(), "dialogue": lambda inputs: BM25()},
             gives="rankings",
         ),
         Baseline(
             "doc2vec",
             "Doc2Vec of dialogues, trained on the conversations",
             "Le and Mikolov, 2014",
-            {"dialogue": lambda given: Doc2Vec(seed=given.seed)},
+            {"dialogue": lambda inputs: Doc2Vec(seed=inputs.seed)},
+            learns="randomly",
         ),
         Baseline(
             "lda",
             "topics of dialogues as clusters",
             "Blei et al., 2003",
-            {"dialogue": lambda given: LDA(given.topics, seed=given.seed)},
+            {"dialogue": lambda inputs: LDA(inputs.topics, seed=inputs.seed)},
+            learns="randomly",
             gives="clusters",
         ),
-        Baseline("cls", "the classification token", "Devlin et al., 2019", _as_one_text(_pooled("cls")), "encoder"),
-        Baseline("mean", "the mean of the tokens", "Devlin et al., 2019", _as_one_text(_pooled("mean")), "encoder"),
+        Baseline(
+            "cls", "the classification token", "Devlin et al., 2019", _as_one_text(_pooled("cls")), needs="encoder"
+        ),
+        Baseline(
+            "mean", "the mean of the tokens", "Devlin et al., 2019", _as_one_text(_pooled("mean")), needs="encoder"
+        ),
         Baseline(
             "mean-of-utterances",
             "the mean of the utterances' means",
             "Liu et al., 2022",
             {"dialogue": _mean(_pooled("mean"))},
-            "encoder",
+            needs="encoder",
         ),
         Baseline(
             "cls-adapted",
             "the classification token after masked-language-model adaptation",
             "Gururangan et al., 2020",
             _as_one_text(_pooled("cls", adapted=True)),
-            "encoder",
+            needs="encoder",
+            learns="randomly",
         ),
         Baseline(
             "mean-adapted",
             "the mean of the tokens after masked-language-model adaptation",
             "Gururangan et al., 2020",
             _as_one_text(_pooled("mean", adapted=True)),
-            "encoder",
+            needs="encoder",
+            learns="randomly",
         ),
-        Baseline("whitening", "the mean, whitened", "Su et al., 2021", _as_mean(_whitened(False)), "encoder"),
         Baseline(
-            "whitening-adapted", "the adapted mean, whitened", "Su et al., 2021", _as_mean(_whitened(True)), "encoder"
+            "whitening",
+            "the mean, whitened",
+            "Su et al., 2021",
+            _as_mean(_whitened(adapted=False)),
+            needs="encoder",
+            learns="deterministically",
         ),
-        Baseline("flow", "the mean through a trained flow", "Li et al., 2020", _as_mean(_flow(False)), "encoder"),
+        Baseline(
+            "whitening-adapted",
+            "the adapted mean, whitened",
+            "Su et al., 2021",
+            _as_mean(_whitened(adapted=True)),
+            needs="encoder",
+            learns="randomly",
+        ),
+        Baseline(
+            "flow",
+            "the mean through a trained flow",
+            "Li et al., 2020",
+            _as_mean(_flow(adapted=False)),
+            needs="encoder",
+            learns="randomly",
+        ),
         Baseline(
             "flow-adapted",
             "the adapted mean through a trained flow",
             "Li et al., 2020",
-            _as_mean(_flow(True)),
-            "encoder",
+            _as_mean(_flow(adapted=True)),
+            needs="encoder",
+            learns="randomly",
         ),
-        Baseline("simcse", "dropout twice, unsupervised", "Gao et al., 2021", _as_mean(_simcse), "encoder"),
+        Baseline(
+            "simcse",
+            "dropout twice, unsupervised",
+            "Gao et al., 2021",
+            _as_mean(_simcse),
+            needs="encoder",
+            learns="randomly",
+        ),
         Baseline(
             "hf",
             "any Hugging Face encoder or encoder–decoder, mean of the tokens",
             "",
-            _as_one_text(lambda given: HuggingFaceModel(given.model)),
+            _as_one_text(lambda inputs: HuggingFaceModel(inputs.model)),
             needs="model",
         ),
     )
@@ -214,8 +206,8 @@ def build_baseline(
 
     Args:
         name: Its name.
-        level: What it shall embed, ``"utterance"`` or ``"dialogue"``.
-        encoder: An encoder, or its name or path, for those that need one; it is not changed. None is the default.
+        level: What it is to embed, ``"utterance"`` or ``"dialogue"``.
+        encoder: An encoder, or its name or path, for those that need one; it is not changed. None means the default.
         word_vectors: A text file of word vectors, for those that need one.
         model: A Hugging Face model, by name or folder, for those that need one.
         topics: Number of topics, for those that find topics.
@@ -223,7 +215,7 @@ def build_baseline(
 
     Returns:
         With ``fit(conversations)`` and, by what it gives and its level: ``encode_utterances(texts)``,
-        ``encode_conversations(conversations)``, ``clusters(conversations)``; or without ``fit`` (BM25):
+        ``encode_conversations(conversations)``, ``clusters(conversations)``; or (BM25)
         ``score_retrieval(task, seed)`` and ``score_dialogue_retrieval(dialogues, seed)``.
 
     Raises:
@@ -237,7 +229,7 @@ def build_baseline(
         raise ValueError(f"the baseline {name} serves {' and '.join(baseline.levels)}, got level {level!r}")
     if baseline.needs == "encoder" and not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
-    given = Ingredients(encoder, word_vectors, model, topics, seed)
-    if baseline.needs != "nothing" and getattr(given, baseline.needs) is None:
+    inputs = BaselineInputs(encoder, word_vectors, model, topics, seed)
+    if baseline.needs != "nothing" and getattr(inputs, baseline.needs) is None:
         raise ValueError(f"the baseline {name} needs {baseline.needs}, got none")
-    return baseline.make[level](given)
+    return baseline.make[level](inputs)

@@ -19,7 +19,7 @@ class TfIdf:
     a support corpus.
 
     Args:
-        max_words: At most so many words, the most frequent ones.
+        max_words: Keep at most this many words, the most frequent ones.
     """
 
     def __init__(self, max_words: int = 4096) -> None:

@@ -25,7 +25,7 @@ class TokenPooling:
         transformer: An encoder; of an encoder–decoder model, its encoder.
         tokenizer: Its tokenizer.
         pooling: ``"mean"`` of all tokens, or ``"cls"``, the classification token that texts start with.
-        max_length: Longest text in tokens, with special ones; longer texts are cut.
+        max_length: Longest text in tokens, special ones counted; longer texts are cut.
 
     Raises:
         ValueError: An unknown pooling, or a tokenizer that lacks the token for padding or, for ``"cls"``, does not
@@ -59,14 +59,14 @@ class TokenPooling:
         return embeddings[[row_of[text] for text in texts]]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text without special ones."""
+        """The number of tokens of each text, special ones not counted."""
         if not texts:
             return []
         return [len(ids) for ids in self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
 
     @property
     def room(self) -> int:
-        """Tokens that a text may have without special ones."""
+        """How many tokens a text may have, special ones not counted."""
         return self.max_length - self.tokenizer.num_special_tokens_to_add()
 
     def _embed(self, texts: list[str]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Progress of libraries that do the work in one call."""
+"""Progress of libraries that do all their work in one call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from turnwise._utils.progress import progress_bar
 
 @contextmanager
 def waiting(description: str) -> Iterator[None]:
-    """A moving bar and the time it takes, for a call that does not tell how far it is."""
+    """A moving bar and the time it takes, for a call that does not say how far it is."""
     with progress_bar() as bar:
         bar.add_task(description, total=None)
         yield

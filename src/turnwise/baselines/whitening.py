@@ -54,7 +54,7 @@ def whitening_matrix(centred: NDArray[np.float64], dim: int | None = None) -> ND
 
     Args:
         centred: (rows, features) with mean zero.
-        dim: At most so many directions.
+        dim: Keep at most this many directions.
 
     Returns:
         (features, directions)

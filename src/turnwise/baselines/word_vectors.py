@@ -39,7 +39,7 @@ class _Averaged:
 
 
 class WordVectors(_Averaged):
-    """Averaged vectors of a file.
+    """Averaged vectors from a file.
 
     Args:
         path: A text file of GloVe (``word 0.1 0.2 …``) or word2vec (the same under a line with the two sizes),
@@ -47,7 +47,7 @@ class WordVectors(_Averaged):
 
     Raises:
         ImportError: gensim is not installed.
-        ConversationError: Not such a file.
+        ConversationError: It is not such a file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -70,10 +70,10 @@ class Word2Vec(_Averaged):
 
     Args:
         dim: Length of the vectors.
-        window: Words to either side that a word predicts, at most.
+        window: A word predicts at most this many words to either side.
         epochs: Passes over the data.
         learning_rate: At the start; gensim's 0.025 is for corpora of billions of words.
-        subsample: Words more frequent than this share are dropped at random, for they say least.
+        subsample: Words more frequent than this share are dropped at random, since they say least.
         seed: Seed of the training, which runs in one thread so that nothing else decides.
     """
 

@@ -1,19 +1,35 @@
-"""The command that reproduces the papers' tables: `turnwise bench SUITE`."""
+"""The commands that reproduce the papers' tables: `turnwise bench SUITE`, and the report of such a run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from turnwise.cli.shared import Encoder, console, parse_settings, quiet_transformers
+from turnwise.experiments.papers import PAPERS
 
-Suite = Annotated[str, typer.Argument(help="dialoguecse, dial2vec or triple.", show_default=False)]
+
+class Suites(TyperGroup):
+    """A command for each suite, and ``report``; any other name is taken for the name of a suite."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in self.commands:
+            raise ValueError(f"unknown suite {args[0]!r}: expected one of {', '.join(PAPERS)}, or report")
+        return super().resolve_command(ctx, args)
 
 
-def bench(
-    suite: Suite,
+bench = typer.Typer(
+    cls=Suites,
+    help="Train and evaluate every method of a paper's tables, and write a report.",
+    no_args_is_help=True,
+)
+
+
+def run(
+    context: typer.Context,
     data: Annotated[
         Path | None, typer.Option(help="Folder of the data sets; without it, the sample corpus alone is used.")
     ] = None,
@@ -32,22 +48,57 @@ def bench(
         list[str] | None, typer.Option(help="A setting of every training, such as bf16=true; may be repeated.")
     ] = None,
 ) -> None:
-    """Train and evaluate every method of a paper's tables, and write a report; what is finished is not done again.
-
-    Example: `turnwise bench dialoguecse --data corpora --quick --out report`
-    """
+    """Run the suite that the command is named after."""
     quiet_transformers()
+    from turnwise.experiments.report_terminal import print_results
     from turnwise.experiments.runner import run_suite
-    from turnwise.experiments.tables import print_results
 
     if data is not None and not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")
     if word_vectors is not None and not word_vectors.is_file():
         raise ValueError(f"--word-vectors {word_vectors}: no such file")
-    names = [name.strip() for given in methods or [] for name in given.split(",") if name.strip()]
-    vectors = str(word_vectors) if word_vectors is not None else None
-    results = run_suite(suite, data, encoder, out, names or None, seeds, quick, vectors, parse_settings(set or []))
+    results = run_suite(
+        str(context.command.name),
+        data,
+        encoder,
+        out,
+        [name.strip() for given in methods or [] for name in given.split(",") if name.strip()] or None,
+        seeds,
+        quick,
+        str(word_vectors) if word_vectors is not None else None,
+        parse_settings(set or []),
+    )
     print_results(results)
     console.print(f"Wrote {out / 'report.md'} and {out / 'results.json'}")
     if any(cell["status"] == "failed" for cell in results["cells"]):
         raise typer.Exit(1)
+
+
+for suite, paper in PAPERS.items():
+    about = f"The tables of {paper}: train and evaluate every method; what is finished is not done again."
+    bench.command(suite, help=f"{about}\n\nExample: `turnwise bench {suite} --data corpora --quick --out report`")(run)
+
+
+@bench.command()
+def report(
+    out: Annotated[Path, typer.Argument(help="Folder of the results.", show_default=False)],
+    into: Annotated[
+        Path | None, typer.Option(help="Write the tables into this Markdown page instead, between two lines in it.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The name in these lines; by default the suite's.")] = None,
+) -> None:
+    """Write the report of a run again; or with `--into`, put its tables into a page.
+
+    They replace what stands between the lines `<!-- bench: NAME -->` and `<!-- end bench: NAME -->`.
+
+    Example: `turnwise bench report report/triple --into docs/results.md --name triple`
+    """
+    from turnwise.experiments.report import write_into, write_report
+
+    if into is None and name is not None:
+        raise ValueError(f"--name {name} names the lines of a page: give the page with --into")
+    if into is None:
+        console.print(f"Wrote {write_report(out)}")
+    else:
+        write_into(out, into, name)
+        console.print(f"Wrote the tables of {out} into {into}")

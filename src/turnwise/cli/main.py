@@ -50,6 +50,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(plot, name="plot")
+app.add_typer(bench, name="bench")
 
 
 @app.command()
@@ -241,7 +242,6 @@ def evaluate(
         print_table(data, {shown: others})
 
 
-app.command()(bench)
 app.command()(reply)
 app.command()(plan)
 

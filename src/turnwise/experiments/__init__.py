@@ -1,1 +1,1 @@
-"""The papers' experiments: suites as data, methods, and a runner that never does anything twice."""
+"""The papers' experiments: a file for each paper, and a runner that never does anything twice."""

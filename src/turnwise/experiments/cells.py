@@ -1,44 +1,21 @@
-"""A cell of a table: one method on one data set with one seed, what it is made of, and its result."""
+"""A cell of a table: one method on one data set with one seed; which cells a run has, and what determines each."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 from datasets import Dataset
 
-from turnwise._utils.files import atomic_path
-from turnwise.evaluation import TASKS, load_task
-from turnwise.experiments import digests
-from turnwise.experiments.methods import EVALUATION_SEED, Method
-from turnwise.experiments.models import Training, resolve
-from turnwise.experiments.suites import DataSet, MissingDataError, Parts, Scale, Study, Suite
-
-Status = Literal["done", "failed", "not run"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a cell.
-
-    Attributes:
-        status: Whether it was run.
-        reason: Why it failed, or what it needs.
-        figures: Task key -> the task's figures.
-        per_query: Task key, or task key/mode -> the main figure's name and its values.
-        cost: Time and tokens.
-    """
-
-    status: Status
-    reason: str = ""
-    figures: dict[str, Any] | None = None
-    per_query: dict[str, Any] | None = None
-    cost: dict[str, Any] | None = None
+from turnwise.experiments.data_sets import DataSet, MissingDataError
+from turnwise.experiments.digests import digest, file_digest, folder_digest
+from turnwise.experiments.loaded_data import LoadedDataSet
+from turnwise.experiments.method import Method
+from turnwise.experiments.models import Training, resolve_stage
+from turnwise.experiments.results import CellRecord, Outcome
+from turnwise.experiments.suite import Scale, Study, Suite
 
 
 @dataclass(frozen=True)
@@ -69,33 +46,44 @@ class Cell:
                 **scale.everywhere,
                 "seed": self.seed,
             }
-            if self.study and self.study.setting != "train_conversations" and number == len(self.method.stages):
+            if self.study and not self.study.varies_conversations and number == len(self.method.stages):
                 settings[self.study.setting] = self.value
-            found.append(resolve(stage, **settings))
+            found.append(resolve_stage(stage, **settings))
         return found
 
-    def shown(self) -> str:
+    def training_conversations(self, loaded: LoadedDataSet) -> tuple[Dataset | None, str | None]:
+        """What its method learns from, and its hash; nothing for a method that learns nothing.
+
+        Raises:
+            MissingDataError: There is nothing to learn from, or less than the study asks for.
+        """
+        if not self.method.needs_conversations:
+            return None, None
+        varies = self.study is not None and self.study.varies_conversations
+        return loaded.training_conversations(int(self.value) if varies and self.value is not None else None)
+
+    def describe(self) -> str:
         """What it is, in a line."""
         value = f", {self.study.name} {self.value:g}" if self.study and self.value is not None else ""
         seed = f", seed {self.seed}" if self.method.needs_seeds else ""
         return f"{self.data.name}: {self.method.title}{value}{seed}"
 
-    def row(self, suite: Suite, scale: Scale, outcome: Outcome) -> dict[str, Any]:
-        """Its place in the results, ready for JSON; the cost is left out."""
-        row: dict[str, Any] = {
+    def record(self, suite: Suite, scale: Scale, outcome: Outcome) -> CellRecord:
+        """The cell as it stands in the results, ready for JSON; the cost is left out."""
+        record: CellRecord = {
             "suite": suite.name,
             "data": self.data.name,
             "method": self.method.name,
             "title": self.method.title,
-            "baseline": not self.method.own,
+            "baseline": not self.method.proposed,
             "study": {"name": self.study.name, "value": self.value} if self.study else None,
             "seed": self.seed,
             "settings": {"trainings": [one.describe() for one in self.trainings(scale)]},
             "status": outcome.status,
         }
         if outcome.status == "done":
-            return {**row, "figures": outcome.figures, "per_query": outcome.per_query}
-        return {**row, "reason": outcome.reason}
+            return {**record, "figures": outcome.figures, "per_query": outcome.per_query}
+        return {**record, "reason": outcome.reason}
 
 
 def plan_cells(
@@ -114,7 +102,7 @@ def plan_cells(
         data: The data sets.
         studied: Those the studies are made on.
         methods: Methods by name.
-        seeds: Number of seeds; a method that none changes has the first only.
+        seeds: Number of seeds; a method that no seed changes has the first only.
     """
 
     def seeds_of(method: Method) -> range:
@@ -134,133 +122,47 @@ def plan_cells(
     return cells
 
 
-class Material:
-    """A data set as a run uses it: sampled, hashed, and its tasks loaded.
+def running_order(plan: Sequence[Cell]) -> list[int]:
+    """Places in the plan as they are run: tables before studies, and of a data set all methods with one seed before
+    the next seed, so that an early table is a whole one."""
+    data = list(dict.fromkeys(cell.data.name for cell in plan))
+
+    def rank(place: int) -> tuple[bool, int, int]:
+        cell = plan[place]
+        return cell.study is not None, data.index(cell.data.name), cell.seed
+
+    return sorted(range(len(plan)), key=rank)
+
+
+def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, Any], word_vectors: str | None) -> str:
+    """A hash of everything that determines a cell's result.
 
     Args:
-        data: The data set.
-        parts: Its conversations.
+        cell: The cell.
+        loaded: Its data set.
         scale: How large the run is.
-    """
-
-    def __init__(self, data: DataSet, parts: Parts, scale: Scale) -> None:
-        self.data = data
-        self.needs = parts.needs
-        self.train = None if parts.train is None else some(parts.train, scale.train)
-        self.test = parts.test if isinstance(parts.test, Path) else some(parts.test, scale.test)
-        self.test_digest = (
-            digests.folder(self.test) if isinstance(self.test, Path) else digests.conversations(self.test)
-        )
-        self.queries = scale.queries
-        self._tasks: dict[object, Any] = {}
-        self._learned: dict[int | None, str | None] = {}
-
-    def describe(self) -> dict[str, Any]:
-        """Title and sizes, ready for JSON."""
-        train = None if self.train is None else len(self.train)
-        return {
-            "title": self.data.title,
-            "train": train,
-            "test": None if isinstance(self.test, Path) else len(self.test),
-        }
-
-    def conversations(self, cell: Cell) -> tuple[Dataset | None, str | None]:
-        """What the cell's method learns from, and its hash; nothing for methods that learn nothing.
-
-        Raises:
-            MissingDataError: There is nothing to learn from, or less than the study asks for.
-        """
-        if not cell.method.needs_conversations:
-            return None, None
-        if self.train is None:
-            raise MissingDataError(self.needs)
-        wanted = None
-        if cell.study and cell.study.setting == "train_conversations" and cell.value is not None:
-            wanted = int(cell.value)
-            if wanted > len(self.train):
-                raise MissingDataError(f"needs {wanted} conversations to learn from, there are {len(self.train)}")
-        train = some(self.train, wanted)
-        if wanted not in self._learned:
-            self._learned[wanted] = digests.conversations(train)
-        return train, self._learned[wanted]
-
-    def task_names(self, method: Method) -> tuple[str, ...]:
-        """The tasks that are measured."""
-        return tuple(name for name in self.data.tasks if method.tasks is None or name in method.tasks)
-
-    def tasks(self, method: Method) -> dict[str, Any]:
-        """The tasks a method serves, each loaded once; those above the level of utterances share one."""
-        found = {}
-        for name in self.task_names(method):
-            level = TASKS[name].level
-            key = name if level == "utterance" else level
-            if key not in self._tasks:
-                self._tasks[key] = load_task(name, self.test, seed=EVALUATION_SEED, max_queries=self.queries)
-            found[name] = self._tasks[key]
-        return found
-
-
-def some(conversations: Dataset, count: int | None) -> Dataset:
-    """The first so many of a random order, in their own order: a larger sample holds every smaller one."""
-    if count is None or count >= len(conversations):
-        return conversations
-    return conversations.select(sorted(np.random.default_rng(0).permutation(len(conversations))[:count].tolist()))
-
-
-def cell_key(cell: Cell, material: Material, scale: Scale, base: dict[str, Any], word_vectors: str | None) -> str:
-    """A hash of everything that determines a cell's result.
+        base: What identifies the encoder that all trainings start from, and the versions of the libraries.
+        word_vectors: A file of word vectors, or None.
 
     Raises:
         MissingDataError: The method needs something that is not there.
     """
-    _, learned = material.conversations(cell)
+    _, learned = cell.training_conversations(loaded)
     needs_vectors = cell.method.needs == "word_vectors"
     if needs_vectors and word_vectors is None:
         raise MissingDataError("needs a text file of word vectors: --word-vectors")
     model = cell.method.model
-    return digests.digest(
+    return digest(
         {
             **base,
             "method": cell.method.name,
             "trainings": [one.describe() for one in cell.trainings(scale)],
-            "model": digests.folder(Path(model)) if model and Path(model).is_dir() else model,
+            "model": folder_digest(Path(model)) if model and Path(model).is_dir() else model,
             "seed": cell.seed,
             "learned": learned,
-            "test": material.test_digest,
-            "tasks": material.task_names(cell.method),
-            "queries": material.queries,
-            "word_vectors": digests.file_digest(word_vectors) if needs_vectors and word_vectors else None,
+            "test": loaded.test_digest,
+            "tasks": loaded.task_names(cell.method),
+            "queries": loaded.queries,
+            "word_vectors": file_digest(word_vectors) if needs_vectors and word_vectors else None,
         }
     )
-
-
-class Cells:
-    """The folder of finished and failed cells."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def finished(self, key: str) -> Outcome | None:
-        """The outcome of a cell that was done before."""
-        path = self.folder / f"{key}.json"
-        if not path.is_file():
-            return None
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if record["status"] != "done":
-            return None
-        return Outcome("done", figures=record["figures"], per_query=record["per_query"], cost=record["cost"])
-
-    def keep(self, key: str, row: dict[str, Any], cost: dict[str, Any] | None) -> None:
-        """Write a cell as it stands in the results, with its cost."""
-        write_json(self.folder / f"{key}.json", {**row, "cost": cost})
-
-
-# A list of numbers as json writes it with an indent; no text can look so, its line breaks are escaped.
-_NUMBERS = re.compile(r"\[\n[\s\d.,eE+-]+\]")
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a file as a whole or not at all; lists of numbers, one for each query, are not spread over lines."""
-    text = _NUMBERS.sub(lambda found: re.sub(r"\s+", "", found[0]).replace(",", ", "), json.dumps(value, indent=1))
-    with atomic_path(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8", newline="\n")

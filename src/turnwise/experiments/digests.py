@@ -55,17 +55,15 @@ def environment(encoder: SentenceTransformer) -> dict[str, Any]:
     return {**versions(), "encoder": encoder_source(encoder), "weights": weights_digest(encoder), "device": shown}
 
 
-def conversations(rows: Dataset | None) -> str | None:
+def conversations_digest(rows: Dataset) -> str:
     """A hash of all that conversations hold, labels included."""
-    if rows is None:
-        return None
     found = hashlib.blake2b(digest_size=10)
     for row in rows:
         found.update(json.dumps(row, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     return found.hexdigest()
 
 
-def folder(path: Path) -> str:
+def folder_digest(path: Path) -> str:
     """A hash of the files in a folder and the folders in it."""
     files = sorted(file for file in path.rglob("*") if file.is_file())
     return digest({file.relative_to(path).as_posix(): file_digest(file) for file in files})

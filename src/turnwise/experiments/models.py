@@ -19,7 +19,7 @@ from turnwise.baselines import SimCSE, SimCSESettings
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.experiments.digests import digest
-from turnwise.experiments.methods import Stage
+from turnwise.experiments.method import Stage
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.recipes import Adaptation, Schedule, get_recipe
 from turnwise.training.saving import save_encoder
@@ -33,7 +33,7 @@ class Training:
     """One training with all its settings.
 
     Attributes:
-        name: Of the stage.
+        name: Name of the stage.
         settings: The settings.
     """
 
@@ -62,7 +62,7 @@ class Training:
         return train(self.settings, conversations, encoder, output, resume=True, force=True)  # type: ignore[arg-type]
 
 
-def resolve(stage: Stage, **settings: Any) -> Training:
+def resolve_stage(stage: Stage, **settings: Any) -> Training:
     """A stage with all settings, those of the suite, the seed or a study last.
 
     Raises:
@@ -76,13 +76,13 @@ def resolve(stage: Stage, **settings: Any) -> Training:
     return Training(stage.name, get_recipe(stage.name, given))
 
 
-class Models:
+class ModelFolder:
     """The folder of trained encoders.
 
     Args:
         folder: Where they are kept.
         encoder: The encoder all trainings start from: a name or a path, None is the default.
-        base: What identifies that encoder and the versions of the libraries.
+        base: What identifies that encoder, and the versions of the libraries.
     """
 
     def __init__(self, folder: Path, encoder: str | None, base: dict[str, Any]) -> None:

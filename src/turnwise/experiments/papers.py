@@ -1,10 +1,17 @@
-"""The figures the three papers report, as data: ``papers/<suite>.json``."""
+"""The three papers, and the figures they report, as data: ``papers/<suite>.json``."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from importlib.resources import files
+
+# Name of the suite -> its paper. Kept here, and not with the suites, for the command line: this module imports quickly.
+PAPERS = {
+    "dialoguecse": "DialogueCSE (Liu et al., EMNLP 2021)",
+    "dial2vec": "dial2vec (Liu et al., EMNLP 2022)",
+    "triple": "Triple-Encoders (Erker et al., ACL 2024)",
+}
 
 
 @dataclass(frozen=True)
@@ -14,7 +21,7 @@ class PaperTable:
     Attributes:
         table: The table's name in the paper.
         task: Key of the task, as in the results of ``turnwise.evaluate``.
-        metric: The figure, as there, and in its unit.
+        metric: The metric, named as there and in the same unit.
         columns: Data sets; of a study its values.
         rows: Name of the row -> (columns,) its figures. Rows are methods; of a study they are data sets.
         study: Name of the study, "" if it is none.
@@ -56,6 +63,7 @@ class Paper:
     tables: tuple[PaperTable, ...]
 
     def encoder_of(self, row: str) -> str:
+        """The encoder that a row is of."""
         return self.encoders.get(row, self.encoder)
 
     def figure(self, method: str, data: str, task: str, metric: str) -> str:
@@ -77,7 +85,11 @@ class Paper:
 
 
 def load_paper(suite: str) -> Paper:
-    """The paper of a suite: ``"dialoguecse"``, ``"dial2vec"`` or ``"triple"``."""
+    """What the paper of a suite reports.
+
+    Args:
+        suite: The suite's name, one of ``PAPERS``.
+    """
     text = (files("turnwise.experiments") / "papers" / f"{suite}.json").read_text(encoding="utf-8")
     found = json.loads(text)
     tables = tuple(

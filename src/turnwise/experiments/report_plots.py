@@ -12,14 +12,13 @@ from turnwise._utils.files import atomic_path
 from turnwise._utils.optional import require
 from turnwise.experiments.report_rows import (
     LOWER_IS_BETTER,
-    Cell,
-    Results,
     cells_of,
     distinct,
     main_metric,
     rows_of,
     tasks_of,
 )
+from turnwise.experiments.results import CellRecord, Results
 from turnwise.experiments.suites import find_suite
 
 # Title -> x -> the figure for each seed.
@@ -66,7 +65,7 @@ def _studies(results: Results) -> Iterator[Drawing]:
                 yield f"{study.name}-{data}-{task.replace('_', '-')}", _line_plot(lines, *labels)
 
 
-def _by_value(cells: Sequence[Cell], task: str, metric: str) -> dict[str, dict[float, list[float]]]:
+def _by_value(cells: Sequence[CellRecord], task: str, metric: str) -> dict[str, dict[float, list[float]]]:
     """Title -> value of the study -> the figure for each seed."""
     lines: dict[str, dict[float, list[float]]] = {}
     for value in sorted({cell["study"]["value"] for cell in cells}):
@@ -76,7 +75,7 @@ def _by_value(cells: Sequence[Cell], task: str, metric: str) -> dict[str, dict[f
 
 
 def _context_lengths(results: Results) -> Iterator[Drawing]:
-    """The rank of the next utterance by the length of the context (triple-encoders, Figure 6)."""
+    """The rank of the next utterance by the length of the context (Triple-Encoders, Figure 6)."""
     for data in distinct(results["cells"], "data"):
         rows = rows_of(cells_of(results, data), "next_utterance")
         lines = {

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise.evaluation import find_task
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
-from turnwise.evaluation.tasks import find_task
-
-Cell = dict[str, Any]
-Results = dict[str, Any]
+from turnwise.experiments.results import CellRecord, Results
 
 LOWER_IS_BETTER = ("average_rank", "adjusted_alignment", "alignment", "uniformity")
 # Neither shares nor correlations, so not in percent.
@@ -40,7 +38,7 @@ class Row:
     values: NDArray[np.float64] | None
 
     def mean(self, metric: str) -> float:
-        """Over seeds."""
+        """The mean over seeds."""
         return float(np.mean([one[metric] for one in self.figures]))
 
     def deviation(self, metric: str) -> float | None:
@@ -58,27 +56,27 @@ class Row:
 
 
 def main_metric(task: str) -> str:
-    """The main figure of a task, by its key."""
+    """The main metric of a task, given its key."""
     return find_task(task).metric
 
 
-def cells_of(results: Results, data: str | None = None, study: str | None = None) -> list[Cell]:
+def cells_of(results: Results, data: str | None = None, study: str | None = None) -> list[CellRecord]:
     """The cells of the tables, or those of a study; of all data sets or of one."""
     of_study = [cell for cell in results["cells"] if (cell["study"]["name"] if cell["study"] else None) == study]
     return [cell for cell in of_study if data in (None, cell["data"])]
 
 
-def distinct(cells: Iterable[Cell], name: str) -> list[str]:
+def distinct(cells: Iterable[CellRecord], name: str) -> list[str]:
     """The values of ``"data"``, ``"method"`` …, in the order of the cells."""
     return list(dict.fromkeys(cell[name] for cell in cells))
 
 
-def tasks_of(cells: Iterable[Cell]) -> list[str]:
+def tasks_of(cells: Iterable[CellRecord]) -> list[str]:
     """Keys of the tasks that were measured."""
     return list(dict.fromkeys(task for cell in cells if cell["status"] == "done" for task in cell["figures"]))
 
 
-def rows_of(cells: Iterable[Cell], task: str) -> list[Row]:
+def rows_of(cells: Iterable[CellRecord], task: str) -> list[Row]:
     """The methods measured in a task, in the order of the cells."""
     done = [cell for cell in cells if cell["status"] == "done" and task in cell["figures"]]
     return [
@@ -88,7 +86,7 @@ def rows_of(cells: Iterable[Cell], task: str) -> list[Row]:
     ]
 
 
-def _rows(cells: Sequence[Cell], task: str) -> list[Row]:
+def _rows(cells: Sequence[CellRecord], task: str) -> list[Row]:
     """One method's cells, each another seed: a row, or one for each mode."""
     method, title, baseline = (cells[0][name] for name in ("method", "title", "baseline"))
     metric, found = main_metric(task), [cell["figures"][task] for cell in cells]
@@ -106,13 +104,13 @@ def _rows(cells: Sequence[Cell], task: str) -> list[Row]:
     ]
 
 
-def title_of(cell: Cell, mode: str) -> str:
+def title_of(cell: CellRecord, mode: str) -> str:
     """What a method is called when it scores in one way, which goes without saying where it knows no other."""
     modes = {mode for task, found in cell["figures"].items() if main_metric(task) not in found for mode in found}
     return cell["title"] if modes == {mode} else f"{cell['title']}: {mode}"
 
 
-def _values(cells: Sequence[Cell], key: str, metric: str) -> NDArray[np.float64] | None:
+def _values(cells: Sequence[CellRecord], key: str, metric: str) -> NDArray[np.float64] | None:
     if not all(key in cell["per_query"] for cell in cells):
         return None
     values = np.mean([cell["per_query"][key]["values"] for cell in cells], axis=0)

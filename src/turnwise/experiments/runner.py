@@ -14,12 +14,16 @@ import numpy as np
 from turnwise._utils.progress import error_console
 from turnwise.encoders.loading import load_encoder
 from turnwise.evaluation import TASKS
-from turnwise.experiments.cells import Cell, Cells, Material, Outcome, cell_key, plan_cells, write_json
+from turnwise.experiments.cells import Cell, cell_key, plan_cells, running_order
+from turnwise.experiments.data_sets import DataSet, MissingDataError
 from turnwise.experiments.digests import environment
-from turnwise.experiments.methods import Figures, Given, chosen_methods
-from turnwise.experiments.models import Models, Training
+from turnwise.experiments.loaded_data import LoadedDataSet
+from turnwise.experiments.method import ScoringInputs, TaskFigures
+from turnwise.experiments.models import ModelFolder, Training
 from turnwise.experiments.report import write_report
-from turnwise.experiments.suites import DataSet, MissingDataError, Scale, Suite, find_suite
+from turnwise.experiments.results import CellFolder, Outcome, Results, write_json
+from turnwise.experiments.suite import Scale, Suite
+from turnwise.experiments.suites import chosen_methods, find_suite
 from turnwise.training.recipes import Schedule
 
 # Seconds: a report's p-values take some, and so does writing the values of all queries.
@@ -38,7 +42,7 @@ def run_suite(
     quick: bool = False,
     word_vectors: str | None = None,
     settings: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> Results:
     """Run the experiments of one paper, and write results and report after each.
 
     Args:
@@ -50,7 +54,7 @@ def run_suite(
         seeds: Number of seeds; by default 3, and 1 where ``quick``.
         quick: Few steps, small samples and no studies.
         word_vectors: A text file of word vectors.
-        settings: Settings of every training, among those that all have, see ``recipe.Schedule``.
+        settings: Settings of every training, among those that all have, see ``recipes.Schedule``.
 
     Returns:
         What is in ``results.json``.
@@ -59,10 +63,10 @@ def run_suite(
         ValueError: An unknown suite, method or setting, or no seed.
     """
     suite = find_suite(suite) if isinstance(suite, str) else suite
-    return Run(suite, data, encoder, out, methods, seeds, quick, settings or {}).run(word_vectors)
+    return SuiteRunner(suite, data, encoder, out, methods, seeds, quick, word_vectors, settings or {}).run()
 
 
-class Run:
+class SuiteRunner:
     """One run of a suite; the arguments are those of ``run_suite``."""
 
     def __init__(
@@ -74,6 +78,7 @@ class Run:
         methods: Sequence[str] | None,
         seeds: int | None,
         quick: bool,
+        word_vectors: str | None,
         settings: Mapping[str, Any],
     ) -> None:
         if unknown := sorted(set(settings) - set(_SETTINGS)):
@@ -83,87 +88,91 @@ class Run:
         self.folder = data
         self.out = out
         self.quick = quick
+        self.word_vectors = word_vectors
         self.scale: Scale = replace(suite.quick if quick else suite.full, everywhere=settings)
-        self.methods = chosen_methods(suite.level, methods)
+        self.methods = chosen_methods(suite, methods)
         self.seeds = seeds if seeds is not None else 1 if quick else 3
         if self.seeds < 1:
             raise ValueError(f"seeds must be 1 or more, got {self.seeds}")
-        start = load_encoder(encoder)
-        self.environment = environment(start)
-        self.models = Models(out / "models", encoder, self.environment)
-        self.cells = Cells(out / "cells")
-        self.material: dict[str, Material] = {}
-        self.outcomes: dict[int, Outcome] = {}  # by place in the plan
+        self.environment = environment(load_encoder(encoder))
+        self.models = ModelFolder(out / "models", encoder, self.environment)
+        self.cells = CellFolder(out / "cells")
+        self.loaded: dict[str, LoadedDataSet] = {}  # by name of the data set
+        self.missing: dict[str, str] = {}  # title of a data set -> what it needs
         self.plan: list[Cell] = []
-        self.missing: dict[str, str] = {}
+        self.outcomes: dict[int, Outcome] = {}  # by place in the plan
         self.command = self._command(encoder, methods, settings)
 
-    def run(self, word_vectors: str | None) -> dict[str, Any]:
+    def run(self) -> Results:
         """Run what is not finished."""
         wanted = [one for one in self.suite.data if self.folder is not None or not one.needs_folder]
         found = [one for one in wanted if self._load(one)]
-        studied = [one for one in found if self.material[one.name].train is not None]
+        studied = [one for one in found if self.loaded[one.name].train is not None]
         self.plan = plan_cells(self.suite, self.scale, found, studied[:1], self.methods, self.seeds)
-        results_written = report_written = time.monotonic()
         try:
-            for number, place in enumerate(_in_turn(self.plan), start=1):
-                cell = self.plan[place]
-                _say(f"[{number}/{len(self.plan)}] {cell.shown()}")
-                self.outcomes[place] = outcome = self._outcome(cell, word_vectors)
-                if outcome.status != "done":
-                    _say(f"    {outcome.status}: {outcome.reason}")
-                if time.monotonic() - results_written > _RESULTS_EVERY:
-                    self._write()
-                    results_written = time.monotonic()
-                    if results_written - report_written > _REPORT_EVERY:
-                        write_report(self.out, plots=False)
-                        report_written = time.monotonic()
+            self._run_cells()
         except KeyboardInterrupt:
             _say("The same command goes on from here.")
             if self.outcomes:
-                self._write()
+                self._write_results()
                 write_report(self.out, plots=False)
             raise
-        self._write()
+        self._write_results()
         write_report(self.out)
         return self._results()
 
     def _load(self, data: DataSet) -> bool:
         """Whether the data set is there."""
         try:
-            parts = data.load(self.folder or Path())
+            splits = data.load(self.folder or Path())
         except MissingDataError as missing:
             self.missing[data.title] = str(missing)
             return False
-        self.material[data.name] = Material(data, parts, self.scale)
+        self.loaded[data.name] = LoadedDataSet(data, splits, self.scale)
         return True
 
-    def _outcome(self, cell: Cell, word_vectors: str | None) -> Outcome:
+    def _run_cells(self) -> None:
+        """Run the plan; results and report are written now and then."""
+        results_written = report_written = time.monotonic()
+        for number, place in enumerate(running_order(self.plan), start=1):
+            cell = self.plan[place]
+            _say(f"[{number}/{len(self.plan)}] {cell.describe()}")
+            self.outcomes[place] = outcome = self._outcome(cell)
+            if outcome.status != "done":
+                _say(f"    {outcome.status}: {outcome.reason}")
+            if time.monotonic() - results_written > _RESULTS_EVERY:
+                self._write_results()
+                results_written = time.monotonic()
+                if results_written - report_written > _REPORT_EVERY:
+                    write_report(self.out, plots=False)
+                    report_written = time.monotonic()
+
+    def _outcome(self, cell: Cell) -> Outcome:
         """Run a cell unless it is finished; what goes wrong is its outcome."""
-        material = self.material[cell.data.name]
+        loaded = self.loaded[cell.data.name]
         try:
-            key = cell_key(cell, material, self.scale, self.environment, word_vectors)
+            key = cell_key(cell, loaded, self.scale, self.environment, self.word_vectors)
         except MissingDataError as missing:
             return Outcome("not run", str(missing))
         if (finished := self.cells.finished(key)) is not None:
             return finished
         try:
-            outcome = self._measured(cell, material, word_vectors)
+            outcome = self._measure(cell, loaded)
         except ImportError as missing:
             return Outcome("not run", _line(missing))
         except Exception as error:  # whatever it is: the other cells go on, and this one is tried again next time
             outcome = Outcome("failed", f"{type(error).__name__}: {_line(error)}")
-        self.cells.keep(key, cell.row(self.suite, self.scale, outcome), outcome.cost)
+        self.cells.keep(key, cell.record(self.suite, self.scale, outcome), outcome.cost)
         return outcome
 
-    def _measured(self, cell: Cell, material: Material, word_vectors: str | None) -> Outcome:
+    def _measure(self, cell: Cell, loaded: LoadedDataSet) -> Outcome:
+        """Train what is to be trained, and score."""
         start = time.perf_counter()
-        train, learned = material.conversations(cell)
+        train, learned = cell.training_conversations(loaded)
         trainings = cell.trainings(self.scale)
-        tasks = material.tasks(cell.method)
+        tasks = loaded.tasks(cell.method)
         encoder, cost = self.models.get(trainings, train, learned)
-        given = Given(encoder, train, cell.seed, word_vectors)
-        figures = cell.method.score(given, tasks)
+        figures = cell.method.score(ScoringInputs(encoder, train, cell.seed, self.word_vectors), tasks)
         if cell.study is not None and trainings:
             self._forget(cell, trainings, learned)
         return Outcome(
@@ -176,26 +185,26 @@ class Run:
     def _forget(self, cell: Cell, trainings: list[Training], learned: str | None) -> None:
         """Delete the model of a study's value, unless the main tables have the same one."""
         own = self.models.key(trainings, learned)
-        row = replace(cell, study=None, value=None)
-        _, learned_by_row = self.material[cell.data.name].conversations(row)
-        if own != self.models.key(row.trainings(self.scale), learned_by_row):
+        of_table = replace(cell, study=None, value=None)
+        _, learned_by_table = of_table.training_conversations(self.loaded[cell.data.name])
+        if own != self.models.key(of_table.trainings(self.scale), learned_by_table):
             self.models.forget(own)
 
-    def _results(self) -> dict[str, Any]:
+    def _results(self) -> Results:
         return {
             "suite": self.suite.name,
             "paper": self.suite.paper,
             "command": self.command,
             "quick": self.quick,
             "environment": self.environment,
-            "data": {name: material.describe() for name, material in self.material.items()},
+            "data": {name: loaded.describe() for name, loaded in self.loaded.items()},
             "missing": self.missing,
             "cells": [
-                self.plan[place].row(self.suite, self.scale, self.outcomes[place]) for place in sorted(self.outcomes)
+                self.plan[place].record(self.suite, self.scale, self.outcomes[place]) for place in sorted(self.outcomes)
             ],
         }
 
-    def _write(self) -> None:
+    def _write_results(self) -> None:
         """Results and costs as far as they are there, each file as a whole."""
         write_json(self.out / "results.json", self._results())
         costs = [self.outcomes[place].cost for place in sorted(self.outcomes)]
@@ -211,18 +220,7 @@ class Run:
         return " ".join([*parts, *(f"--set {name}={json.dumps(value)}" for name, value in settings.items())])
 
 
-def _in_turn(plan: Sequence[Cell]) -> list[int]:
-    """Tables before studies, and all methods with one seed before the next, so that an early table is a whole one."""
-    data = list(dict.fromkeys(cell.data.name for cell in plan))
-
-    def turn(place: int) -> tuple[bool, int, int]:
-        cell = plan[place]
-        return cell.study is not None, data.index(cell.data.name), cell.seed
-
-    return sorted(range(len(plan)), key=turn)
-
-
-def _per_query(figures: Mapping[str, Figures]) -> dict[str, Any]:
+def _per_query(figures: Mapping[str, TaskFigures]) -> dict[str, Any]:
     """The values of all tasks, by key; six digits are more than any difference between methods."""
     return {
         key: {"metric": TASKS[name].metric, "values": np.round(values, 6).tolist()}

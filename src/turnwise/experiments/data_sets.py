@@ -1,0 +1,130 @@
+"""Data sets of the experiments: where their conversations are found, and which are held out as the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from turnwise.data.conversations import read_conversations, split_conversations
+from turnwise.data.sample_corpus import sample_conversations
+
+# Tried after a path's name, in this order.
+_ENDINGS = (".jsonl.gz", ".jsonl", ".sample", "")
+
+
+class MissingDataError(Exception):
+    """What a data set or a method needs and does not have; no error of the run."""
+
+
+@dataclass(frozen=True)
+class Splits:
+    """A data set's conversations.
+
+    Attributes:
+        train: What methods learn from; None where there is nothing.
+        test: Conversations, or the folder of a released benchmark.
+        needs: Where ``train`` is None: what would have to be there.
+    """
+
+    train: Dataset | None
+    test: Dataset | Path
+    needs: str = ""
+
+
+Load = Callable[[Path], Splits]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set of a suite.
+
+    Attributes:
+        name: Its name.
+        title: Its name in the report.
+        tasks: What is measured on it.
+        load: Finds it under the folder of the user's data; raises ``MissingDataError``.
+        needs_folder: Whether it comes from that folder, and is left out of a run without one.
+        settings: Settings of trainings on it, by the training's name.
+    """
+
+    name: str
+    title: str
+    tasks: tuple[str, ...]
+    load: Load
+    needs_folder: bool = True
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def find(folder: Path, name: str) -> Path | None:
+    """The file or folder of that name, with any of the endings that conversations are looked for with."""
+    return next((path for ending in _ENDINGS if (path := folder / f"{name}{ending}").exists()), None)
+
+
+def needed(folder: Path, name: str) -> Path:
+    """As ``find``.
+
+    Raises:
+        MissingDataError: There is none.
+    """
+    found = find(folder, name)
+    if found is None:
+        raise MissingDataError(f"needs {name}{_ENDINGS[0]} (or {name}{_ENDINGS[1]}, or a folder {name}) under {folder}")
+    return found
+
+
+def files(train: str, test: str) -> Load:
+    """Conversations to learn from and to test on, each a file or a folder."""
+
+    def load(folder: Path) -> Splits:
+        learned, tested = needed(folder, train), needed(folder, test)
+        return Splits(read_conversations(learned), read_conversations(tested))
+
+    return load
+
+
+def released(test: tuple[str, ...], train: str, format: str = "auto") -> Load:
+    """A benchmark as its authors published it: the first of the folders that exists.
+
+    Args:
+        test: Folders of the benchmark.
+        train: Conversations to learn from; they may be missing.
+        format: Their format.
+    """
+
+    def load(folder: Path) -> Splits:
+        tested = next((path for name in test if (path := folder / name).is_dir()), None)
+        if tested is None:
+            raise MissingDataError(f"needs a folder {' or '.join(test)} with select.txt and sts.txt under {folder}")
+        learned = find(folder, train)
+        if learned is None:
+            return Splits(None, tested, f"needs conversations to learn from, {train}, under {folder}")
+        return Splits(read_conversations(learned, format), tested)
+
+    return load
+
+
+def held_out(name: str, test: float) -> Load:
+    """One file or folder, of which a share is held out as the test."""
+    return lambda folder: _split(read_conversations(needed(folder, name)), test)
+
+
+def generated(conversations: int, test: float = 0.2) -> Load:
+    """The sample corpus, of which a share is held out as the test."""
+    return lambda folder: _split(sample_conversations(conversations, seed=0), test)
+
+
+def _split(conversations: Dataset, test: float) -> Splits:
+    parts = split_conversations(conversations, train=1 - test, dev=0.0, test=test)
+    return Splits(parts["train"], parts["test"])
+
+
+def sample_corpus(tasks: tuple[str, ...], conversations: int = 1500) -> DataSet:
+    """The generated corpus, which is always there."""
+    return DataSet("sample", "sample corpus", tasks, generated(conversations), needs_folder=False)
+
+
+SGD = files("sgd/train", "sgd/test")
