@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from turnwise.cli.shared import Encoder, console, parse_settings, quiet_transformers
+from turnwise._utils.progress import console
+from turnwise.cli.options import Encoder, parse_settings
+from turnwise.cli.terminal import quiet_transformers
 
 Suite = Annotated[str, typer.Argument(help="dialoguecse, dial2vec or triple.", show_default=False)]
 
