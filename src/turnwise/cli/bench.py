@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from turnwise.cli.shared import Encoder, console, parse_settings, quiet_transformers
+from turnwise._utils.progress import console
+from turnwise.cli.options import Encoder, parse_settings
+from turnwise.cli.terminal import quiet_transformers
 from turnwise.experiments.papers import PAPERS
 
 

@@ -3,49 +3,59 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import typer
+from turnwise._utils.files import check_file
+from turnwise.cli.options import (
+    Candidates,
+    ConversationFile,
+    EmbeddingsFile,
+    Force,
+    Generator,
+    GivenCandidates,
+    Goal,
+    GoalSpeaker,
+    Half,
+    LastRows,
+    Mode,
+    ModelArgument,
+    Number,
+    OtherId,
+    RankingFile,
+    Seed,
+    Speaker,
+    Top,
+)
+from turnwise.cli.tables import print_ranking, write_json
+from turnwise.cli.terminal import quiet_transformers
 
-from turnwise.cli.shared import Force, Seed, console, quiet_transformers, whole_columns, write_json
+if TYPE_CHECKING:
+    import numpy as np
 
-Model = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]
-Conversation = Annotated[Path, typer.Option(help="A file of conversations, of which the first is taken.")]
-Id = Annotated[str | None, typer.Option("--id", help="Take the conversation of this id instead.")]
-Top = Annotated[int, typer.Option(min=1, help="How many to print.")]
-Speaker = Annotated[
-    str | None, typer.Option(help="Who speaks next; by default who spoke before the last speaker.", show_default=False)
-]
-Json = Annotated[Path | None, typer.Option("--json", "--output", "-o", help="Write utterances and scores here.")]
+    from turnwise.replies.sequence import SequenceModel
 
 
 def reply(
-    model: Model,
-    candidates: Annotated[Path, typer.Option(help="A .txt file with one utterance a line, or conversations.")],
-    conversation: Conversation,
-    id: Id = None,
+    model: ModelArgument,
+    candidates: Candidates,
+    conversation: ConversationFile,
+    id: OtherId = None,
     top: Top = 10,
-    mode: Annotated[
-        str | None, typer.Option(help="average, max or bi; by default average, bi if the model has only that.")
-    ] = None,
-    last_rows: Annotated[int | None, typer.Option(help="Average only pairs with one of the last turns.")] = None,
+    mode: Mode = None,
+    last_rows: LastRows = None,
     speaker: Speaker = None,
-    embeddings: Annotated[
-        Path | None, typer.Option(help="Keep the candidates' embeddings in this .npy file for the next time.")
-    ] = None,
-    half: Annotated[bool, typer.Option("--half", help="Keep them in half precision.")] = False,
-    json_file: Json = None,
+    embeddings: EmbeddingsFile = None,
+    half: Half = False,
+    json_file: RankingFile = None,
     force: Force = False,
 ) -> None:
-    """Find the best next utterances of a conversation among candidates.
+    """Rank candidates for the next utterance of a conversation.
 
     Example: `turnwise reply model --candidates replies.txt --conversation chat.jsonl`
     """
     quiet_transformers()
-    from turnwise._utils.files import check_file
     from turnwise.encoders.loading import load_encoder
-    from turnwise.replies.candidates import candidate_embeddings, read_candidates
+    from turnwise.replies.candidates import read_candidates
     from turnwise.replies.sequence import SequenceModel, next_speaker
 
     if json_file is not None:
@@ -55,10 +65,7 @@ def reply(
     messages = _messages(conversation, id)
     texts = read_candidates(candidates)
     sequence_model = SequenceModel(load_encoder(model))
-    if embeddings is not None:
-        vectors = candidate_embeddings(sequence_model, texts, embeddings, half)
-    else:
-        vectors = sequence_model.encode_candidates(texts, show_progress_bar=True)
+    vectors = _embed_candidates(sequence_model, texts, embeddings, half)
     running = sequence_model.start(speaker or next_speaker(messages))
     for message in messages:
         running.add(message["content"], message["role"])
@@ -67,56 +74,48 @@ def reply(
 
 
 def plan(
-    model: Model,
-    conversation: Conversation,
-    goal: Annotated[str, typer.Option(help="What should be said some turns later.")],
-    candidates: Annotated[
-        Path | None, typer.Option(help="A .txt file with one utterance a line, or conversations.")
-    ] = None,
-    generator: Annotated[
-        str | None, typer.Option(help="Instead: a causal language model that makes them, a folder or a Hub name.")
-    ] = None,
-    number: Annotated[int, typer.Option(min=1, help="Candidates to generate.")] = 100,
-    id: Id = None,
+    model: ModelArgument,
+    conversation: ConversationFile,
+    goal: Goal,
+    candidates: GivenCandidates = None,
+    generator: Generator = None,
+    number: Number = 100,
+    id: OtherId = None,
     top: Top = 10,
     speaker: Speaker = None,
-    goal_speaker: Annotated[
-        str | None, typer.Option(help="Who says the goal; by default who speaks next.", show_default=False)
-    ] = None,
+    goal_speaker: GoalSpeaker = None,
     seed: Seed = 0,
-    json_file: Json = None,
+    json_file: RankingFile = None,
     force: Force = False,
 ) -> None:
-    """Find the next utterances that lead a conversation to a goal, among candidates or generated ones.
+    """Rank candidates, given or generated, for the next utterance by how well they lead to a goal.
 
     Example: `turnwise plan model --conversation chat.jsonl --goal "Your flight is booked." --candidates replies.txt`
     """
     quiet_transformers()
-    from turnwise._utils.files import check_file
     from turnwise.encoders.loading import load_encoder
     from turnwise.replies.candidates import read_candidates
-    from turnwise.replies.generation import generate_candidates
     from turnwise.replies.planning import rank
     from turnwise.replies.sequence import SequenceModel, next_speaker
 
     if json_file is not None:
         check_file(json_file, force)
     if (candidates is None) == (generator is None):
-        raise ValueError("expected either --candidates or --generator")
+        raise ValueError(
+            f"expected either --candidates or --generator, got {'neither' if generator is None else 'both'}"
+        )
     messages = _messages(conversation, id)
     sequence_model = SequenceModel(load_encoder(model))
     who = speaker or next_speaker(messages)
     if candidates is not None:
         texts = read_candidates(candidates)
-    else:
-        assert generator is not None
-        generated = generate_candidates(generator, messages, number, speaker=who, seed=seed)
-        texts = list(dict.fromkeys(text for text in generated if text))
+    elif generator is not None:
+        texts = _generate(generator, messages, number, who, seed)
     _show(texts, rank(sequence_model, messages, texts, goal, who, goal_speaker or who), top, json_file)
 
 
 def _messages(path: Path, id: str | None) -> list[dict[str, Any]]:
-    """The turns of one conversation of a file."""
+    """The messages of one conversation of a file."""
     from turnwise.data.conversations import read_conversations
 
     for row in read_conversations(path):
@@ -125,12 +124,27 @@ def _messages(path: Path, id: str | None) -> list[dict[str, Any]]:
     raise ValueError(f"{path}: found no conversation {id!r}")
 
 
+def _embed_candidates(model: SequenceModel, texts: list[str], file: Path | None, half: bool) -> np.ndarray:
+    """The embeddings of candidates (len(texts), dim), kept in a file if one is given."""
+    from turnwise.replies.candidates import candidate_embeddings
+
+    if file is not None:
+        return candidate_embeddings(model, texts, file, half)
+    return model.encode_candidates(texts, show_progress_bar=True)
+
+
+def _generate(generator: str, messages: list[dict[str, Any]], number: int, speaker: str | None, seed: int) -> list[str]:
+    """Distinct utterances that a causal language model generates."""
+    from turnwise.replies.generation import generate_candidates
+
+    generated = generate_candidates(generator, messages, number, speaker=speaker, seed=seed)
+    return list(dict.fromkeys(text for text in generated if text))
+
+
 def _show(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None) -> None:
     """Write the best, the first of equals first, if asked to, and print them."""
-    order = np.argsort(-scores, kind="stable")[:top]
+    order = (-scores).argsort(kind="stable")[:top]
+    ranking = [{"utterance": texts[row], "score": float(scores[row])} for row in order]
     if json_file is not None:
-        write_json(json_file, [{"utterance": texts[row], "score": float(scores[row])} for row in order])
-    table = whole_columns("rank", "score", "utterance")
-    for place, row in enumerate(order, start=1):
-        table.add_row(str(place), f"{scores[row]:.3f}", texts[row])
-    console.print(table)
+        write_json(json_file, ranking)
+    print_ranking(ranking)

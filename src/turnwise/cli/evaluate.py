@@ -1,0 +1,82 @@
+"""The command that evaluates an encoder: `turnwise evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from turnwise._utils.files import check_file
+from turnwise.cli.options import (
+    DialogueLabel,
+    FiguresFile,
+    Force,
+    Label,
+    MaxQueries,
+    ModelAndData,
+    Pooling,
+    Seed,
+    Tasks,
+)
+from turnwise.cli.tables import print_modes, print_table, write_json
+from turnwise.cli.terminal import quiet_transformers
+
+
+def evaluate(
+    model_and_data: ModelAndData,
+    tasks: Tasks = None,
+    json_file: FiguresFile = None,
+    max_queries: MaxQueries = None,
+    label: Label = "intent",
+    dialogue_label: DialogueLabel = None,
+    pooling: Pooling = "mean",
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Evaluate an encoder on conversations or a released benchmark.
+
+    Figures are percentages, except for ranks and cosines, with 95 % bootstrap intervals.
+
+    Example: `turnwise evaluate model test.jsonl --task semantic-retrieval --json figures.json`
+    """
+    quiet_transformers()
+    from turnwise.encoders.loading import DEFAULT_ENCODER, load_encoder
+    from turnwise.evaluation import evaluate as run_evaluation
+
+    if json_file is not None:
+        check_file(json_file, force)
+    model, data = _model_and_data(model_and_data)
+    figures = run_evaluation(
+        load_encoder(model),
+        data,
+        tasks or ["semantic-retrieval"],
+        pooling=pooling,
+        seed=seed,
+        max_queries=max_queries,
+        label=label,
+        dialogue_label=dialogue_label,
+    )
+    if json_file is not None:
+        write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
+    _print_figures(model or "default encoder", data, figures)
+
+
+def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:
+    """The model, if one is given, and the data."""
+    if len(arguments) > 2:
+        raise ValueError(f"expected [MODEL] DATA, got {len(arguments)} arguments: {' '.join(arguments)}")
+    *models, data = arguments
+    if (Path(data) / "modules.json").is_file():
+        raise ValueError(f"{data} is a model: expected [MODEL] DATA, the conversations are missing")
+    return (models[0] if models else None), data
+
+
+def _print_figures(model: str, data: str, figures: dict[str, Any]) -> None:
+    """Tasks on the order of turns have a table each, with a line for each way of scoring; the others share one."""
+    from turnwise.evaluation import TASKS
+
+    by_mode = [task for task in TASKS.values() if task.level == "turn-order" and task.key in figures]
+    for task in by_mode:
+        print_modes(f"{data}: {task.name} of {model}", figures[task.key], task.metric)
+    shown = {task.key for task in by_mode}
+    if others := {key: found for key, found in figures.items() if key not in shown}:
+        print_table(data, {model: others})

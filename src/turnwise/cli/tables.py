@@ -1,0 +1,80 @@
+"""The results of the commands, as tables on the terminal and as JSON files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.table import Column, Table
+
+from turnwise._utils.files import atomic_path
+from turnwise._utils.progress import console
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write results; call it before they are printed, so that no broken pipe loses them."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
+    """Print one line for each encoder, task and figure.
+
+    Args:
+        title: Title of the table.
+        rows: Encoder -> task -> figures. A figure may come with its interval or its deviation; the table also shows the
+            number of queries, pairs or dialogues.
+    """
+    table = _table("encoder", "task", "figure", "value", "95 % interval or ± deviation", "n", title=title)
+    for encoder, tasks in rows.items():
+        for task, figures in tasks.items():
+            count = figures.get("queries", figures.get("pairs", figures.get("dialogues")))
+            digits = 3 if task == "alignment_uniformity" else 1  # all others are percentages
+            for name, value in figures.items():
+                if isinstance(value, float) and not name.endswith("_std"):
+                    shown = (_figure(name), f"{value:.{digits}f}", _spread(figures, name))
+                    table.add_row(encoder, task.replace("_", " "), *shown, str(count))
+    console.print(table)
+
+
+def print_modes(title: str, modes: dict[str, dict[str, Any]], metric: str) -> None:
+    """Print one line for each way of scoring: its figures with 95 % intervals, and the metric by context length."""
+    digits = 3 if metric == "difference" else 1  # of cosines; the others are ranks and percentages
+    some = next(iter(modes.values()))
+    names = [name for name, value in some.items() if isinstance(value, float)]
+    table = _table("scored by", *map(_figure, names), "n", title=title)
+    for mode, figures in modes.items():
+        cells = (f"{figures[name]:.{digits}f} ({_spread(figures, name, digits)})" for name in names)
+        table.add_row(mode, *cells, str(figures["queries"]))
+    console.print(table)
+    if lengths := some.get("by_context_length"):
+        table = _table("scored by", *lengths, title=f"{_figure(metric)} by turns of the context")
+        for mode, figures in modes.items():
+            table.add_row(mode, *(f"{one[metric]:.{digits}f}" for one in figures["by_context_length"].values()))
+        console.print(table)
+
+
+def print_ranking(ranking: list[dict[str, Any]]) -> None:
+    """Print utterances and their scores, the best first."""
+    table = _table("rank", "score", "utterance")
+    for place, row in enumerate(ranking, start=1):
+        table.add_row(str(place), f"{row['score']:.3f}", row["utterance"])
+    console.print(table)
+
+
+def _table(*columns: str, title: str | None = None) -> Table:
+    """A table that wraps what does not fit and never cuts it off."""
+    return Table(*(Column(name, overflow="fold") for name in columns), title=title, title_justify="left")
+
+
+def _figure(name: str) -> str:
+    return name.upper() if len(name) == 3 else name.replace("_", " ")
+
+
+def _spread(figures: dict[str, Any], name: str, digits: int = 1) -> str:
+    """The interval or the standard deviation of a figure, where it has one."""
+    if f"{name}_interval" in figures:
+        low, high = figures[f"{name}_interval"]
+        return f"{low:.{digits}f} – {high:.{digits}f}"
+    return f"± {figures[f'{name}_std']:.1f}" if f"{name}_std" in figures else ""

@@ -1,0 +1,126 @@
+"""The commands that train: `turnwise demo`, `turnwise adapt` and `turnwise train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnwise._utils.progress import console
+from turnwise.cli.data import read_data
+from turnwise.cli.options import (
+    Assignments,
+    BatchSize,
+    Data,
+    DemoSteps,
+    Encoder,
+    Epochs,
+    Force,
+    Format,
+    LearningRate,
+    MaxSteps,
+    Method,
+    OutputFolder,
+    RecipeFile,
+    RecipeSeed,
+    Resume,
+    SampleSize,
+    Seed,
+    SkipBadRows,
+    given,
+    parse_settings,
+)
+from turnwise.cli.tables import print_table
+from turnwise.cli.terminal import quiet_transformers
+
+if TYPE_CHECKING:
+    from turnwise.training.recipes import Recipe
+
+_DEFAULT_METHOD = "dialogue-cse"
+
+
+def demo(
+    output: OutputFolder = Path("demo-output"),
+    conversations: SampleSize = 1500,
+    max_steps: DemoSteps = 120,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Run the whole job on generated conversations: read, train without labels, evaluate, write the model.
+
+    Example: `turnwise demo --output demo-output`
+    """
+    quiet_transformers()
+    from turnwise.experiments.demo import run_demo
+
+    before, after, p = run_demo(output, conversations, max_steps, seed, force)
+    print_table(
+        "Intent retrieval on held-out sample conversations",
+        {"untouched": {"semantic_retrieval": before.summary()}, "DialogueCSE": {"semantic_retrieval": after.summary()}},
+    )
+    console.print(f"Paired bootstrap over queries: p = {p:.4f}. Wrote the model to {output / 'model'}")
+
+
+def adapt(
+    data: Data,
+    output: OutputFolder,
+    encoder: Encoder = None,
+    epochs: Epochs = None,
+    max_steps: MaxSteps = None,
+    batch_size: BatchSize = None,
+    learning_rate: LearningRate = None,
+    seed: Seed = 0,
+    format: Format = "auto",
+    skip_bad_rows: SkipBadRows = False,
+    resume: Resume = False,
+    force: Force = False,
+) -> None:
+    """Adapt an encoder to conversations: continued pre-training as a masked language model.
+
+    Example: `turnwise adapt chats.jsonl --epochs 0.5 --output adapted`
+    """
+    quiet_transformers()
+    from turnwise.training.recipes import Adaptation
+    from turnwise.training.train import adapt_and_save
+
+    flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate}
+    settings = Adaptation(seed=seed, **given(flags))
+    adapt_and_save(settings, read_data(data, format, skip_bad_rows), encoder, output, resume, force)
+    console.print(f"Wrote {output}")
+
+
+def train(
+    data: Data,
+    output: OutputFolder,
+    method: Method = None,
+    recipe: RecipeFile = None,
+    assignments: Assignments = None,
+    encoder: Encoder = None,
+    epochs: Epochs = None,
+    max_steps: MaxSteps = None,
+    batch_size: BatchSize = None,
+    learning_rate: LearningRate = None,
+    seed: RecipeSeed = None,
+    format: Format = "auto",
+    skip_bad_rows: SkipBadRows = False,
+    resume: Resume = False,
+    force: Force = False,
+) -> None:
+    """Train an encoder of utterances, whole dialogues or the order of turns on conversations, without labels.
+
+    Example: `turnwise train chats.jsonl --method dialogue-cse --set temperature=0.05 --max-steps 500 --output model`
+    """
+    quiet_transformers()
+    from turnwise.training.train import train as run_training
+
+    flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
+    chosen = _recipe(method, recipe, {**flags, "learning_rate": learning_rate, "seed": seed}, assignments or [])
+    run_training(chosen, read_data(data, format, skip_bad_rows), encoder, output, resume, force)
+    console.print(f"Wrote {output}")
+
+
+def _recipe(method: str | None, file: Path | None, flags: dict[str, Any], assignments: list[str]) -> Recipe:
+    """The recipe of a file or a method; flags go before the settings of the file, and assignments before flags."""
+    from turnwise.training.recipes import get_recipe, read_recipe
+
+    name, settings = read_recipe(file) if file is not None else (_DEFAULT_METHOD, {})
+    return get_recipe(method or name, settings | given(flags) | parse_settings(assignments))

@@ -1,0 +1,17 @@
+"""Running commands as a user would."""
+
+from __future__ import annotations
+
+from typer.testing import CliRunner, Result
+
+from turnwise.cli.main import app
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def succeed(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output

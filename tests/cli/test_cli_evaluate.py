@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from .command_line import run, succeed
+
+
+def test_a_model_in_the_place_of_the_data_is_told(tiny_encoder_path) -> None:
+    result = run("evaluate", tiny_encoder_path)
+    assert result.exit_code == 1 and "is a model: expected [MODEL] DATA, the conversations are missing" in result.output
+
+
+def test_names_in_brackets_are_names(chats, tiny_encoder_path, tmp_path) -> None:
+    odd = Path(shutil.copy(chats, tmp_path / "my [bold] chats [x].jsonl"))
+    figures = tmp_path / "figures [bold].json"
+    output = succeed("evaluate", tiny_encoder_path, odd, "--max-queries", 10, "--json", figures)
+    assert "[bold]" in output and figures.is_file()
+    assert "[red]" in succeed("convert", odd, "--out", tmp_path / "[red].jsonl")
+
+
+def test_unknown_task_lists_the_known(chats, tiny_encoder_path) -> None:
+    result = run("evaluate", tiny_encoder_path, chats, "--task", "translation")
+    assert result.exit_code == 1 and "semantic-retrieval" in result.output

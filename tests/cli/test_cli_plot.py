@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from .command_line import run, succeed
+
+
+def test_plots_of_dialogues(chats, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "picture.png"
+    assert "Wrote" in succeed("plot", "interactions", chats, "--model", tiny_encoder_path, "--output", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    missing = run("plot", "interactions", chats, "--conversation", "nobody", "--output", picture, "--force")
+    assert missing.exit_code == 1 and "found no conversation 'nobody'" in missing.output
+    # Two models of one name are two points.
+    points: dict[str, object] = {}
+    monkeypatch.setattr(
+        "turnwise.evaluation.plots.plot_alignment_uniformity", lambda found, output: points.update(found)
+    )
+    copies = [shutil.copytree(tiny_encoder_path, tmp_path / name / "model") for name in "ab"]
+    arguments = [part for copy in copies for part in ("--model", copy)]
+    succeed("plot", "alignment-uniformity", chats, *arguments, "--output", tmp_path / "moves.png")
+    assert list(points) == [str(copy) for copy in copies]
+
+
+def test_a_story_of_one_speaker_has_no_interactions(tmp_path) -> None:
+    story = tmp_path / "story.jsonl"
+    story.write_text(
+        '{"messages": [{"role": "narrator", "content": "once"}, {"role": "narrator", "content": "twice"}]}\n'
+    )
+    result = run("plot", "interactions", story, "--output", tmp_path / "picture.png")
+    assert result.exit_code == 1 and "found no conversation of two speakers" in result.output

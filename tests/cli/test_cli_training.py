@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+
+from .command_line import run, succeed
+
+
+def test_convert_train_evaluate_embed(chats, tiny_encoder_path, tmp_path) -> None:
+    short = ("--encoder", tiny_encoder_path, "--max-steps", 2, "--batch-size", 4)
+    assert "Wrote 30 conversations" in succeed("convert", chats, "--out", tmp_path / "all.jsonl.gz")
+    succeed("adapt", tmp_path / "all.jsonl.gz", *short, "--output", tmp_path / "adapted")
+    succeed("train", tmp_path / "all.jsonl.gz", *short, "--method", "dialogue-cse", "--output", tmp_path / "model")
+    output = succeed("evaluate", tmp_path / "model", chats, "--json", tmp_path / "figures.json", "--max-queries", 20)
+    assert "MAP" in output and "MRR" in output
+    figures = json.loads((tmp_path / "figures.json").read_text())["semantic_retrieval"]
+    low, high = figures["map_interval"]
+    assert low <= figures["map"] <= high
+    assert "Wrote" in succeed("embed", chats, "--model", tmp_path / "model", "--output", tmp_path / "vectors.parquet")
+    table = pq.read_table(tmp_path / "vectors.parquet")
+    assert table.column_names == ["id", "turn", "role", "text", "vector"]
+    rows = table.to_pylist()
+    messages = [message for row in turnwise.sample_conversations(30) for message in row["messages"]]
+    assert [row["text"] for row in rows] == [message["content"] for message in messages]
+    encoder = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    np.testing.assert_allclose(rows[5]["vector"], encoder.encode(rows[5]["text"]), rtol=1e-4, atol=1e-5)
+
+
+def test_dialogues_from_training_to_figures(chats, tiny_encoder_path, tmp_path) -> None:
+    short = ("--encoder", tiny_encoder_path, "--max-steps", 1, "--set", "negatives_per_dialogue=2")
+    succeed("train", chats, *short, "--method", "dial2vec", "--output", tmp_path / "model")
+    arguments = ("--level", "dialogue", "--pooling", "interlocutor", "--output", tmp_path / "dialogues.parquet")
+    succeed("embed", chats, "--model", tmp_path / "model", *arguments)
+    table = pq.read_table(tmp_path / "dialogues.parquet")
+    assert table.column_names == ["id", "vector"] and table.num_rows == 30
+    tasks = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "semantic-retrieval")
+    names = [argument for task in tasks for argument in ("--task", task)]
+    succeed("evaluate", tmp_path / "model", chats, *names, "--json", tmp_path / "figures.json")
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert 0 < figures["domain_categorization"]["purity"] <= 100
+    assert figures["semantic_relatedness"]["spearman"] <= figures["semantic_relatedness"]["spearman_best"]
+    assert {"map", "mrr"} <= figures["dialogue_retrieval"].keys() & figures["semantic_retrieval"].keys()
+
+
+def test_recipe_file_and_settings(chats, tiny_encoder_path, tmp_path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('method = "siamese-single"\nmax_steps = 5\nbatch_size = 4\n')
+    arguments = ("--encoder", tiny_encoder_path, "--recipe", recipe, "--max-steps", 1, "--set", "negatives=2")
+    succeed("train", chats, *arguments, "--output", tmp_path / "model")
+    record = json.loads((tmp_path / "model" / "training.json").read_text())["recipe"]
+    assert (record["context"], record["max_steps"], record["batch_size"], record["negatives"]) == ("single", 1, 4, 2)
+
+
+def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypatch, tiny_encoder) -> None:
+    monkeypatch.setattr("turnwise.experiments.demo.load_encoder", lambda: tiny_encoder)
+    arguments = ("demo", "--output", tmp_path / "demo", "--conversations", 60, "--max-steps", 1)
+    output = succeed(*arguments)
+    assert "untouched" in output and "DialogueCSE" in output and "p = " in output
+    assert (tmp_path / "demo" / "model" / "modules.json").is_file()
+    assert run(*arguments).exit_code == 1
+    succeed(*arguments, "--force")
