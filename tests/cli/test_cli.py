@@ -9,8 +9,9 @@ from turnwise.cli.options import parse_settings
 
 from .command_line import run, succeed
 
+BENCHES = ("bench dialoguecse", "bench dial2vec", "bench triple", "bench report")
 PLOTS = ("plot interactions", "plot alignment-uniformity", "plot additivity")
-COMMANDS = ("demo", "convert", "adapt", "train", "embed", "evaluate", "bench", "reply", "plan", *PLOTS)
+COMMANDS = ("demo", "convert", "adapt", "train", "embed", "evaluate", "reply", "plan", *BENCHES, *PLOTS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -52,8 +52,9 @@ def test_the_best_step_by_validation_is_kept(tiny_encoder, corpus, tmp_path: Pat
     assert same(trained, evaluator.seen[1])
     assert same(SentenceTransformer(str(tmp_path / "model"), device="cpu"), evaluator.seen[1])
     record = json.loads((tmp_path / "model" / "training.json").read_text())
-    assert [log["step"] for log in record["validation"]["steps"]] == [2, 4, 6, 7]
-    assert record["validation"]["metric"] == "figure" and record["validation"]["best"] == 0
+    assert [log["step"] for log in record["evaluations"]["steps"]] == [2, 4, 6, 7]
+    assert record["evaluations"]["metric"] == "figure" and record["evaluations"]["best"] == 0
+    assert record["validation"] == {"evaluator": "Falling", "best": 2}
 
 
 def test_the_last_step_may_be_the_best(tiny_encoder, corpus) -> None:

@@ -99,7 +99,7 @@ def _history(trainer: ConversationTrainer) -> dict[str, Any]:
     logs, best = trainer.state.log_history, trainer.args.metric_for_best_model
     history: dict[str, Any] = {"loss": [{"step": log["step"], "loss": log["loss"]} for log in logs if "loss" in log]}
     if best is not None:
-        history["validation"] = {
+        history["evaluations"] = {
             "metric": best.removeprefix("eval_"),
             "best": trainer.state.best_metric,
             "steps": [{"step": log["step"], "value": log[best]} for log in logs if best in log],
