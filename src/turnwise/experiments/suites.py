@@ -10,8 +10,9 @@ from typing import Any
 from datasets import Dataset
 
 from turnwise._utils.levels import LevelName
-from turnwise.data.conversations import read_conversations, split_conversations
+from turnwise.data.conversations import read_conversations
 from turnwise.data.sample_corpus import sample_conversations
+from turnwise.data.splitting import split_conversations
 
 RETRIEVAL = ("semantic-retrieval",)
 RELEASED = ("semantic-retrieval", "dialogue-sts")

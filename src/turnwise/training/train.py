@@ -18,12 +18,8 @@ from transformers import set_seed
 import turnwise
 from turnwise._utils.files import check_folder
 from turnwise._utils.runs import Run, process_state
-from turnwise.data.conversations import (
-    drop_empty_messages,
-    keep_long_enough,
-    merge_consecutive_messages,
-    read_conversations,
-)
+from turnwise.data.cleaning import drop_empty_messages, keep_long_enough, merge_consecutive_messages
+from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.loading import encoder_source, load_encoder
 from turnwise.encoders.transformer import transformer_layers
