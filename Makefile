@@ -1,16 +1,16 @@
-# Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make bench`.
+# Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make docs`, `make bench`.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
 # What the demo and the tests use. With mteb in the list (272 MB more) its tests run too, otherwise they are skipped.
-EXTRAS ?= offline,baselines,plots,dev
+EXTRAS ?= offline,baselines,plots,docs,dev
 
 # The tests and the demo need no network; a model hub is never asked.
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format docs bench clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -27,13 +27,17 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(INSTALLED)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 bench: $(INSTALLED)
 	failed=0; for benchmark in benchmarks/bench_*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark || failed=1; done; exit $$failed
 
 clean:
-	rm -rf $(VENV) demo-output build
+	rm -rf $(VENV) demo-output build site

@@ -9,13 +9,13 @@ from . import training as training
 from .collators import ConversationCollator as ConversationCollator
 from .collators import TurnOrderCollator as TurnOrderCollator
 from .collators import UtteranceCollator as UtteranceCollator
+from .data.cleaning import drop_empty_messages as drop_empty_messages
+from .data.cleaning import keep_long_enough as keep_long_enough
+from .data.cleaning import merge_consecutive_messages as merge_consecutive_messages
 from .data.conversations import convert_conversations as convert_conversations
-from .data.conversations import drop_empty_messages as drop_empty_messages
-from .data.conversations import keep_long_enough as keep_long_enough
-from .data.conversations import merge_consecutive_messages as merge_consecutive_messages
 from .data.conversations import read_conversations as read_conversations
-from .data.conversations import split_conversations as split_conversations
 from .data.sample_corpus import sample_conversations as sample_conversations
+from .data.splitting import split_conversations as split_conversations
 from .encoders.conversations import encode_conversations as encode_conversations
 from .encoders.loading import load_encoder as load_encoder
 from .encoders.turn_tables import add_turn_tables as add_turn_tables

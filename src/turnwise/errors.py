@@ -1,4 +1,4 @@
-"""The errors users see, and the one guard for optional dependencies."""
+"""The errors users see."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def test_word_overlap_does_not_find_the_intent(rows: list[dict]) -> None:
     labels = np.array(list(requests(rows).values()))
     tokens = [text.lower().split() for text in requests(rows)]
     index = bm25s.BM25()
-    index.index(tokens, show_progress_bar=False)
+    index.index(tokens, show_progress=False)
     precisions = []
     for query in range(0, len(tokens), 5):
         scores = index.get_scores(tokens[query])

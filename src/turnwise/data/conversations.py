@@ -1,4 +1,4 @@
-"""Conversations as a `datasets.Dataset`: reading, cleaning, splitting, and writing them as chat JSONL.
+"""Conversations as a `datasets.Dataset`, read from files, and written as chat JSONL.
 
 A row is ``{"id", "messages": [{"role", "content"}, …], …labels}``. Any label beside the role and the content of a
 message is kept too.
@@ -10,7 +10,7 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -22,7 +22,8 @@ from filelock import FileLock
 from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file
 from turnwise.data.formats.arrow_file import write_arrow
-from turnwise.data.formats.reading import OnError, Paths, SkippedRows, find_files, read_rows
+from turnwise.data.formats.files import Paths, find_files
+from turnwise.data.formats.reading import OnError, SkippedRows, read_rows
 
 # Part of the cache key: raise it whenever the same files would give other rows.
 _CACHE_VERSION = 2
@@ -37,7 +38,7 @@ def read_conversations(paths: Paths, format: str = "auto", on_error: OnError = "
 
     Args:
         paths: One or several of: a file, a folder (all files in it with a known ending), a glob.
-        format: Name of the source format; ``"auto"`` tells it from the content of each file.
+        format: Name of the source format; ``"auto"`` detects it from the content of each file.
         on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out and logs a summary.
 
     Returns:
@@ -46,8 +47,9 @@ def read_conversations(paths: Paths, format: str = "auto", on_error: OnError = "
 
     Raises:
         ConversationError: Nothing to read, or a bad row; names the file and line.
+        ValueError: ``on_error`` is neither of the two.
     """
-    _check_on_error(on_error)
+    skipped = SkippedRows(on_error)
     files = find_files(paths, format)
     cached = _cache_folder(files, format, on_error)
     if cached.exists():
@@ -56,21 +58,15 @@ def read_conversations(paths: Paths, format: str = "auto", on_error: OnError = "
         cached.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{cached}.lock"):  # of processes that start together one reads, and the others wait
             if not cached.exists():
-                _read_into(cached, files, format, on_error)
+                _read_into(cached, files, format, skipped)
     return datasets.Dataset.from_file(str(cached / "conversations.arrow"))
 
 
-def _read_into(cached: Path, files: list[Path], format: str, on_error: OnError) -> None:
+def _read_into(cached: Path, files: list[Path], format: str, skipped: SkippedRows) -> None:
     with atomic_path(cached) as folder:
         folder.mkdir()
-        skipped = SkippedRows(on_error)
         write_arrow(read_rows(files, format, skipped), folder / "conversations.arrow")
         (folder / "skipped.json").write_text(skipped.to_json(), encoding="utf-8")
-
-
-def _check_on_error(on_error: str) -> None:
-    if on_error not in ("raise", "skip"):
-        raise ValueError(f"on_error is {on_error!r}; expected 'raise' or 'skip'")
 
 
 def _cache_folder(files: list[Path], format: str, on_error: str) -> Path:
@@ -103,14 +99,13 @@ def convert_conversations(
     Raises:
         ConversationError: As for `read_conversations`.
         FileExistsError: ``output`` exists and ``force`` is false.
-        ValueError: ``output`` has another ending.
+        ValueError: ``output`` has another ending, or ``on_error`` is neither of the two.
     """
-    _check_on_error(on_error)
+    skipped = SkippedRows(on_error)
     if not str(output).endswith((".jsonl", ".jsonl.gz")):
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     target = check_file(output, force)
     files = find_files(paths, format)
-    skipped = SkippedRows(on_error)
     with atomic_path(target) as temporary, _open_output(temporary) as file:
         for row in read_rows(files, format, skipped):
             json.dump(_without_none(row), file, ensure_ascii=False)
@@ -137,97 +132,3 @@ def _without_none(row: dict[str, Any]) -> dict[str, Any]:
         {key: value for key, value in message.items() if value is not None} for message in row["messages"]
     ]
     return kept
-
-
-def merge_consecutive_messages(conversations: datasets.Dataset, separator: str = " ") -> datasets.Dataset:
-    """Join neighbouring messages of one role into one, which keeps the labels of the first.
-
-    A conversation of one role alone, such as a story in sentences, has no turns to restore and stays as it is.
-    """
-    return _map_messages(conversations, _merged, separator=separator)
-
-
-def _merged(messages: list[dict[str, Any]], separator: str) -> list[dict[str, Any]]:
-    if len({message["role"] for message in messages}) < 2:
-        return messages
-    turns: list[list[dict[str, Any]]] = []
-    for message in messages:
-        if turns and turns[-1][0]["role"] == message["role"]:
-            turns[-1].append(message)
-        else:
-            turns.append([message])
-    return [{**turn[0], "content": separator.join(message["content"] for message in turn)} for turn in turns]
-
-
-def drop_empty_messages(conversations: datasets.Dataset) -> datasets.Dataset:
-    """Strip white space around contents, and drop messages, and then conversations, that are left empty."""
-    return keep_long_enough(_map_messages(conversations, _stripped), min_turns=1)
-
-
-def _stripped(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    stripped = ({**message, "content": message["content"].strip()} for message in messages)
-    return [message for message in stripped if message["content"]]
-
-
-def keep_long_enough(conversations: datasets.Dataset, min_turns: int = 2) -> datasets.Dataset:
-    """Keep the conversations that have at least ``min_turns`` messages."""
-    if min_turns < 1:
-        raise ValueError(f"min_turns is {min_turns}; expected at least 1")
-    return conversations.filter(
-        _is_long_enough, input_columns="messages", batched=True, fn_kwargs={"min_turns": min_turns}
-    )
-
-
-def _is_long_enough(batch: list[list[dict[str, Any]]], min_turns: int) -> list[bool]:
-    return [len(messages) >= min_turns for messages in batch]
-
-
-def _map_messages(
-    conversations: datasets.Dataset, change: Callable[..., list[dict[str, Any]]], **arguments: Any
-) -> datasets.Dataset:
-    return conversations.map(
-        _changed_batch,
-        input_columns="messages",
-        batched=True,
-        features=conversations.features,
-        fn_kwargs={"change": change, **arguments},
-    )
-
-
-def _changed_batch(batch: list[list[dict[str, Any]]], change: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
-    return {"messages": [change(messages, **arguments) for messages in batch]}
-
-
-def split_conversations(
-    conversations: datasets.Dataset, train: float = 0.8, dev: float = 0.1, test: float = 0.1
-) -> dict[str, datasets.Dataset]:
-    """Split by a hash of the id, so a conversation's split depends on nothing but its id and the fractions.
-
-    Args:
-        conversations: Rows with an ``id``.
-        train: Fraction of conversations for training.
-        dev: Fraction for development.
-        test: Fraction for testing; the three add up to 1.
-
-    Returns:
-        ``{"train": …, "dev": …, "test": …}``.
-    """
-    fractions = {"train": train, "dev": dev, "test": test}
-    if min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
-        raise ValueError(f"train, dev and test are {train}, {dev} and {test}; expected fractions that add up to 1")
-    rows: dict[str, list[int]] = {name: [] for name in fractions}
-    for index, identifier in enumerate(conversations["id"]):
-        rows[_split_of(identifier, fractions)].append(index)
-    return {name: conversations.select(indices) for name, indices in rows.items()}
-
-
-def _split_of(identifier: str, fractions: dict[str, float]) -> str:
-    digest = blake2b(identifier.encode(), digest_size=8).digest()
-    position = int.from_bytes(digest, "big") / 2**64  # in [0, 1)
-    used = [name for name, fraction in fractions.items() if fraction > 0]
-    end = 0.0
-    for name in used[:-1]:
-        end += fractions[name]
-        if position < end:
-            return name
-    return used[-1]

@@ -42,7 +42,7 @@ def labelled_utterances(conversations: Conversations, label: str) -> dict[str, s
     A text seen with two different labels ("Yes, please.") says nothing about either: it is left out altogether.
 
     Args:
-        conversations: Rows with ``messages``, each ``{"role", "content", <label>}``; no or an empty label: unlabelled.
+        conversations: Rows with ``messages``, each ``{"role", "content", <label>}``; none or empty: unlabelled.
         label: Name of the message field that holds the label, a string or a whole number.
 
     Raises:

@@ -9,8 +9,9 @@ from typing import Any
 
 from datasets import Dataset
 
-from turnwise.data.conversations import read_conversations, split_conversations
+from turnwise.data.conversations import read_conversations
 from turnwise.data.sample_corpus import sample_conversations
+from turnwise.data.splitting import split_conversations
 
 # Tried after a path's name, in this order.
 _ENDINGS = (".jsonl.gz", ".jsonl", ".sample", "")

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 from turnwise._utils.files import atomic_path, check_file, check_folder
-from turnwise.data.conversations import read_conversations, split_conversations
+from turnwise.data.conversations import read_conversations
 from turnwise.data.sample_corpus import sample_conversations
+from turnwise.data.splitting import split_conversations
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.evaluation import RetrievalResult, compare_results, evaluate_retrieval, load_task

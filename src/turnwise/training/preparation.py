@@ -7,7 +7,7 @@ from typing import Any
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-from turnwise.data.conversations import drop_empty_messages, keep_long_enough, merge_consecutive_messages
+from turnwise.data.cleaning import drop_empty_messages, keep_long_enough, merge_consecutive_messages
 from turnwise.encoders.transformer import transformer_layers
 from turnwise.training.freezing import check_frozen_layers
 from turnwise.training.recipes import Recipe

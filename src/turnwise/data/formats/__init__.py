@@ -53,7 +53,7 @@ _KEYS_SHOWN = 20
 
 
 def detect_format(source: Source) -> Format:
-    """Tell a file's format from its first records.
+    """Detect a file's format from its first records.
 
     Raises:
         ConversationError: The file is empty, its first records are all malformed, or no format matches.
@@ -81,7 +81,7 @@ def _found(head: Head) -> str:
 
 
 def _heads(source: Source) -> Iterator[Head]:
-    """What can be told of the file's beginning, what costs least first."""
+    """What the beginning of the file shows, the cheapest look first."""
     if source.ending == ".tsv":  # perhaps without a header
         yield from _line_head(source)
     if source.ending == ".json":  # perhaps one object as large as the file

@@ -6,7 +6,7 @@ import logging
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-# Names, in small letters, and what is in the files. Known names only: other files that hold no conversations are most
+# Names in lower case, and what is in the files. Known names only: other files that hold no conversations are most
 # likely a mistake, which should be an error.
 _COMPANIONS = {
     "schema.json": "services and slots (SGD, MultiWOZ 2.2)",

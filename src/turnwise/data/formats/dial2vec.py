@@ -17,8 +17,8 @@ samples made from it are left out.
 The files these were made from (``preprocess_session_<name>.txt``) have one message a line: session, speaker (0 or 1),
 text, topics separated by ``|``. The lines of a session stand together.
 
-Which speaker is the user is not written down; 0 is read as user and 1 as assistant. The label ``topics`` is a list.
-With a header that names the columns, such a file is a `table`.
+The release does not say which speaker is the user; 0 is read as user and 1 as assistant. The label ``topics`` is a
+list. With a header that names the columns, such a file is a `table`.
 """
 
 from __future__ import annotations

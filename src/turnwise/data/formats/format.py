@@ -11,7 +11,7 @@ from turnwise.data.formats.source import Source
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a file, as far as needed to tell its format.
+    """The beginning of a file, as far as needed to detect its format.
 
     Args:
         keys: The columns, or the keys of the first JSON object; empty for other text.

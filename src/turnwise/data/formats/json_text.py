@@ -10,7 +10,7 @@ from typing import Any, TextIO, cast
 
 _CHUNK_CHARACTERS = 1 << 20
 _BETWEEN_VALUES = re.compile(r"[\s,]*")
-# A value that the chunk cuts off is found wrong at most so far before the chunk's end: a word, a number, an escape.
+# A value cut off by the chunk is reported as malformed at most this far before its end: a word, a number, an escape.
 _LONGEST_WORD = 16
 
 
@@ -18,7 +18,7 @@ class JsonText:
     """A position in JSON text.
 
     All methods raise ``json.JSONDecodeError`` where the text is malformed or cut off; commas between the items of the
-    outermost arrays and objects are not insisted on.
+    outermost arrays and objects are not required.
     """
 
     def __init__(self, text: TextIO) -> None:

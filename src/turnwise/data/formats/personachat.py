@@ -2,7 +2,7 @@
 
 The lines of a conversation are numbered from 1:
 
-1. ``your persona: …`` and ``partner's persona: …``, one sentence a line; which of them a file has, its name tells
+1. ``your persona: …`` and ``partner's persona: …``, one sentence a line; the name of the file says which it has
 2. an utterance, the reply, nothing, and the candidates for the reply separated by ``|``, in columns separated by tabs;
    without candidates the line ends after the reply
 

@@ -1,12 +1,10 @@
-"""From paths to checked conversations, one at a time."""
+"""From files to checked conversations, one at a time."""
 
 from __future__ import annotations
 
-import glob
 import gzip
 import json
 import logging
-import os
 import time
 import zlib
 from collections import Counter
@@ -19,17 +17,15 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from turnwise.data.formats import ENDINGS, FORMATS, BadRow, Format, Source, detect_format
-from turnwise.data.formats.companions import without_companions
+from turnwise.data.formats import FORMATS, BadRow, Format, Source, detect_format
 from turnwise.data.formats.rows import RowChecker
 from turnwise.errors import ConversationError
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 OnError = Literal["raise", "skip"]
 
 _LISTED = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
-# What reading a damaged file raises, and what to tell about it.
+# What reading a damaged file raises, and what the user is told.
 _DAMAGE: dict[type[Exception], str] = {
     EOFError: "the gzip file is cut off; download or write it again",
     zlib.error: "the gzip file is damaged; download or write it again",
@@ -47,6 +43,10 @@ class SkippedRows:
     count: int = 0
     kept: int = 0
     first: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ("raise", "skip"):
+            raise ValueError(f"on_error is {self.on_error!r}; expected 'raise' or 'skip'")
 
     def add(self, error: ConversationError) -> None:
         """Count a problem, or raise it unless rows are to be skipped."""
@@ -74,39 +74,6 @@ class SkippedRows:
         logging.getLogger("turnwise").warning("\n  ".join(lines))
 
 
-def find_files(paths: Paths, format: str) -> list[Path]:
-    """The files that ``paths`` (files, directories, globs) stand for, each once.
-
-    In directories and globs, files that are known to lie beside conversations and hold none are passed over.
-
-    Raises:
-        ConversationError: A path stands for no file, or the format is unknown.
-    """
-    if format != "auto" and format not in FORMATS:
-        raise ConversationError(f"format {format!r}", f"unknown format; known are auto, {', '.join(FORMATS)}")
-    files: list[Path] = []
-    for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
-        found = _files_of(Path(path).expanduser(), any_ending=format != "auto")
-        if not found:
-            problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
-            raise ConversationError(str(path), problem)
-        files += found
-    if not files:
-        raise ConversationError("paths", "no path was given; expected files, folders or globs")
-    return list(dict.fromkeys(files))
-
-
-def _files_of(path: Path, any_ending: bool) -> list[Path]:
-    if path.is_dir():
-        inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
-        return without_companions(sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS))
-    if path.exists():
-        return [path]
-    # not Path.glob, which takes no absolute patterns
-    matched = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
-    return without_companions([f for f in matched if f.is_file() and (any_ending or Source(f).ending in ENDINGS)])
-
-
 def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
     """The conversations of all files, checked; problems go to ``skipped``.
 
@@ -120,34 +87,47 @@ def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Itera
             source = Source(file, progress.tick)
             progress.start(source)
             try:
-                chosen = detect_format(source) if format == "auto" else FORMATS[format]
-                is_empty = True
-                for number, raw in chosen.records(source):
-                    is_empty = False
-                    try:
-                        row = checker.check(_converted(chosen, raw, source), f"{names[file]}-{number}")
-                    except BadRow as bad:
-                        skipped.add(ConversationError(source.place(bad.number or number), str(bad)))
-                    else:
-                        skipped.kept += 1
-                        yield row
-                    progress.tick()
-                if is_empty:
-                    raise ConversationError(str(source.path), f"the file is empty; expected {chosen.layout}")
+                yield from _rows_of_file(source, format, names[file], checker, skipped)
             except ConversationError as error:
                 skipped.add(error)
             except tuple(_DAMAGE) as error:
-                told = next(text for kind, text in _DAMAGE.items() if isinstance(error, kind))
-                skipped.add(ConversationError(str(source.path), told))
+                skipped.add(ConversationError(str(source.path), _damage(error)))
     if not skipped.kept:
-        where = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
-        problem = f"none of its {skipped.count} rows could be read; the first problem: {skipped.first[0]}"
-        raise ConversationError(where, problem)
+        raise _nothing_left(files, skipped)
     skipped.report()
 
 
+def _rows_of_file(
+    source: Source, format: str, name: str, checker: RowChecker, skipped: SkippedRows
+) -> Iterator[dict[str, Any]]:
+    chosen = detect_format(source) if format == "auto" else FORMATS[format]
+    is_empty = True
+    for number, raw in chosen.records(source):
+        is_empty = False
+        try:
+            row = checker.check(_converted(chosen, raw, source), f"{name}-{number}")
+        except BadRow as bad:
+            skipped.add(ConversationError(source.place(bad.number or number), str(bad)))
+        else:
+            skipped.kept += 1
+            yield row
+        source.tick()
+    if is_empty:
+        raise ConversationError(str(source.path), f"the file is empty; expected {chosen.layout}")
+
+
+def _damage(error: Exception) -> str:
+    return next(problem for kind, problem in _DAMAGE.items() if isinstance(error, kind))
+
+
+def _nothing_left(files: Sequence[Path], skipped: SkippedRows) -> ConversationError:
+    where = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
+    problem = f"none of its {skipped.count} rows could be read; the first problem: {skipped.first[0]}"
+    return ConversationError(where, problem)
+
+
 def _names(files: Sequence[Path]) -> dict[Path, str]:
-    """What default ids begin with: a file's stem, or as much of the end of its path as no other file has."""
+    """What default ids begin with: a file's stem, or the shortest end of its path that no other file shares."""
     names = {file: Source(file).stem for file in files}
     depth = 0
     while repeated := {name for name, count in Counter(names.values()).items() if count > 1}:

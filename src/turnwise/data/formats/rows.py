@@ -21,8 +21,8 @@ class RowChecker:
         """The row with its id and labels made storable: ``id``, ``messages``, labels.
 
         Args:
-            row: A conversation as a format gives it. Labels that are neither text, numbers, true or false nor lists of
-                texts become JSON text.
+            row: A conversation as a format gives it. Labels other than texts, numbers, booleans and lists of texts
+                become JSON text.
             default_id: The id of a conversation that has none.
 
         Raises:

@@ -55,12 +55,12 @@ class Common:
         greetings: How the customer says hello.
         answered_greetings: How the agent says hello in return.
         requests: Frames for the topic of an intent, ``{topic}``.
-        tell_me_more: With what the agent asks the customer to state the intent once more.
+        tell_me_more: How the agent asks the customer to state the intent once more.
         hold_on: What the agent says before a resolution.
         still_there: What the agent says when the customer takes long to answer.
         acknowledgements: How the customer takes a resolution.
-        anything_else: With what the agent asks for a further intent.
-        links: With what the customer announces a further intent.
+        anything_else: How the agent asks for a further intent.
+        links: How the customer announces a further intent.
         handovers: How the agent brings in a colleague.
         thanks: How the customer ends the conversation.
         farewells: How the agent ends the conversation.

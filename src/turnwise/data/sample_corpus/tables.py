@@ -36,7 +36,7 @@ def parse_domain(text: str, file: str) -> Domain:
         The domain, with intents and phrases in the order of the file.
 
     Raises:
-        ValueError: ``text`` is no TOML, or a table lacks a key, has an unknown one or one with a value of a wrong type.
+        ValueError: ``text`` is not TOML, or a table lacks a key, has an unknown one or a value of the wrong type.
     """
     table = _Table(_load(text, file), _keys(Domain), file)
     intents = table.child("intents")
@@ -60,7 +60,7 @@ def parse_common(text: str, file: str) -> Common:
         The lines and the values of the slots.
 
     Raises:
-        ValueError: ``text`` is no TOML, or a table lacks a key, has an unknown one or one with a value of a wrong type.
+        ValueError: ``text`` is not TOML, or a table lacks a key, has an unknown one or a value of the wrong type.
     """
     table = _Table(_load(text, file), _keys(Common), file)
     slots = table.child("slots")

@@ -1,0 +1,47 @@
+"""From paths as users give them to the files to read."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from turnwise.data.formats import ENDINGS, FORMATS, Source
+from turnwise.data.formats.companions import without_companions
+from turnwise.errors import ConversationError
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def find_files(paths: Paths, format: str) -> list[Path]:
+    """The files that ``paths`` (files, folders, globs) stand for, each once.
+
+    In folders and globs, files that are known to lie beside conversations and hold none are passed over.
+
+    Raises:
+        ConversationError: A path stands for no file, or the format is unknown.
+    """
+    if format != "auto" and format not in FORMATS:
+        raise ConversationError(f"format {format!r}", f"unknown format; known are auto, {', '.join(FORMATS)}")
+    files: list[Path] = []
+    for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
+        found = _files_of(Path(path).expanduser(), any_ending=format != "auto")
+        if not found:
+            problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
+            raise ConversationError(str(path), problem)
+        files += found
+    if not files:
+        raise ConversationError("paths", "no path was given; expected files, folders or globs")
+    return list(dict.fromkeys(files))
+
+
+def _files_of(path: Path, any_ending: bool) -> list[Path]:
+    if path.is_dir():
+        inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
+        return without_companions(sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS))
+    if path.exists():
+        return [path]
+    # not Path.glob, which takes no absolute patterns
+    matched = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
+    return without_companions([f for f in matched if f.is_file() and (any_ending or Source(f).ending in ENDINGS)])

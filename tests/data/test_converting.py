@@ -1,0 +1,59 @@
+"""Converting any format to chat JSONL."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_cases import chat, read_jsonl, write_jsonl
+
+from turnwise.data.conversations import convert_conversations, read_conversations
+from turnwise.errors import ConversationError
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_converting_writes_chat_jsonl_that_reads_back_the_same(tmp_path: Path, name: str) -> None:
+    source = write_jsonl(tmp_path / "in.jsonl", [chat("né", "hi", id="a", topic="t"), chat("x", id="b", topic=None)])
+    output = tmp_path / name
+    assert convert_conversations(source, output) == 2
+    assert read_conversations(output).to_list() == read_conversations(source).to_list()
+    text = (gzip.decompress(output.read_bytes()) if name.endswith("gz") else output.read_bytes()).decode()
+    assert [json.loads(line) for line in text.splitlines()][1] == chat("x", id="b")
+    assert "né" in text
+
+
+def test_converting_refuses_to_overwrite_unless_forced(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "in.jsonl", [chat("hello", id="a")])
+    output = write_jsonl(tmp_path / "out.jsonl", [chat("old", id="old")])
+    with pytest.raises(FileExistsError):
+        convert_conversations(source, output)
+    assert convert_conversations(source, output, force=True) == 1
+    assert read_jsonl(output) == [chat("hello", id="a")]
+    with pytest.raises(ValueError, match=r"\.jsonl"):
+        convert_conversations(source, tmp_path / "out.csv")
+
+
+def test_converting_that_fails_midway_leaves_nothing(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "in.jsonl", [chat("hello")] * 50 + [chat()])
+    with pytest.raises(ConversationError):
+        convert_conversations(source, tmp_path / "out" / "chat.jsonl")
+    assert not any((tmp_path / "out").iterdir())
+    assert convert_conversations(source, tmp_path / "out" / "chat.jsonl", on_error="skip") == 50
+
+
+def test_converting_that_is_interrupted_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> Any:
+        yield chat("new", id="new")
+        raise KeyboardInterrupt
+
+    source = write_jsonl(tmp_path / "in.jsonl", [chat("hello")])
+    output = write_jsonl(tmp_path / "out.jsonl", [chat("old", id="old")])
+    monkeypatch.setattr("turnwise.data.conversations.read_rows", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        convert_conversations(source, output, force=True)
+    assert read_jsonl(output) == [chat("old", id="old")]
+    assert sorted(os.listdir(tmp_path)) == ["in.jsonl", "out.jsonl"]  # noqa: PTH208

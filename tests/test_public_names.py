@@ -1,0 +1,121 @@
+"""What the documentation names is there, and the public face of the package is what its stub says."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+import turnwise
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+NAME = re.compile(r"(?<![\w./])turnwise(?:\.[A-Za-z_]\w*)+")
+IMPORT = re.compile(r"from (turnwise[\w.]*) import (\([^)]+\)|[^\n`]+)")
+DIRECTIVE = re.compile(r"^::: (\S+)", re.MULTILINE)
+
+
+def snippets() -> Iterator[tuple[Path, str]]:
+    """Code blocks and inline code of the pages."""
+    for page in PAGES:
+        for found in CODE.finditer(page.read_text(encoding="utf-8")):
+            yield page, found[0]
+
+
+def named() -> Iterator[tuple[str, str]]:
+    """``(page, name)`` for every ``turnwise.a.b`` that stands in code, imports apart."""
+    for page, code in snippets():
+        for name in NAME.findall(IMPORT.sub("", code)):
+            yield page.name, name
+
+
+def imported() -> Iterator[tuple[str, str, str]]:
+    """``(page, module, name)`` for every ``from turnwise.x import name`` that stands in code."""
+    for page, code in snippets():
+        for module, names in IMPORT.findall(code):
+            for name in names.strip("()\n ").rstrip(",").split(","):
+                yield page.name, module, name.split(" as ")[0].strip()
+
+
+def stub_names() -> dict[str, tuple[str, str]]:
+    """``{public name: (module, name there)}`` as the stub has it."""
+    stub = ast.parse((Path(turnwise.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+    return {
+        alias.asname or alias.name: (".".join(filter(None, ["turnwise", node.module])), alias.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+NAMED = sorted(set(named()))
+IMPORTED = sorted(set(imported()))
+
+
+def test_the_pages_are_read() -> None:
+    assert len(NAMED) > 20 and len(IMPORTED) > 5
+    assert ("README.md", "turnwise.read_conversations") in NAMED
+
+
+@pytest.mark.parametrize(("page", "name"), NAMED)
+def test_a_dotted_name_in_the_documentation_resolves(page: str, name: str) -> None:
+    value: object = turnwise
+    for part in name.split(".")[1:]:
+        value = getattr(value, part)
+
+
+@pytest.mark.parametrize(("page", "module", "name"), IMPORTED)
+def test_an_import_in_the_documentation_works(page: str, module: str, name: str) -> None:
+    getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/reference").glob("*.md")), ids=lambda page: page.stem)
+def test_the_names_of_the_api_reference_resolve(page: Path) -> None:
+    for name in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+        pkgutil.resolve_name(name)
+
+
+@pytest.mark.parametrize("name", sorted(stub_names()))
+def test_the_stub_and_the_package_agree(name: str) -> None:
+    module, there = stub_names()[name]
+    public = getattr(turnwise, name)
+    if isinstance(public, ModuleType):
+        assert public is importlib.import_module(f"{module}.{there}")
+    else:
+        assert public is getattr(importlib.import_module(module), there)
+
+
+def test_all_is_what_the_stub_imports() -> None:
+    assert set(turnwise.__all__) == set(stub_names())
+    assert set(turnwise.__all__) <= set(dir(turnwise))
+
+
+def test_the_api_reference_lists_every_public_name() -> None:
+    index = (ROOT / "docs/reference/index.md").read_text(encoding="utf-8")
+    rooms = {name for name in turnwise.__all__ if isinstance(getattr(turnwise, name), ModuleType)}
+    assert [name for name in turnwise.__all__ if f"[`{name}`]" not in index and name not in rooms] == []
+    assert [room for room in rooms if not re.search(rf"turnwise\.(\w+\.)*{room}\b|\({room}\.md\)", index)] == []
+
+
+def test_importing_turnwise_is_quick_because_it_imports_no_heavy_library() -> None:
+    code = "import sys, turnwise; print({'torch', 'transformers', 'datasets'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
+
+
+def test_the_citation_names_the_version_and_the_papers() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == turnwise.__version__
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    assert all({"type", "title", "authors", "year", "url"} <= paper.keys() for paper in citation["references"])
+    assert len(citation["references"]) == 3
