@@ -20,7 +20,7 @@ from turnwise.experiments.methods import Figures, Given, chosen_methods
 from turnwise.experiments.models import Models, Training
 from turnwise.experiments.report import write_report
 from turnwise.experiments.suites import DataSet, MissingDataError, Scale, Suite, find_suite
-from turnwise.training.recipes import Schedule
+from turnwise.training.recipes import Schedule, with_current_names
 
 # Seconds: a report's p-values take some, and so does writing the values of all queries.
 _REPORT_EVERY, _RESULTS_EVERY = 60, 5
@@ -76,6 +76,7 @@ class Run:
         quick: bool,
         settings: Mapping[str, Any],
     ) -> None:
+        settings = with_current_names(settings)
         if unknown := sorted(set(settings) - set(_SETTINGS)):
             raise ValueError(f"no setting of every training: {', '.join(unknown)}; expected {', '.join(_SETTINGS)}")
         Schedule(**settings)  # values out of range are errors now, not in every row
