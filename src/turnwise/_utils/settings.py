@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-# How error messages call the types of settings.
+# What error messages call the types of settings.
 _TOLD: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
@@ -18,7 +18,7 @@ class Settings:
     Subclasses check what else must hold in ``__post_init__``, after that of ``super()``, so that several combine.
 
     Raises:
-        ValueError: A value is of another type.
+        ValueError: A value is of another type, or out of range.
     """
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ def check_types(settings: Any) -> None:
 
 
 def check_positive(settings: Any, *names: str) -> None:
-    """Raise ``ValueError`` if one of these fields of a dataclass is not positive and finite; ``None`` may stand."""
+    """Raise ``ValueError`` if one of these fields of a dataclass is not positive and finite; ``None`` is allowed."""
     for name in names:
         value = getattr(settings, name)
         if value is not None and not 0 < value < math.inf:

@@ -26,7 +26,7 @@ from turnwise.losses.turn_order import (
 
 Positives = Literal["triple", "bi"]
 
-_BEFORE1, _BEFORE2 = 0, 2  # of turn_order_collator.C3L_COLUMNS
+_BEFORE1, _BEFORE2 = 0, 2  # of collators.turn_order.C3L_COLUMNS
 _LOWEST, _HIGHEST = 0.2, 1.0
 
 
@@ -80,8 +80,8 @@ class C3LLoss(ConversationLoss[C3LSettings]):
 
     - ``cos((B1(u_i) + B2(u_j)) / 2, a) → s_ij`` for the context positions i < j, see :func:`c3l_targets`;
     - for every i random negatives ``(B1(u_i), B2(r))``, ``(B1(r'), B2(u_i))`` and ``(B1(r'), B2(r))``, all ``→ 0``
-      (Eq. 2). r and r' are utterances of other conversations of this process's batch, of a text that the window's
-      conversation does not have, with the speaker token of the other context position they stand for.
+      (Eq. 2). r and r' are utterances of other conversations in this process's batch whose text does not occur in the
+      window's conversation, with the speaker token of the other context position they stand for.
 
     Args:
         model: The encoder, with the views of C3L.
@@ -129,7 +129,7 @@ class C3LLoss(ConversationLoss[C3LSettings]):
     def _random(self, windows: Windows) -> tuple[Tensor, Tensor, Tensor]:
         """Rows of random utterances as B1 and as B2, and their weights, for each context position (…, w - 1, chosen).
 
-        What is chosen from are pairs of another context position, whose speaker token is taken, and a turn.
+        The options are pairs of another context position, which gives the speaker token, and a turn.
         """
         places, negatives = self.settings.window - 1, self.settings.negatives
         context, last = windows.turns[:, :-1], windows.turns[:, -1:]

@@ -24,7 +24,7 @@ from turnwise.losses.turn_order import (
     pair_cosine,
 )
 
-_BEFORE, _AFTER = 0, 2  # of turn_order_collator.CCL_COLUMNS
+_BEFORE, _AFTER = 0, 2  # of collators.turn_order.CCL_COLUMNS
 
 
 def ccl_targets(window: int) -> Tensor:
@@ -54,8 +54,8 @@ class CCLLoss(ConversationLoss[CCLSettings]):
 
     - ``cos(B(u_0), A(u_i)) → (w - i) / w``;
     - directional negatives, ``cos(B(u_i), A(u_0)) → 0``;
-    - random negatives, either side of the first replaced, each counted half ``→ 0``. They are utterances of other
-      conversations of this process's batch, of a text that the window's conversation does not have; a before-text
+    - random negatives, either side of the first replaced, ``→ 0``, each of half weight. They are utterances of other
+      conversations in this process's batch whose text does not occur in the window's conversation; a before-text
       keeps the speaker token of the one it replaces.
 
     Args:

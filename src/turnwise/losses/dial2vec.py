@@ -33,7 +33,7 @@ def self_representation(tokens: Tensor, speaker: Tensor) -> Tensor:
 
     Args:
         tokens: Token embeddings (B, n, d).
-        speaker: The speaker of each token, from 0; -1 for tokens of nobody and padding (B, n).
+        speaker: The speaker of each token, from 0; -1 for padding and tokens of no speaker (B, n).
 
     Returns:
         The means; zero for a speaker without tokens (B, speakers, d).
@@ -47,7 +47,7 @@ def cross_representation(tokens: Tensor, speaker: Tensor, turn: Tensor, window: 
 
     Args:
         tokens: Token embeddings (B, n, d).
-        speaker: The speaker of each token, from 0; -1 for tokens of nobody and padding (B, n).
+        speaker: The speaker of each token, from 0; -1 for padding and tokens of no speaker (B, n).
         turn: The turn of each token, from 0; ignored where the speaker is -1 (B, n).
         window: Turns further apart do not match; ``math.inf`` for no limit.
 
@@ -56,7 +56,7 @@ def cross_representation(tokens: Tensor, speaker: Tensor, turn: Tensor, window: 
         others have none (B, speakers, d).
 
     Raises:
-        ValueError: The shapes do not go together, or the window is negative.
+        ValueError: The shapes do not match, or the window is negative.
     """
     if tokens.ndim != 3 or speaker.shape != tokens.shape[:2] or turn.shape != tokens.shape[:2]:
         raise ValueError(
@@ -142,7 +142,7 @@ class Dial2vecLoss(ConversationLoss[Dial2vecSettings]):
         return self.compute_loss_from_fit(fit, features["dialogue"], features["is_real"], features["speakers"])
 
     def fit(self, tokens: Tensor, speaker: Tensor, turn: Tensor, speakers: int) -> Tensor:
-        """Cosine of self- and cross-representation of each speaker (B, speakers), 0 for speakers who are not there."""
+        """Cosine of self- and cross-representation of each speaker (B, speakers), 0 for absent speakers."""
         with full_precision(tokens.device):
             own = self_representation(tokens, speaker)
             cross = cross_representation(tokens, speaker, turn, self.settings.window)

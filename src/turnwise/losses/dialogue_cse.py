@@ -42,7 +42,7 @@ def context_aware_embeddings(response_tokens: Tensor, response_mask: Tensor, con
         The embeddings (C, R, d).
 
     Raises:
-        ValueError: The shapes do not go together.
+        ValueError: The shapes do not match.
     """
     shapes = tuple(response_tokens.shape), tuple(response_mask.shape), tuple(context_means.shape)
     if len(shapes[0]) != 3 or shapes[1] != shapes[0][:2] or shapes[2][1:] != shapes[0][2:]:

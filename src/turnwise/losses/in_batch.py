@@ -110,11 +110,11 @@ class Turns:
     def negatives(self, own_turns: Tensor, negatives: Negatives) -> Tensor:
         """Which turns are negatives of the given turns of this process.
 
-        A turn of the same conversation, or with the same text, never is.
+        A turn of the same conversation, or of the same text, never is.
 
         Args:
             own_turns: Numbers among this process's own turns (rows,).
-            negatives: ``"batch"``, all that may be; or so many of them at random for each row.
+            negatives: ``"batch"``, all that are allowed; or this many of them, drawn at random for each row.
 
         Returns:
             A boolean mask (rows, turns).
@@ -137,7 +137,7 @@ class Turns:
         Args:
             logits: Scores over the temperature of own turns' contexts for all responses (rows, turns).
             own_turns: The number of each row's own response among this process's turns (rows,).
-            negatives: See :meth:`negatives`.
+            negatives: See :meth:`Turns.negatives`.
 
         Returns:
             The mean over the rows of all processes, see :func:`process_mean`.

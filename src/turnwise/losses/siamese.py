@@ -39,7 +39,7 @@ def batch_softmax(
     Args:
         contexts: The vector of what precedes each turn of this process (turns, dim).
         responses: The vector of each turn (turns, dim).
-        has_context: Whether anything precedes the turn; otherwise its context counts for nothing (turns,).
+        has_context: Whether anything precedes the turn; the context of other turns is ignored (turns,).
         conversation: The position in the batch of each turn's conversation (turns,).
         text_key: Equal for equal texts (turns,).
         negatives: See :class:`turnwise.losses.in_batch.InBatchSettings`.

@@ -84,7 +84,7 @@ class Windows:
     """All windows of consecutive turns of the conversations of a batch.
 
     Attributes:
-        turns: Numbers of the turns of each window (windows, window).
+        turns: Indices of the turns of each window (windows, window).
         foreign: Whether the text of a turn occurs nowhere in a window's conversation (windows, turns).
         speaker: The speaker of each turn (turns,).
         rows: The row of each turn in each view, -1 where there is none (turns, columns).
@@ -127,10 +127,10 @@ def draw(allowed: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
 
     Args:
         allowed: What may be chosen (…, options).
-        negatives: ``"batch"``, everything allowed; or so many of them, as far as there are.
+        negatives: ``"batch"``, everything allowed; or this many at most.
 
     Returns:
-        Numbers of options in random order, and their weights, which add up to 1, or to 0 where nothing is allowed; both
+        Indices of options in random order, and their weights, which add up to 1, or to 0 where nothing is allowed; both
         (…, chosen).
     """
     most = int(allowed.sum(-1).max()) if allowed.numel() else 0

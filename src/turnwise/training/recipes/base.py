@@ -27,9 +27,9 @@ class Schedule(Settings):
         max_steps: Number of steps.
         max_length: Longest text in tokens: an utterance, or for whole-dialogue methods a conversation.
         seed: Seed of data order, dropout and drawn negatives.
-        checkpoint_steps: A checkpoint is written every so many steps.
+        checkpoint_steps: Write a checkpoint every this many steps.
         bf16: Run the encoder in bfloat16, at several times the speed on processors and GPUs made for it; by default on
-            such GPUs. The losses are computed in float32 all the same.
+            such GPUs only. Losses are computed in float32 all the same.
     """
 
     learning_rate: float = 5e-5
@@ -64,7 +64,7 @@ class Adaptation(Schedule):
 
     Attributes:
         mask_probability: Share of tokens to predict.
-        max_predictions: At most so many in one utterance.
+        max_predictions: Predict at most this many tokens of an utterance.
     """
 
     learning_rate: float = 2e-5
@@ -86,14 +86,14 @@ class Recipe(Schedule):
     """What all methods share.
 
     Attributes:
-        frozen_layers: How many of the lowest transformer layers (with the embeddings) do not learn; ``None`` is the
+        frozen_layers: How many of the lowest transformer layers are frozen, along with the embeddings; ``None`` is the
             lower half, as in the DialogueCSE paper.
-        min_turns: Shorter conversations are left out, after consecutive messages of one speaker are merged.
+        min_turns: Leave out conversations of fewer turns, counted once consecutive messages of one speaker are merged.
         interpolation: How far the weights of the result lie on the straight line from the weights before (0) to the
             trained ones (1, as published). In between, what the encoder knew is kept better (Wortsman et al., Robust
             Fine-tuning of Zero-shot Models, CVPR 2022).
-        snapshots: A model is kept every so many steps, in the folder ``<output>.snapshots``, to see how training
-            moves; these are as trained, without interpolation.
+        snapshots: Keep a model every this many steps, in the folder ``<output>.snapshots``, to see how training goes;
+            these are as trained, without interpolation.
         adaptation: The stage before, if any.
     """
 
@@ -138,7 +138,7 @@ class Recipe(Schedule):
         raise NotImplementedError
 
     def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
-        """Word embeddings that learn while all others stay, also in a frozen layer; none: no such difference."""
+        """Rows of the word embeddings that alone learn, even in a frozen layer; empty: no exception."""
         return []
 
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:

@@ -38,10 +38,10 @@ def get_recipe(method: str, settings: Mapping[str, Any] | None = None) -> Recipe
 
     Args:
         method: A name in ``RECIPES``.
-        settings: Settings to change; ``adaptation`` may itself be a mapping.
+        settings: Settings to change; ``adaptation`` may itself be a mapping. Former names are read with a warning.
 
     Raises:
-        ValueError: Unknown method, unknown setting, or a value out of range.
+        ValueError: An unknown method or setting, or a value out of range.
     """
     if method not in RECIPES:
         raise ValueError(f"unknown method {method!r}: expected one of {', '.join(RECIPES)}")
@@ -53,10 +53,10 @@ def get_recipe(method: str, settings: Mapping[str, Any] | None = None) -> Recipe
 
 
 def with_current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by their current names; each former one is told in a warning.
+    """Settings by their current names, with a warning for each former one.
 
     Raises:
-        ValueError: A setting is there by its former and by its current name.
+        ValueError: A setting is given by its former and by its current name.
     """
     found = dict(settings)
     for former, current in _FORMER_NAMES.items():
@@ -75,7 +75,7 @@ def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
         The method and the settings, for :func:`get_recipe`.
 
     Raises:
-        ValueError: Not TOML, or without a method; or a setting by its former and by its current name.
+        ValueError: Not TOML, no method, or a setting by both its former and its current name.
     """
     path = Path(path)
     try:

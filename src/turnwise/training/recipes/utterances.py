@@ -19,7 +19,7 @@ from turnwise.training.recipes.base import Recipe
 
 @dataclass(frozen=True)
 class InBatch(Recipe):
-    """What the methods share that contrast responses with those of the other conversations of the batch."""
+    """What is common to methods that contrast responses with those of other conversations in the batch."""
 
     # Six times the paper's, for all of them alike: better on the default encoder, see docs/results.md.
     learning_rate: float = 3e-4
