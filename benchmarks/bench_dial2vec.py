@@ -31,7 +31,7 @@ from torch.nn.functional import cosine_similarity, pad
 import turnwise
 from turnwise.collators.conversations import ConversationCollator
 from turnwise.encoders.rendering import make_conversational
-from turnwise.losses.dial2vec import Dial2vecLoss, cross_representation, self_representation
+from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings, cross_representation, self_representation
 from turnwise.training.freezing import frozen_lower_layers, no_attention_dropout
 
 SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
@@ -54,7 +54,7 @@ def batches(encoder: SentenceTransformer, dialogues: int, at_once: int) -> list[
 
 
 def our_step(encoder: SentenceTransformer, dialogues: list[Features]) -> None:
-    loss = Dial2vecLoss(encoder, WINDOW, TEMPERATURE)
+    loss = Dial2vecLoss(encoder, Dial2vecSettings(WINDOW, TEMPERATURE))
     for features in dialogues:
         (loss([features]) / len(dialogues)).backward()
 

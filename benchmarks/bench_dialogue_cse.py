@@ -31,7 +31,7 @@ from torch import Tensor
 import turnwise
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.forward import encode_sliced
-from turnwise.losses.dialogue_cse import DialogueCSELoss
+from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
 from turnwise.training.freezing import frozen_lower_layers
 
 Features = dict[str, Tensor]
@@ -120,7 +120,8 @@ def main() -> int:
     if options.memory_of:
         negatives = options.memory_of if options.memory_of == "batch" else int(options.memory_of)
         with frozen_lower_layers(encoder, 3):
-            full_step(DialogueCSELoss(encoder, TURNS, negatives=negatives), features)
+            settings = DialogueCSESettings(context_turns=TURNS, negatives=negatives)
+            full_step(DialogueCSELoss(encoder, settings), features)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         return 0
 
@@ -129,7 +130,7 @@ def main() -> int:
     failed = False
     for frozen in (3, 0):
         with frozen_lower_layers(encoder, frozen):
-            loss = DialogueCSELoss(encoder, TURNS, temperature=TEMPERATURE)
+            loss = DialogueCSELoss(encoder, DialogueCSESettings(context_turns=TURNS, temperature=TEMPERATURE))
             encoder_alone(encoder, features), full_step(loss, features)  # warm-up
             ratios = []
             for _ in range(options.repeats):

@@ -33,7 +33,7 @@ import turnwise
 from turnwise.collators.turn_order import TurnOrderCollator
 from turnwise.encoders.forward import encode_sliced, sliced_means
 from turnwise.encoders.views import View, add_views, view_prompt
-from turnwise.losses.c3l import C3LLoss, c3l_targets
+from turnwise.losses.c3l import C3LLoss, C3LSettings, c3l_targets
 
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
 WINDOW = 5
@@ -106,7 +106,7 @@ def main() -> int:
     features = {name.removeprefix("messages_"): tensor for name, tensor in batch.items()}
     every = [message["content"] for row in rows for message in row["messages"]]
     triples = [literal_triples(encoder, row, every) for row in rows]
-    loss = C3LLoss(encoder, WINDOW, negatives=1)
+    loss = C3LLoss(encoder, C3LSettings(window=WINDOW, negatives=1))
     times = [  # in turns, so that both meet the same machine
         (seconds(lambda: our_step(loss, features)), seconds(lambda: literal_step(encoder, triples)))
         for _ in range(options.repeats)

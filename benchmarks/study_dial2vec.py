@@ -36,7 +36,7 @@ from turnwise.evaluation import TASKS, load_task
 from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, embed_dialogues
 from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
 from turnwise.training.freezing import frozen_lower_layers, no_attention_dropout
-from turnwise.training.interpolation import put_between
+from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.recipes import Dial2vec, get_recipe
 
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
@@ -110,19 +110,20 @@ def training(
     if variant.same_domain:
         collator.pool = SameDomainPool(conversations)  # type: ignore[attr-defined]
     loss = recipe.loss(encoder)
-    order = random.Random(seed).sample(range(len(conversations)), steps * recipe.accumulate)
+    rows = recipe.gradient_accumulation_steps
+    order = random.Random(seed).sample(range(len(conversations)), steps * rows)
     with frozen_lower_layers(encoder, variant.frozen_layers), no_attention_dropout(encoder):
         optimizer = torch.optim.AdamW([p for p in loss.parameters() if p.requires_grad], recipe.learning_rate)
         schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
         total = 0.0
         for step in range(steps):
             loss.train()
-            for row in order[step * recipe.accumulate : (step + 1) * recipe.accumulate]:
+            for row in order[step * rows : (step + 1) * rows]:
                 batch = collator([conversations[row]])
                 with torch.autocast("cpu", torch.bfloat16):
                     value = loss([{name.removeprefix("messages_"): tensor for name, tensor in batch.items()}])
-                (value / recipe.accumulate).backward()
-                total += value.item() / recipe.accumulate
+                (value / rows).backward()
+                total += value.item() / rows
             torch.nn.utils.clip_grad_norm_(loss.parameters(), 1.0)
             optimizer.step()
             schedule.step()
@@ -190,7 +191,7 @@ def main() -> None:
 def interpolated(trained: SentenceTransformer, start: dict[str, torch.Tensor], share: float) -> SentenceTransformer:
     """A copy with weights between those at the start (0) and the trained encoder's (1)."""
     between = copy.deepcopy(trained)
-    put_between(between, start, share)
+    interpolate_weights(between, start, share)
     return between
 
 

@@ -31,7 +31,7 @@ from turnwise.collators import utterances as collators
 from turnwise.encoders.forward import encode_sliced, sliced_means
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.evaluation import compare_results, evaluate_retrieval, load_task
-from turnwise.losses.dialogue_cse import DialogueCSELoss
+from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
 from turnwise.training.freezing import frozen_lower_layers
 
 SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd"
@@ -41,7 +41,7 @@ SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd"
 class Variant:
     """What differs from the plain recipe."""
 
-    loss: dict[str, Any] = field(default_factory=dict)
+    loss: DialogueCSESettings = field(default_factory=DialogueCSESettings)
     learning_rate: float = 5e-5
     frozen: int = 3
     conversations: int = 8
@@ -56,25 +56,25 @@ class Variant:
 FAST = Variant(learning_rate=3e-4)
 VARIANTS = {
     "base": Variant(),
-    "tau0.05": Variant({"temperature": 0.05}),
-    "tau0.2": Variant({"temperature": 0.2}),
+    "tau0.05": Variant(DialogueCSESettings(temperature=0.05)),
+    "tau0.2": Variant(DialogueCSESettings(temperature=0.2)),
     "lr1e-5": Variant(learning_rate=1e-5),
     "lr1e-4": Variant(learning_rate=1e-4),
     "lr3e-4": FAST,
     "frozen0": Variant(frozen=0),
     # The learning rate matters most, so the rest is tried with the better one.
     "lr1e-3": Variant(learning_rate=1e-3),
-    "fast tau0.2": replace(FAST, loss={"temperature": 0.2}),
+    "fast tau0.2": replace(FAST, loss=DialogueCSESettings(temperature=0.2)),
     "fast frozen0": replace(FAST, frozen=0),
     "fast one-domain": replace(FAST, one_domain=True),
     "fast similar0.7": replace(FAST, similar=0.7),
     "fast near-duplicates": replace(FAST, near_duplicates=True),
     "fast rare-responses": replace(FAST, rare_responses=True),
     "fast batch24": replace(FAST, conversations=24),
-    "fast attention": replace(FAST, loss={"aggregation": "attention"}),
-    "fast negatives9": replace(FAST, loss={"negatives": 9}),
-    "fast turns1": replace(FAST, loss={"context_turns": 1}),
-    "fast turns5": replace(FAST, loss={"context_turns": 5}),
+    "fast attention": replace(FAST, loss=DialogueCSESettings(aggregation="attention")),
+    "fast negatives9": replace(FAST, loss=DialogueCSESettings(negatives=9)),
+    "fast turns1": replace(FAST, loss=DialogueCSESettings(context_turns=1)),
+    "fast turns5": replace(FAST, loss=DialogueCSESettings(context_turns=5)),
     "fast frozen5": replace(FAST, frozen=5),
     "fast steps400": replace(FAST, steps=400),
 }
@@ -87,8 +87,7 @@ class StudyLoss(DialogueCSELoss):
     similar: float | None = None
     untouched: tuple[SentenceTransformer, ...] = ()  # in a tuple, so that it is not trained along
 
-    def forward(self, sentence_features: list[dict[str, torch.Tensor]], labels: Any = None) -> torch.Tensor:
-        (features,) = sentence_features
+    def compute_loss(self, features: dict[str, torch.Tensor]) -> torch.Tensor:
         if self.similar is not None:
             with torch.no_grad():
                 means = sliced_means(
@@ -96,7 +95,7 @@ class StudyLoss(DialogueCSELoss):
                 )
             means = torch.nn.functional.normalize(means, dim=1)[features["turn_text"]]
             self.too_similar = means @ means.T >= self.similar
-        return super().forward(sentence_features, labels)
+        return super().compute_loss(features)
 
 
 def patched_cross_entropy(loss: StudyLoss) -> Any:
@@ -138,7 +137,7 @@ def train(variant: Variant, conversations: Dataset, steps: int, seed: int) -> Se
         return plain_key(plain_form(text) if variant.near_duplicates else text)
 
     collators.text_key = key
-    loss = StudyLoss(encoder, **variant.loss)
+    loss = StudyLoss(encoder, variant.loss)
     loss.similar = variant.similar
     if variant.similar is not None:
         loss.untouched = (turnwise.load_encoder(device="cpu").eval(),)

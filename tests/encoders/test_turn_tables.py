@@ -216,7 +216,7 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
 ) -> None:
     recipe = Dial2vec(
         max_steps=4,
-        accumulate=1,
+        gradient_accumulation_steps=1,
         checkpoint_steps=2,
         turn_inputs=True,
         negatives_per_dialogue=2,

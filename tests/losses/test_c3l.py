@@ -8,7 +8,7 @@ from torch import Tensor
 from turn_order_cases import Literal, cosine, features_of
 
 from turnwise.losses import c3l
-from turnwise.losses.c3l import C3LLoss, c3l_targets
+from turnwise.losses.c3l import C3LLoss, C3LSettings, c3l_targets
 from turnwise.losses.turn_order import Windows, embed
 
 
@@ -79,7 +79,10 @@ def test_equals_the_literal_formula(
     monkeypatch.setattr(c3l, "draw", in_order)
     with_views(tiny_encoder, "c3l", speakers)
     features = features_of(tiny_encoder, conversations, window=window, directional=directional)
-    loss = C3LLoss(tiny_encoder, window, curved, "batch", directional, positives)
+    settings = C3LSettings(
+        window=window, curved=curved, negatives="batch", directional=directional, positives=positives
+    )
+    loss = C3LLoss(tiny_encoder, settings)
     with torch.no_grad():
         expected = literal_loss(
             Literal(tiny_encoder, conversations, features[0]), window, curved, directional, positives
@@ -93,7 +96,7 @@ def test_drawn_negatives_are_all_of_them_on_average(tiny_encoder, with_views, co
     torch.manual_seed(0)
 
     def losses(negatives: object) -> Tensor:
-        loss = C3LLoss(tiny_encoder, 4, negatives=negatives)
+        loss = C3LLoss(tiny_encoder, C3LSettings(window=4, negatives=negatives))
         return torch.stack([loss.compute_loss_from_embeddings(embeddings, windows) for _ in range(300)])
 
     with torch.no_grad():
@@ -138,13 +141,13 @@ def embeddings_of_three() -> Tensor:
 def test_equals_hand_arithmetic(tiny_encoder) -> None:
     # B1(u_0) + B2(u_1) = (2, 0): cosine 1, target 1. Negatives with r = (0, 3) as B2 and (0, -1) as B1:
     # u_0: (1, 3) -> 1/√10; (0, 0) -> 0; u_1: (0, 4) -> 0; (1, -1) -> √½; random pairs (0, 2) -> 0, twice.
-    loss = C3LLoss(tiny_encoder, window=3)
+    loss = C3LLoss(tiny_encoder, C3LSettings(window=3))
     found = loss.compute_loss_from_embeddings(embeddings_of_three(), windows_of_three())
     assert found.item() == pytest.approx((0 + 0.1 + 0.5) / 7)
 
 
 def test_a_candidate_nearer_to_its_context_has_a_lower_loss(tiny_encoder) -> None:
-    loss, far = C3LLoss(tiny_encoder, window=3), embeddings_of_three()
+    loss, far = C3LLoss(tiny_encoder, C3LSettings(window=3)), embeddings_of_three()
     far[14] = torch.tensor([0.0, 1.0])
     near, windows = embeddings_of_three(), windows_of_three()
     assert loss.compute_loss_from_embeddings(near, windows) < loss.compute_loss_from_embeddings(far, windows)
@@ -155,7 +158,7 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
 ) -> None:
     with_views(tiny_encoder, "c3l")
     features = features_of(tiny_encoder, conversations, window=4)
-    check_learning(C3LLoss(tiny_encoder, 4, negatives="batch"), features)
+    check_learning(C3LLoss(tiny_encoder, C3LSettings(window=4, negatives="batch")), features)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +169,6 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
         ({"negatives": "all"}, "negatives must be"),
     ],
 )
-def test_bad_settings_are_errors(tiny_encoder, settings, message) -> None:
+def test_bad_settings_are_errors(settings, message) -> None:
     with pytest.raises(ValueError, match=message):
-        C3LLoss(tiny_encoder, **settings)
+        C3LSettings(**settings)

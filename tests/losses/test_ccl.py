@@ -6,7 +6,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor
 from turn_order_cases import Literal, cosine, features_of
 
-from turnwise.losses.ccl import CCLLoss, ccl_targets
+from turnwise.losses.ccl import CCLLoss, CCLSettings, ccl_targets
 from turnwise.losses.turn_order import Windows, draw, embed
 
 
@@ -50,7 +50,7 @@ def test_equals_the_literal_formula(
     if normalised:
         tiny_encoder.append(Normalize())
     features = features_of(tiny_encoder, conversations, window=window, directional=directional)
-    loss = CCLLoss(tiny_encoder, window, negatives="batch", directional=directional)
+    loss = CCLLoss(tiny_encoder, CCLSettings(window=window, negatives="batch", directional=directional))
     with torch.no_grad():
         expected = literal_loss(Literal(tiny_encoder, conversations, features[0]), window, directional)
         torch.testing.assert_close(loss(features), expected, rtol=1e-4, atol=1e-5)
@@ -62,8 +62,9 @@ def test_drawn_negatives_are_all_of_them_on_average(tiny_encoder, with_views, co
     torch.manual_seed(0)
     with torch.no_grad():
         embeddings, windows = embed(tiny_encoder, features[0]), Windows.of(3, features[0])
-        expected = CCLLoss(tiny_encoder, 3, "batch").compute_loss_from_embeddings(embeddings, windows)
-        loss = CCLLoss(tiny_encoder, 3, negatives=1)
+        every = CCLLoss(tiny_encoder, CCLSettings(window=3, negatives="batch"))
+        expected = every.compute_loss_from_embeddings(embeddings, windows)
+        loss = CCLLoss(tiny_encoder, CCLSettings(window=3, negatives=1))
         drawn = torch.stack([loss.compute_loss_from_embeddings(embeddings, windows) for _ in range(300)])
     assert drawn.std() > 0
     torch.testing.assert_close(drawn.mean(), expected, rtol=0, atol=float(4 * drawn.std() / 300**0.5))
@@ -94,15 +95,16 @@ def test_equals_hand_arithmetic(tiny_encoder) -> None:
     # before_other(u1) = (0, 1) against after(u0) = (3, 4): 0.8 against 0. No other conversation: no random negatives.
     windows = Windows(torch.tensor([[0, 1]]), torch.zeros(1, 2, dtype=torch.bool), torch.tensor([0, 1]), rows_of(2))
     embeddings = torch.tensor([[9.0, 9.0], [1.0, 0.0], [3.0, 4.0], [9.0, 9.0], [0.0, 1.0], [1.0, 1.0]])
-    found = CCLLoss(tiny_encoder, window=2).compute_loss_from_embeddings(embeddings, windows)
+    found = CCLLoss(tiny_encoder, CCLSettings(window=2)).compute_loss_from_embeddings(embeddings, windows)
     assert found.item() == pytest.approx(((0.5**0.5 - 0.5) ** 2 + 0.8**2) / 2)
-    found = CCLLoss(tiny_encoder, window=2, directional=False).compute_loss_from_embeddings(embeddings, windows)
+    forwards = CCLLoss(tiny_encoder, CCLSettings(window=2, directional=False))
+    found = forwards.compute_loss_from_embeddings(embeddings, windows)
     assert found.item() == pytest.approx((0.5**0.5 - 0.5) ** 2)
 
 
 def test_time_has_a_direction(tiny_encoder) -> None:
     windows = Windows(torch.tensor([[0, 1]]), torch.zeros(1, 2, dtype=torch.bool), torch.tensor([0, 0]), rows_of(2))
-    loss = CCLLoss(tiny_encoder, window=2)
+    loss = CCLLoss(tiny_encoder, CCLSettings(window=2))
     forwards = torch.tensor([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     backwards = forwards[[3, 4, 5, 0, 1, 2]]
     assert loss.compute_loss_from_embeddings(forwards, windows) < loss.compute_loss_from_embeddings(backwards, windows)
@@ -113,17 +115,17 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
 ) -> None:
     with_views(tiny_encoder, "ccl")
     features = features_of(tiny_encoder, conversations, window=3, directional=True)
-    check_learning(CCLLoss(tiny_encoder, 3, negatives="batch"), features)
+    check_learning(CCLLoss(tiny_encoder, CCLSettings(window=3, negatives="batch")), features)
 
 
 def test_a_collator_of_other_settings_is_noticed(tiny_encoder, with_views, conversations) -> None:
     with_views(tiny_encoder, "ccl")
     with pytest.raises(ValueError, match="give the collator its window and directional"):
-        CCLLoss(tiny_encoder, 3)(features_of(tiny_encoder, conversations, window=3))
+        CCLLoss(tiny_encoder, CCLSettings(window=3))(features_of(tiny_encoder, conversations, window=3))
 
 
-def test_bad_settings_are_errors(tiny_encoder) -> None:
+def test_bad_settings_are_errors() -> None:
     with pytest.raises(ValueError, match="window must be at least 2 utterances, got 1"):
-        CCLLoss(tiny_encoder, window=1)
+        CCLSettings(window=1)
     with pytest.raises(ValueError, match="negatives must be"):
-        CCLLoss(tiny_encoder, negatives=0)
+        CCLSettings(negatives=0)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from turnwise.losses.dial2vec import Dial2vecLoss, cross_representation, self_representation
+from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings, cross_representation, self_representation
 
 
 def literal_cross(tokens: Tensor, speaker: Tensor, turn: Tensor, who: int, window: float) -> Tensor:
@@ -63,7 +63,7 @@ def test_gradients_equal_those_of_the_literal_matrices() -> None:
 
 
 def test_equals_hand_arithmetic(tiny_encoder) -> None:
-    loss = Dial2vecLoss(tiny_encoder, temperature=1.0)
+    loss = Dial2vecLoss(tiny_encoder, Dial2vecSettings(temperature=1.0))
     fit = torch.tensor([[1.0, 0.5], [0.0, 0.0], [0.2, 0.9], [0.3, -1.0]])
     dialogue, is_real = torch.tensor([0, 0, 1, 1]), torch.tensor([True, False, False, True])
     found = loss.compute_loss_from_fit(fit, dialogue, is_real, torch.tensor([2, 2]))
@@ -73,7 +73,7 @@ def test_equals_hand_arithmetic(tiny_encoder) -> None:
 
 
 def test_a_speaker_who_is_not_there_costs_nothing(tiny_encoder) -> None:
-    loss = Dial2vecLoss(tiny_encoder, temperature=1.0)
+    loss = Dial2vecLoss(tiny_encoder, Dial2vecSettings(temperature=1.0))
     fit = torch.tensor([[1.0, 0.5, 0.0], [0.0, 0.0, 0.0]])
     arguments = (torch.tensor([0, 0]), torch.tensor([True, False]))
     two = loss.compute_loss_from_fit(fit[:, :2], *arguments, torch.tensor([2]))
@@ -88,9 +88,9 @@ def test_a_real_dialogue_that_fits_better_has_a_lower_loss(tiny_encoder) -> None
 
 
 @pytest.mark.parametrize(("setting", "message"), [({"window": -1}, "window"), ({"temperature": 0.0}, "temperature")])
-def test_settings_out_of_range_are_refused(tiny_encoder, setting, message) -> None:
+def test_settings_out_of_range_are_refused(setting, message) -> None:
     with pytest.raises(ValueError, match=message):
-        Dial2vecLoss(tiny_encoder, **setting)
+        Dial2vecSettings(**setting)
 
 
 def test_wrong_shapes_and_windows_are_named() -> None:

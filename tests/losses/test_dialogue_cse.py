@@ -8,7 +8,12 @@ from torch import Tensor
 
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.forward import TokenSlice, encode_sliced
-from turnwise.losses.dialogue_cse import DialogueCSELoss, context_aware_embeddings, context_turns_of
+from turnwise.losses.dialogue_cse import (
+    DialogueCSELoss,
+    DialogueCSESettings,
+    context_aware_embeddings,
+    context_turns_of,
+)
 from turnwise.training.freezing import frozen_lower_layers
 
 Tokens = list[Tensor]  # one (n_i, d) matrix per turn
@@ -104,7 +109,7 @@ def test_context_is_bidirectional_and_shorter_at_the_edges() -> None:
 @pytest.mark.parametrize("aggregation", ["mean", "attention"])
 def test_equals_the_literal_formula(tiny_encoder, turns: int, aggregation) -> None:
     tokens, conversation, texts = ragged_batch(dim=32)
-    loss = DialogueCSELoss(tiny_encoder, context_turns=turns, aggregation=aggregation).double()
+    loss = DialogueCSELoss(tiny_encoder, DialogueCSESettings(context_turns=turns, aggregation=aggregation)).double()
     # A larger first layer, so that the attention is far from uniform and an error in it would show.
     if loss.turn_scorer is not None:
         torch.nn.init.normal_(loss.turn_scorer[0].weight)
@@ -117,7 +122,7 @@ def test_equals_hand_arithmetic(tiny_encoder) -> None:
     # positive, -1 for the negative that points against the context, and 0 for one at a right angle to it.
     axis = torch.eye(4, dtype=torch.float64)[:, None]
     tokens = [axis[0], axis[0], -axis[0], axis[1]]
-    loss = DialogueCSELoss(tiny_encoder, context_turns=1, temperature=1.0)
+    loss = DialogueCSELoss(tiny_encoder, DialogueCSESettings(context_turns=1, temperature=1.0))
     slices = [TokenSlice(torch.arange(4), torch.stack(tokens), torch.ones(4, 1))]
     found = loss.compute_loss_from_embeddings(
         slices, torch.arange(4), torch.tensor([0, 0, 1, 2]), torch.tensor([1, 2, 3, 4])
@@ -130,18 +135,19 @@ def test_equals_hand_arithmetic(tiny_encoder) -> None:
 def test_number_of_negatives_is_drawn_from_the_allowed(tiny_encoder) -> None:
     tokens, conversation, texts = ragged_batch(dim=32)
     every = loss_of(DialogueCSELoss(tiny_encoder), tokens, conversation, texts)
-    assert loss_of(DialogueCSELoss(tiny_encoder, negatives=99), tokens, conversation, texts) == every
+    some = DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=99))
+    assert loss_of(some, tokens, conversation, texts) == every
     torch.manual_seed(3)
-    one = loss_of(DialogueCSELoss(tiny_encoder, negatives=1), tokens, conversation, texts)
+    one = loss_of(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=1)), tokens, conversation, texts)
     torch.manual_seed(3)
-    again = loss_of(DialogueCSELoss(tiny_encoder, negatives=1), tokens, conversation, texts)
+    again = loss_of(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=1)), tokens, conversation, texts)
     assert one == again
     assert 0 < one < every
 
 
 def test_a_response_that_fits_its_context_better_has_a_lower_loss(tiny_encoder) -> None:
     tokens, conversation, texts = ragged_batch(dim=32)
-    loss = DialogueCSELoss(tiny_encoder, context_turns=1)
+    loss = DialogueCSELoss(tiny_encoder, DialogueCSESettings(context_turns=1))
     close = [*tokens]
     close[4] = tokens[5] + 0.1 * tokens[5].roll(1, 0)
     assert loss_of(loss, close, conversation, texts) < loss_of(loss, tokens, conversation, texts)
@@ -156,7 +162,7 @@ def test_a_batch_of_one_conversation_has_no_negatives_and_no_loss(tiny_encoder) 
 def test_training_steps_move_the_encoder_and_lower_the_loss(
     tiny_encoder, conversations, aggregation, check_learning
 ) -> None:
-    loss = DialogueCSELoss(tiny_encoder, aggregation=aggregation)
+    loss = DialogueCSELoss(tiny_encoder, DialogueCSESettings(aggregation=aggregation))
     batch = UtteranceCollator(tiny_encoder)(list(conversations))
     features = [{name.removeprefix("messages_"): value for name, value in batch.items()}]
     check_learning(loss, features)
@@ -166,7 +172,7 @@ def test_mixed_precision_stops_at_the_encoder(tiny_encoder) -> None:
     tokens, conversation, texts = ragged_batch(dim=32)
     tokens = [matrix.float() for matrix in tokens]
     for aggregation in ("mean", "attention"):
-        loss = DialogueCSELoss(tiny_encoder, aggregation=aggregation)
+        loss = DialogueCSELoss(tiny_encoder, DialogueCSESettings(aggregation=aggregation))
         full = loss_of(loss, tokens, conversation, texts)
         with torch.autocast("cpu", torch.bfloat16):
             assert torch.equal(loss_of(loss, tokens, conversation, texts), full)
@@ -213,9 +219,9 @@ def test_freezing_every_layer_is_refused(tiny_encoder) -> None:
         ({"negatives": "all"}, "negatives"),
     ],
 )
-def test_settings_out_of_range_are_refused(tiny_encoder, setting, message) -> None:
+def test_settings_out_of_range_are_refused(setting, message) -> None:
     with pytest.raises(ValueError, match=message):
-        DialogueCSELoss(tiny_encoder, **setting)
+        DialogueCSESettings(**setting)
 
 
 def test_sliced_encoding_equals_encoding_text_by_text(tiny_encoder, conversations) -> None:

@@ -19,27 +19,27 @@ from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.rendering import make_conversational
 from turnwise.encoders.views import add_views
 from turnwise.losses import turn_order
-from turnwise.losses.c3l import C3LLoss
-from turnwise.losses.ccl import CCLLoss
+from turnwise.losses.c3l import C3LLoss, C3LSettings
+from turnwise.losses.ccl import CCLLoss, CCLSettings
 from turnwise.losses.dial2vec import Dial2vecLoss
-from turnwise.losses.dialogue_cse import DialogueCSELoss
-from turnwise.losses.siamese import SiameseLoss
-from turnwise.losses.single_vector import SingleVectorLoss
+from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
+from turnwise.losses.siamese import SiameseLoss, SiameseSettings
+from turnwise.losses.single_vector import SingleVectorLoss, SingleVectorSettings
 
 # For each loss its collator, made from the encoder and all conversations, and the loss itself.
 LOSSES = {
     "dialogue-cse": (lambda encoder, rows: UtteranceCollator(encoder), DialogueCSELoss),
     "dialogue-cse-attention": (
         lambda encoder, rows: UtteranceCollator(encoder),
-        lambda encoder: DialogueCSELoss(encoder, aggregation="attention"),
+        lambda encoder: DialogueCSELoss(encoder, DialogueCSESettings(aggregation="attention")),
     ),
     "siamese": (
         lambda encoder, rows: UtteranceCollator(encoder, joined_context_turns=3),
-        lambda encoder: SiameseLoss(encoder, context="multi"),
+        lambda encoder: SiameseLoss(encoder, SiameseSettings(context="multi")),
     ),
     "single-vector": (
         lambda encoder, rows: UtteranceCollator(encoder, joined_context_turns=3),
-        lambda encoder: SingleVectorLoss(encoder, context="averaged"),
+        lambda encoder: SingleVectorLoss(encoder, SingleVectorSettings(context="averaged")),
     ),
     "dial2vec": (
         lambda encoder, rows: ConversationCollator(make_conversational(encoder), Dataset.from_list(rows)),
@@ -50,11 +50,11 @@ LOSSES = {
 LOCAL_LOSSES = {
     "ccl": (
         lambda encoder, rows: TurnOrderCollator(add_views(encoder, "ccl"), window=3, directional=True),
-        lambda encoder: CCLLoss(encoder, window=3, negatives="batch"),
+        lambda encoder: CCLLoss(encoder, CCLSettings(window=3, negatives="batch")),
     ),
     "c3l": (
         lambda encoder, rows: TurnOrderCollator(add_views(encoder, "c3l"), window=3),
-        lambda encoder: C3LLoss(encoder, window=3, negatives="batch"),
+        lambda encoder: C3LLoss(encoder, C3LSettings(window=3, negatives="batch")),
     ),
 }
 SHARES = [[0, 1, 2], [3, 4]]  # uneven, in conversations and in turns

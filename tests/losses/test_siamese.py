@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from turnwise.collators.utterances import UtteranceCollator
-from turnwise.losses.siamese import SiameseLoss
+from turnwise.losses.siamese import SiameseLoss, SiameseSettings
 
 
 def features_of(encoder, conversations, joined: int = 0) -> list[dict[str, torch.Tensor]]:
@@ -34,7 +34,7 @@ def literal_loss(loss: SiameseLoss, conversations, turns: int) -> torch.Tensor:
 
 @pytest.mark.parametrize(("context", "turns"), [("single", 1), ("multi", 3)])
 def test_equals_the_literal_formula(tiny_encoder, conversations, context, turns) -> None:
-    loss = SiameseLoss(tiny_encoder, context=context)
+    loss = SiameseLoss(tiny_encoder, SiameseSettings(context=context))
     with torch.no_grad():
         found = loss(features_of(tiny_encoder, conversations, joined=turns if context == "multi" else 0))
         torch.testing.assert_close(found, literal_loss(loss, conversations, turns), rtol=1e-4, atol=1e-4)
@@ -68,16 +68,17 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
     tiny_encoder, conversations, context, check_learning
 ) -> None:
     check_learning(
-        SiameseLoss(tiny_encoder, context=context),
+        SiameseLoss(tiny_encoder, SiameseSettings(context=context)),
         features_of(tiny_encoder, conversations, 3 if context == "multi" else 0),
     )
 
 
 def test_multi_turn_context_needs_joined_contexts(tiny_encoder, conversations) -> None:
+    loss = SiameseLoss(tiny_encoder, SiameseSettings(context="multi"))
     with pytest.raises(ValueError, match="joined_context_turns"):
-        SiameseLoss(tiny_encoder, context="multi")(features_of(tiny_encoder, conversations))
+        loss(features_of(tiny_encoder, conversations))
 
 
-def test_unknown_context_is_refused(tiny_encoder) -> None:
+def test_unknown_context_is_refused() -> None:
     with pytest.raises(ValueError, match="'single' or 'multi'"):
-        SiameseLoss(tiny_encoder, context="both")
+        SiameseSettings(context="both")

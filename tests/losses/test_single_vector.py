@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import cosine_similarity, normalize
 
 from turnwise.collators.utterances import UtteranceCollator
-from turnwise.losses.single_vector import SingleVectorLoss
+from turnwise.losses.single_vector import SingleVectorLoss, SingleVectorSettings
 from turnwise.training.recipes import get_recipe
 
 
@@ -27,20 +27,20 @@ def literal_loss(loss: SingleVectorLoss, conversations, turns: int) -> torch.Ten
         previous = [t for d, t in rows[:i] if d == c]
         if not previous:
             continue
-        if loss.context == "joined":
+        if loss.settings.context == "joined":
             context = embed(previous[-turns:])
         else:
             earlier = previous[:-1][-turns:]
             context = (embed(previous[-1:]) + embed(earlier)) / 2 if earlier else embed(previous)
         allowed = [t for d, t in rows if d != c and t != text]
         scores = torch.stack([cosine_similarity(context, embed([t]), dim=0) for t in [text, *allowed]])
-        losses.append((scores / loss.temperature).logsumexp(0) - scores[0] / loss.temperature)
+        losses.append((scores / loss.settings.temperature).logsumexp(0) - scores[0] / loss.settings.temperature)
     return torch.stack(losses).mean()
 
 
 @pytest.mark.parametrize("context", ["joined", "averaged"])
 def test_equals_the_literal_formula(tiny_encoder, conversations, context) -> None:
-    loss = SingleVectorLoss(tiny_encoder, context=context, temperature=0.2)
+    loss = SingleVectorLoss(tiny_encoder, SingleVectorSettings(context=context, temperature=0.2))
     with torch.no_grad():
         found = loss(features_of(tiny_encoder, conversations, turns=2))
         torch.testing.assert_close(found, literal_loss(loss, conversations, 2), rtol=1e-4, atol=1e-4)
@@ -48,7 +48,7 @@ def test_equals_the_literal_formula(tiny_encoder, conversations, context) -> Non
 
 @pytest.mark.parametrize("context", ["joined", "averaged"])
 def test_equals_hand_arithmetic(tiny_encoder, context) -> None:
-    loss = SingleVectorLoss(tiny_encoder, context, temperature=0.5)
+    loss = SingleVectorLoss(tiny_encoder, SingleVectorSettings(context=context, temperature=0.5))
     # Conversation 0: texts 0, 1, 2; conversation 1: text 3. Text 4 is texts 0 and 1 joined.
     embeddings = torch.tensor([[2.0, 0.0], [0.0, 3.0], [0.0, -1.0], [1.0, 0.0], [-1.0, 0.0]])
     found = loss.compute_loss_from_embeddings(
@@ -78,7 +78,8 @@ def test_a_response_nearer_to_its_context_has_a_lower_loss(tiny_encoder) -> None
 def test_training_steps_move_the_encoder_and_lower_the_loss(
     tiny_encoder, conversations, context, check_learning
 ) -> None:
-    check_learning(SingleVectorLoss(tiny_encoder, context), features_of(tiny_encoder, conversations))
+    loss = SingleVectorLoss(tiny_encoder, SingleVectorSettings(context=context))
+    check_learning(loss, features_of(tiny_encoder, conversations))
 
 
 def test_needs_joined_contexts(tiny_encoder, conversations) -> None:
@@ -90,9 +91,9 @@ def test_needs_joined_contexts(tiny_encoder, conversations) -> None:
     ("settings", "message"),
     [
         ({"context": "multi"}, "'joined' or 'averaged', got 'multi'"),
-        ({"temperature": 0}, "temperature must be positive"),
+        ({"temperature": 0}, "temperature must be a positive number"),
         ({"negatives": 0}, "negatives must be 'batch'"),
-        ({"context_turns": 0}, "context_turns must be at least 1"),
+        ({"context_turns": 0}, "context_turns must be a positive number"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message) -> None:

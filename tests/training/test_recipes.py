@@ -1,8 +1,24 @@
 from __future__ import annotations
 
-import pytest
+from dataclasses import asdict
 
-from turnwise.training.recipes import C3L, CCL, RECIPES, Adaptation, DialogueCSE, Siamese, get_recipe, read_recipe
+import pytest
+from turnwise.cli.options import parse_settings
+
+from turnwise.experiments.runner import run_suite
+from turnwise.losses import C3LSettings, DialogueCSESettings
+from turnwise.losses.base import ConversationLoss
+from turnwise.training.recipes import (
+    C3L,
+    CCL,
+    RECIPES,
+    Adaptation,
+    Dial2vec,
+    DialogueCSE,
+    Siamese,
+    get_recipe,
+    read_recipe,
+)
 
 
 def test_the_papers_settings() -> None:
@@ -100,3 +116,55 @@ def test_c3l_trains_with_ccl_first_unless_the_encoder_has_views(tiny_encoder) ->
     assert C3L(ccl_first=False).stage_before(tiny_encoder) is None
     CCL().prepare(tiny_encoder)
     assert recipe.stage_before(tiny_encoder) is None
+
+
+@pytest.mark.parametrize("method", RECIPES)
+def test_a_recipe_gives_its_loss_all_its_settings(method, tiny_encoder) -> None:
+    recipe = RECIPES[method]
+    loss = recipe.loss(tiny_encoder)
+    assert isinstance(loss, ConversationLoss)
+    assert loss.settings == type(loss.settings).of(recipe)
+    assert loss.get_config_dict() == asdict(loss.settings)
+    assert loss.get_config_dict().items() <= asdict(recipe).items()
+
+
+def test_defaults_of_a_recipe_may_differ_from_those_of_its_loss() -> None:
+    assert (C3L().negatives, CCL().negatives, C3LSettings().negatives) == ("batch", "batch", 1)
+    assert (C3L().directional, CCL().directional) == (False, True)
+    assert DialogueCSESettings.of(DialogueCSE()) == DialogueCSESettings()
+
+
+def test_former_names_of_settings_are_read_with_a_warning(tmp_path, caplog) -> None:
+    former = {"accumulate": 3, "trained_share": 0.25, "adaptation": {"accumulate": 2}}
+    expected = Dial2vec(
+        gradient_accumulation_steps=3, interpolation=0.25, adaptation=Adaptation(gradient_accumulation_steps=2)
+    )
+    assert get_recipe("dial2vec", former) == expected
+    names = (
+        "'accumulate' is now called 'gradient_accumulation_steps'",
+        "'trained_share' is now called 'interpolation'",
+    )
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the setting {text}" for text in (names[0], names[0], names[1])
+    ]
+
+    caplog.clear()
+    path = tmp_path / "recipe.toml"
+    path.write_text('method = "dial2vec"\naccumulate = 3\ntrained_share = 0.25\n[adaptation]\naccumulate = 2\n')
+    method, settings = read_recipe(path)
+    assert get_recipe(method, settings) == expected
+    assert len(caplog.records) == 3
+    # What the command line sets counts more than the file, whatever name the file has for it.
+    settings |= parse_settings(["interpolation=0.5"])
+    assert get_recipe(method, settings).interpolation == 0.5
+
+    caplog.clear()
+    assert get_recipe("dialogue-cse", parse_settings(["accumulate=4"])) == DialogueCSE(gradient_accumulation_steps=4)
+    with pytest.raises(ValueError, match="gradient_accumulation_steps must be a positive number, got 0"):
+        run_suite("dialoguecse", settings=parse_settings(["accumulate=0"]))
+    assert [names[0] in record.getMessage() for record in caplog.records] == [True, True]
+
+
+def test_a_former_and_a_current_name_at_once_are_refused() -> None:
+    with pytest.raises(ValueError, match="'trained_share' is the former name of 'interpolation', got both"):
+        get_recipe("dial2vec", {"trained_share": 0.5, "interpolation": 1.0})

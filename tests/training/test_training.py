@@ -132,13 +132,13 @@ def test_the_seed_decides_the_weights(corpus, tiny_encoder_path) -> None:
 def test_the_result_lies_between_the_weights_before_and_the_trained_ones(corpus, tiny_encoder_path, tmp_path) -> None:
     start = weights(SentenceTransformer(str(tiny_encoder_path), device="cpu"))
     whole = weights(train(DialogueCSE(**SHORT), corpus, tiny_encoder_path))
-    part = weights(train(DialogueCSE(**SHORT, trained_share=0.25), corpus, tiny_encoder_path))
+    part = weights(train(DialogueCSE(**SHORT, interpolation=0.25), corpus, tiny_encoder_path))
     for key, tensor in part.items():
         if tensor.is_floating_point():
             torch.testing.assert_close(tensor, 0.75 * start[key] + 0.25 * whole[key])
     assert not all(torch.equal(part[key], start[key]) for key in part)
-    with pytest.raises(ValueError, match="trained_share"):
-        DialogueCSE(trained_share=0)
+    with pytest.raises(ValueError, match="interpolation"):
+        DialogueCSE(interpolation=0)
 
 
 def test_snapshots_are_models_on_the_way(corpus, tiny_encoder_path, tmp_path) -> None:

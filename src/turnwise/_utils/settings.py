@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-# How error messages call the types of settings.
+# What error messages call the types of settings.
 _TOLD: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
@@ -17,7 +18,7 @@ class Settings:
     Subclasses check what else must hold in ``__post_init__``, after that of ``super()``, so that several combine.
 
     Raises:
-        ValueError: A value is of another type.
+        ValueError: A value is of another type, or out of range.
     """
 
     def __post_init__(self) -> None:
@@ -37,6 +38,14 @@ def check_types(settings: Any) -> None:
         if not any(_is_of(value, one) for one in allowed):
             told = " or ".join(_TOLD.get(one, repr(one)) for one in allowed if one is not NoneType)
             raise ValueError(f"{field.name} must be {told}, got {value!r}")
+
+
+def check_positive(settings: Any, *names: str) -> None:
+    """Raise ``ValueError`` if one of these fields of a dataclass is not positive and finite; ``None`` is allowed."""
+    for name in names:
+        value = getattr(settings, name)
+        if value is not None and not 0 < value < math.inf:
+            raise ValueError(f"{name} must be a positive number, got {value!r}")
 
 
 def _alternatives(hint: Any) -> list[Any]:

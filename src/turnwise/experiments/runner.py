@@ -24,7 +24,7 @@ from turnwise.experiments.report import write_report
 from turnwise.experiments.results import CellFolder, Outcome, Results, write_json
 from turnwise.experiments.suite import Scale, Suite
 from turnwise.experiments.suites import chosen_methods, find_suite
-from turnwise.training.recipes import Schedule
+from turnwise.training.recipes import Schedule, with_current_names
 
 # Seconds: a report's p-values take some, and so does writing the values of all queries.
 _REPORT_EVERY, _RESULTS_EVERY = 60, 5
@@ -81,6 +81,7 @@ class SuiteRunner:
         word_vectors: str | None,
         settings: Mapping[str, Any],
     ) -> None:
+        settings = with_current_names(settings)
         if unknown := sorted(set(settings) - set(_SETTINGS)):
             raise ValueError(f"no setting of every training: {', '.join(unknown)}; expected {', '.join(_SETTINGS)}")
         Schedule(**settings)  # values out of range are errors now, not in every row

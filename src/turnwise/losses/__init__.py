@@ -1,18 +1,26 @@
-"""The objectives: one paper, one file."""
+"""The losses: one paper, one file, with its settings."""
 
-from turnwise.losses.c3l import C3LLoss
-from turnwise.losses.ccl import CCLLoss
-from turnwise.losses.dial2vec import Dial2vecLoss
-from turnwise.losses.dialogue_cse import DialogueCSELoss, context_aware_embeddings
-from turnwise.losses.siamese import SiameseLoss
-from turnwise.losses.single_vector import SingleVectorLoss
+from turnwise.losses.base import ConversationLoss
+from turnwise.losses.c3l import C3LLoss, C3LSettings
+from turnwise.losses.ccl import CCLLoss, CCLSettings
+from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
+from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings, context_aware_embeddings
+from turnwise.losses.siamese import SiameseLoss, SiameseSettings
+from turnwise.losses.single_vector import SingleVectorLoss, SingleVectorSettings
 
 __all__ = [
     "C3LLoss",
+    "C3LSettings",
     "CCLLoss",
+    "CCLSettings",
+    "ConversationLoss",
     "Dial2vecLoss",
+    "Dial2vecSettings",
     "DialogueCSELoss",
+    "DialogueCSESettings",
     "SiameseLoss",
+    "SiameseSettings",
     "SingleVectorLoss",
+    "SingleVectorSettings",
     "context_aware_embeddings",
 ]

@@ -5,14 +5,16 @@ Erker et al., Triple-Encoders: Representations That Fire Together, Wire Together
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from turnwise.losses.in_batch import Negatives, check_negatives
+from turnwise._utils import citations
+from turnwise.losses.base import ConversationLoss
 from turnwise.losses.turn_order import (
+    TurnOrderSettings,
     Windows,
     draw,
     embed,
@@ -24,7 +26,7 @@ from turnwise.losses.turn_order import (
 
 Positives = Literal["triple", "bi"]
 
-_BEFORE1, _BEFORE2 = 0, 2  # of turn_order_collator.C3L_COLUMNS
+_BEFORE1, _BEFORE2 = 0, 2  # of collators.turn_order.C3L_COLUMNS
 _LOWEST, _HIGHEST = 0.2, 1.0
 
 
@@ -53,16 +55,24 @@ def c3l_targets(window: int, curved: bool = True) -> Tensor:
     return _LOWEST + (_HIGHEST - _LOWEST) * (sums - sums.min()) / (sums.max() - sums.min())
 
 
-def check_settings(window: int, negatives: Negatives, positives: Positives) -> None:
-    """Raise ``ValueError`` if a setting of :class:`C3LLoss` is out of range."""
-    if not (isinstance(window, int) and window >= 3):
-        raise ValueError(f"window must be at least 3 utterances, a pair and what follows, got {window!r}")
-    if positives not in get_args(Positives):
-        raise ValueError(f"positives must be 'triple' or 'bi', got {positives!r}")
-    check_negatives(negatives)
+@dataclass(frozen=True)
+class C3LSettings(TurnOrderSettings):
+    """Settings of :class:`C3LLoss`, besides those it shares with CCL.
+
+    Attributes:
+        curved: Whether targets fall with the distance; otherwise they are 1 (ablation: hard positives).
+        directional: Whether ``cos((B1(u_i) + B2(u_j)) / 2, A(u_0)) → 0`` for 0 < i < j (ablation).
+        positives: ``"triple"``, or ``"bi"``: ``cos(B1(u_i), a)`` and ``cos(B2(u_i), a) → (i + 1) / w`` (ablation).
+    """
+
+    smallest_window: ClassVar[int] = 3  # a pair and what follows
+
+    curved: bool = True
+    directional: bool = False
+    positives: Positives = "triple"
 
 
-class C3LLoss(nn.Module):
+class C3LLoss(ConversationLoss[C3LSettings]):
     """Mean squared error between the cosines of triples and their targets.
 
     Takes the features of :class:`turnwise.collators.TurnOrderCollator`. Of each window ``u_0 … u_{w-1}``,
@@ -70,60 +80,39 @@ class C3LLoss(nn.Module):
 
     - ``cos((B1(u_i) + B2(u_j)) / 2, a) → s_ij`` for the context positions i < j, see :func:`c3l_targets`;
     - for every i random negatives ``(B1(u_i), B2(r))``, ``(B1(r'), B2(u_i))`` and ``(B1(r'), B2(r))``, all ``→ 0``
-      (Eq. 2). r and r' are utterances of other conversations of this process's batch, of a text that the window's
-      conversation does not have, with the speaker token of the other context position they stand for.
+      (Eq. 2). r and r' are utterances of other conversations in this process's batch whose text does not occur in the
+      window's conversation, with the speaker token of the other context position they stand for.
 
     Args:
         model: The encoder, with the views of C3L.
-        window: w.
-        curved: Whether targets fall with the distance; otherwise they are 1 (ablation: hard positives).
-        negatives: So many random ones for each position (the paper: 1), or ``"batch"``, all. They are averaged, so
-            that positives and negatives keep their balance.
-        directional: Whether ``cos((B1(u_i) + B2(u_j)) / 2, A(u_0)) → 0`` for 0 < i < j (ablation).
-        positives: ``"triple"``, or ``"bi"``: ``cos(B1(u_i), a)`` and ``cos(B2(u_i), a) → (i + 1) / w`` (ablation).
-
-    Raises:
-        ValueError: A setting is out of range.
+        settings: The settings; by default the paper's.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        window: int = 5,
-        curved: bool = True,
-        negatives: Negatives = 1,
-        directional: bool = False,
-        positives: Positives = "triple",
-    ) -> None:
-        super().__init__()
-        check_settings(window, negatives, positives)
-        self.model = model
-        self.window = window
-        self.curved = curved
-        self.negatives = negatives
-        self.directional = directional
-        self.positives = positives
+    citation = citations.TRIPLE_ENCODERS
 
-    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
-        """The loss of a batch; ``sentence_features`` holds the one feature dict of the collator."""
-        (features,) = sentence_features
-        return self.compute_loss_from_embeddings(embed(self.model, features), Windows.of(self.window, features))
+    def __init__(self, model: nn.Module, settings: C3LSettings | None = None) -> None:
+        super().__init__(model, settings or C3LSettings())
+
+    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
+        windows = Windows.of(self.settings.window, features)
+        return self.compute_loss_from_embeddings(embed(self.model, features), windows)
 
     def compute_loss_from_embeddings(self, embeddings: Tensor, windows: Windows) -> Tensor:
         """The loss from the embeddings of the rows (rows, dim)."""
+        settings = self.settings
         gram = gram_matrix(embeddings)
         context, last = windows.turns[:, :-1], windows.turns[:, -1:]  # (windows, w - 1) and (windows, 1)
         before1, before2 = windows.before(context, _BEFORE1, last), windows.before(context, _BEFORE2, last)
         after = windows.after(last)
-        first, second = torch.triu_indices(self.window - 1, self.window - 1, offset=1, device=gram.device)
+        first, second = torch.triu_indices(settings.window - 1, settings.window - 1, offset=1, device=gram.device)
         terms: list[Any]
-        if self.positives == "triple":
+        if settings.positives == "triple":
             cosines = triple_cosine(gram, before1[:, first], before2[:, second], after)  # (windows, pairs)
-            terms = [(cosines, c3l_targets(self.window, self.curved).to(gram), 1.0)]
+            terms = [(cosines, c3l_targets(settings.window, settings.curved).to(gram), 1.0)]
         else:
-            targets = context_targets(self.window).to(gram) if self.curved else 1.0
+            targets = context_targets(settings.window).to(gram) if settings.curved else 1.0
             terms = [(pair_cosine(gram, before, after), targets, 1.0) for before in (before1, before2)]
-        if self.directional:
+        if settings.directional:
             others, start = windows.turns[:, 1:], windows.turns[:, :1]
             one, other = windows.before(others, _BEFORE1, start), windows.before(others, _BEFORE2, start)
             cosines = triple_cosine(gram, one[:, first], other[:, second], windows.after(start))
@@ -140,37 +129,17 @@ class C3LLoss(nn.Module):
     def _random(self, windows: Windows) -> tuple[Tensor, Tensor, Tensor]:
         """Rows of random utterances as B1 and as B2, and their weights, for each context position (…, w - 1, chosen).
 
-        What is chosen from are pairs of another context position, whose speaker token is taken, and a turn.
+        The options are pairs of another context position, which gives the speaker token, and a turn.
         """
+        places, negatives = self.settings.window - 1, self.settings.negatives
         context, last = windows.turns[:, :-1], windows.turns[:, -1:]
         other = (windows.speaker[context] != windows.speaker[last]).long()  # (windows, w - 1)
         # Both before-views of a turn are there, or none: the collator makes them together.
         rows1, rows2 = (windows.rows.T[column + other].flatten(1) for column in (_BEFORE1, _BEFORE2))
-        positions = torch.arange(self.window - 1, device=other.device).repeat_interleave(len(windows.rows))
-        elsewhere = positions != torch.arange(self.window - 1, device=other.device).unsqueeze(1)  # (w - 1, options)
-        there = (rows2 >= 0) & windows.foreign.repeat(1, self.window - 1)  # (windows, options)
+        positions = torch.arange(places, device=other.device).repeat_interleave(len(windows.rows))
+        elsewhere = positions != torch.arange(places, device=other.device).unsqueeze(1)  # (w - 1, options)
+        there = (rows2 >= 0) & windows.foreign.repeat(1, places)  # (windows, options)
         allowed = elsewhere & there.unsqueeze(1)
-        (chosen1, weights), (chosen2, _) = draw(allowed, self.negatives), draw(allowed, self.negatives)
+        (chosen1, weights), (chosen2, _) = draw(allowed, negatives), draw(allowed, negatives)
         rows1, rows2 = (rows.unsqueeze(1).expand(allowed.shape) for rows in (rows1, rows2))
         return rows1.gather(2, chosen1), rows2.gather(2, chosen2), weights
-
-    def get_config_dict(self) -> dict[str, Any]:
-        return {
-            "window": self.window,
-            "curved": self.curved,
-            "negatives": self.negatives,
-            "directional": self.directional,
-            "positives": self.positives,
-        }
-
-    @property
-    def citation(self) -> str:
-        return """
-@inproceedings{erker-etal-2024-triple,
-    title = "Triple-Encoders: Representations That Fire Together, Wire Together",
-    author = "Erker, Justus-Jonas and Mai, Florian and Reimers, Nils and Spanakis, Gerasimos and Gurevych, Iryna",
-    booktitle = "Proceedings of the 62nd Annual Meeting of the Association for Computational Linguistics (Volume 1:
-        Long Papers)",
-    year = "2024"
-}
-"""

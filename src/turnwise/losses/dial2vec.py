@@ -14,15 +14,17 @@ interlocutors the others of each are all the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, one_hot, pad
 
+from turnwise._utils import citations
+from turnwise._utils.settings import Settings, check_positive
 from turnwise.encoders.forward import full_precision
 from turnwise.encoders.turn_tables import encode_rows
+from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import process_mean
 
 
@@ -31,7 +33,7 @@ def self_representation(tokens: Tensor, speaker: Tensor) -> Tensor:
 
     Args:
         tokens: Token embeddings (B, n, d).
-        speaker: The speaker of each token, from 0; -1 for tokens of nobody and padding (B, n).
+        speaker: The speaker of each token, from 0; -1 for padding and tokens of no speaker (B, n).
 
     Returns:
         The means; zero for a speaker without tokens (B, speakers, d).
@@ -45,7 +47,7 @@ def cross_representation(tokens: Tensor, speaker: Tensor, turn: Tensor, window: 
 
     Args:
         tokens: Token embeddings (B, n, d).
-        speaker: The speaker of each token, from 0; -1 for tokens of nobody and padding (B, n).
+        speaker: The speaker of each token, from 0; -1 for padding and tokens of no speaker (B, n).
         turn: The turn of each token, from 0; ignored where the speaker is -1 (B, n).
         window: Turns further apart do not match; ``math.inf`` for no limit.
 
@@ -54,15 +56,14 @@ def cross_representation(tokens: Tensor, speaker: Tensor, turn: Tensor, window: 
         others have none (B, speakers, d).
 
     Raises:
-        ValueError: The shapes do not go together, or the window is negative.
+        ValueError: The shapes do not match, or the window is negative.
     """
     if tokens.ndim != 3 or speaker.shape != tokens.shape[:2] or turn.shape != tokens.shape[:2]:
         raise ValueError(
             f"expected shapes (B, n, d), (B, n) and (B, n), got {tuple(tokens.shape)}, {tuple(speaker.shape)} "
             f"and {tuple(turn.shape)}"
         )
-    if not window >= 0:
-        raise ValueError(f"window must be 0 or more turns, got {window}")
+    _check_window(window)
     own = _speakers(speaker, tokens.dtype)  # (B, n, speakers)
     turn = turn.masked_fill(speaker < 0, 0)
     turns = int(turn.max()) + 1
@@ -89,7 +90,30 @@ def _speakers(speaker: Tensor, dtype: torch.dtype) -> Tensor:
     return one_hot(speaker + 1)[:, :, 1:].to(dtype)
 
 
-class Dial2vecLoss(nn.Module):
+def _check_window(window: float) -> None:
+    if not window >= 0:
+        raise ValueError(f"window must be 0 or more turns, got {window}")
+
+
+@dataclass(frozen=True)
+class Dial2vecSettings(Settings):
+    """Settings of :class:`Dial2vecLoss`.
+
+    Attributes:
+        window: Turns further apart do not match (w; the paper's best: 10); ``math.inf`` for no limit.
+        temperature: τ of Eq. 5.
+    """
+
+    window: float = 10
+    temperature: float = 0.2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_window(self.window)
+        check_positive(self, "temperature")
+
+
+class Dial2vecLoss(ConversationLoss[Dial2vecSettings]):
     """Tell a real dialogue from mixed ones by how well each interlocutor's words fit the other's (Eq. 5 and 6).
 
     Takes the features of :class:`turnwise.collators.ConversationCollator`. Every speaker's real
@@ -98,23 +122,15 @@ class Dial2vecLoss(nn.Module):
 
     Args:
         model: The encoder.
-        window: Turns further apart do not match (w; the paper's best: 10).
-        temperature: τ of Eq. 5.
-
-    Raises:
-        ValueError: A setting is out of range.
+        settings: The settings.
     """
 
-    def __init__(self, model: nn.Module, window: float = 10, temperature: float = 0.2) -> None:
-        super().__init__()
-        check_settings(window, temperature)
-        self.model = model
-        self.window = window
-        self.temperature = temperature
+    citation = citations.DIAL2VEC
 
-    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
-        """The loss of a batch; ``sentence_features`` holds the one feature dict of the collator."""
-        (features,) = sentence_features
+    def __init__(self, model: nn.Module, settings: Dial2vecSettings | None = None) -> None:
+        super().__init__(model, settings or Dial2vecSettings())
+
+    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         speaker, turn = features["speaker"], features["turn"]
         speakers = int(speaker.max()) + 1
         fits, order = [], []
@@ -126,10 +142,10 @@ class Dial2vecLoss(nn.Module):
         return self.compute_loss_from_fit(fit, features["dialogue"], features["is_real"], features["speakers"])
 
     def fit(self, tokens: Tensor, speaker: Tensor, turn: Tensor, speakers: int) -> Tensor:
-        """Cosine of self- and cross-representation of each speaker (B, speakers), 0 for speakers who are not there."""
+        """Cosine of self- and cross-representation of each speaker (B, speakers), 0 for absent speakers."""
         with full_precision(tokens.device):
             own = self_representation(tokens, speaker)
-            cross = cross_representation(tokens, speaker, turn, self.window)
+            cross = cross_representation(tokens, speaker, turn, self.settings.window)
             return pad(cosine_similarity(own, cross, dim=2), (0, speakers - own.shape[1]))
 
     def compute_loss_from_fit(self, fit: Tensor, dialogue: Tensor, is_real: Tensor, speakers: Tensor) -> Tensor:
@@ -144,32 +160,10 @@ class Dial2vecLoss(nn.Module):
         Returns:
             A scalar: summed over speakers, averaged over dialogues.
         """
-        logits = fit / self.temperature
+        logits = fit / self.settings.temperature
         same = dialogue == torch.arange(len(speakers), device=dialogue.device).unsqueeze(1)  # (dialogues, rows)
         candidates = logits.unsqueeze(0).masked_fill(~same.unsqueeze(2), float("-inf"))  # (dialogues, rows, speakers)
         real = logits[is_real][dialogue[is_real].argsort()]  # (dialogues, speakers)
         losses = candidates.logsumexp(1) - real
         there = torch.arange(logits.shape[1], device=speakers.device) < speakers.unsqueeze(1)
         return process_mean((losses * there).sum(), len(speakers))
-
-    def get_config_dict(self) -> dict[str, Any]:
-        return {"window": self.window, "temperature": self.temperature}
-
-    @property
-    def citation(self) -> str:
-        return """
-@inproceedings{liu-etal-2022-dial2vec,
-    title = "{D}ial2vec: Self-Guided Contrastive Learning of Unsupervised Dialogue Embeddings",
-    author = "Liu, Che and Wang, Rui and Jiang, Junfeng and Li, Yongbin and Huang, Fei",
-    booktitle = "Proceedings of the 2022 Conference on Empirical Methods in Natural Language Processing",
-    year = "2022"
-}
-"""
-
-
-def check_settings(window: float, temperature: float) -> None:
-    """Raise ``ValueError`` if a setting of :class:`Dial2vecLoss` is out of range."""
-    if not window >= 0:
-        raise ValueError(f"window must be 0 or more turns, got {window}")
-    if not temperature > 0:
-        raise ValueError(f"temperature must be positive, got {temperature}")

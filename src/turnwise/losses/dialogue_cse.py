@@ -14,14 +14,17 @@ and no matching matrix is ever needed. Only z = R ū, one number per response to
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from turnwise._utils import citations
+from turnwise._utils.settings import check_positive
 from turnwise.encoders.forward import TokenSlice, encode_sliced, full_precision, sliced_means, take
-from turnwise.losses.in_batch import Negatives, Turns, check_negatives
+from turnwise.losses.base import ConversationLoss
+from turnwise.losses.in_batch import InBatchSettings, Turns
 
 Aggregation = Literal["mean", "attention"]
 _TINY = 1e-12
@@ -39,7 +42,7 @@ def context_aware_embeddings(response_tokens: Tensor, response_mask: Tensor, con
         The embeddings (C, R, d).
 
     Raises:
-        ValueError: The shapes do not go together.
+        ValueError: The shapes do not match.
     """
     shapes = tuple(response_tokens.shape), tuple(response_mask.shape), tuple(context_means.shape)
     if len(shapes[0]) != 3 or shapes[1] != shapes[0][:2] or shapes[2][1:] != shapes[0][2:]:
@@ -69,18 +72,27 @@ def context_turns_of(conversation: Tensor, context_turns: int) -> Tensor:
     return numbers.where(inside & same & (conversation >= 0)[:, None], -1)
 
 
-def check_settings(context_turns: int, aggregation: str, temperature: float, negatives: Negatives) -> None:
-    """Raise ``ValueError`` if a setting of :class:`DialogueCSELoss` is out of range."""
-    if context_turns < 1:
-        raise ValueError(f"context_turns must be at least 1, got {context_turns}")
-    if aggregation not in ("mean", "attention"):
-        raise ValueError(f"aggregation must be 'mean' or 'attention', got {aggregation!r}")
-    if not temperature > 0:
-        raise ValueError(f"temperature must be positive, got {temperature}")
-    check_negatives(negatives)
+@dataclass(frozen=True)
+class DialogueCSESettings(InBatchSettings):
+    """Settings of :class:`DialogueCSELoss`.
+
+    Attributes:
+        context_turns: Turns of context on each side of a response (the paper's best: 3).
+        aggregation: ``"mean"`` of the refined matrices over turns (Eq. 7, I2), or ``"attention"`` (Eq. 5 and 6, I1):
+            a two-layer ReLU network scores each token-pooled refined matrix, softmax over the turns.
+        temperature: τ of Eq. 8.
+    """
+
+    context_turns: int = 3
+    aggregation: Aggregation = "mean"
+    temperature: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "context_turns", "temperature")
 
 
-class DialogueCSELoss(nn.Module):
+class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
     """Contrast each response's context-aware with its context-free embedding, against other conversations' responses.
 
     Takes the features of :class:`turnwise.collators.UtteranceCollator`. Every distinct text of the batch is encoded
@@ -88,40 +100,19 @@ class DialogueCSELoss(nn.Module):
 
     Args:
         model: The encoder, pooled by the mean.
-        context_turns: Turns of context on each side of a response (the paper's best: 3).
-        aggregation: ``"mean"`` of the refined matrices over turns (Eq. 7, I2), or ``"attention"`` (Eq. 5 and 6, I1):
-            a two-layer ReLU network scores each token-pooled refined matrix, softmax over the turns.
-        temperature: τ of Eq. 8.
-        negatives: ``"batch"``, every response of another conversation; or a number of them drawn at random for each
-            response (the paper's 1, 4, 9 and 19). Equal texts are never negatives of each other.
-
-    Raises:
-        ValueError: A setting is out of range.
+        settings: The settings.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        context_turns: int = 3,
-        aggregation: Aggregation = "mean",
-        temperature: float = 0.1,
-        negatives: Negatives = "batch",
-    ) -> None:
-        super().__init__()
-        check_settings(context_turns, aggregation, temperature, negatives)
-        self.model = model
-        self.context_turns = context_turns
-        self.aggregation = aggregation
-        self.temperature = temperature
-        self.negatives = negatives
+    citation = citations.DIALOGUE_CSE
+
+    def __init__(self, model: nn.Module, settings: DialogueCSESettings | None = None) -> None:
+        super().__init__(model, settings or DialogueCSESettings())
         self.turn_scorer: nn.Module | None = None
-        if aggregation == "attention":
+        if self.settings.aggregation == "attention":
             dim = int(model.get_embedding_dimension())  # type: ignore[operator]
             self.turn_scorer = nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, 1))
 
-    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
-        """The loss of a batch; ``sentence_features`` holds the one feature dict of the collator."""
-        (features,) = sentence_features
+    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         slices = list(encode_sliced(self.model, features["input_ids"], features["attention_mask"]))
         return self.compute_loss_from_embeddings(
             slices, features["turn_text"], features["conversation"], features["text_key"]
@@ -132,7 +123,7 @@ class DialogueCSELoss(nn.Module):
     ) -> Tensor:
         """The loss from token embeddings of the distinct texts; the other arguments as in the collator, (turns,)."""
         turns = Turns.gather(conversation, text_key)
-        contexts = context_turns_of(turns.conversation, self.context_turns)  # (all turns, 2 · context_turns)
+        contexts = context_turns_of(turns.conversation, self.settings.context_turns)  # (all turns, 2 · context_turns)
         with full_precision(conversation.device):
             turn_means = turns.gather_rows(take(sliced_means(slices), turn_text))  # (all turns, dim)
             scores = torch.cat([self._similarities(piece, turn_means, contexts) for piece in slices], dim=1)
@@ -140,7 +131,8 @@ class DialogueCSELoss(nn.Module):
         scores = turns.exchange(take(scores, rows.argsort()[turn_text], dim=1))  # (own turns, all turns)
         own_contexts = contexts[turns.start : turns.start + turns.own]
         responses = (own_contexts >= 0).any(1).nonzero().squeeze(1)
-        return turns.mean_cross_entropy(scores[responses] / self.temperature, responses, self.negatives)
+        logits = scores[responses] / self.settings.temperature
+        return turns.mean_cross_entropy(logits, responses, self.settings.negatives)
 
     def _similarities(self, responses: TokenSlice, turn_means: Tensor, contexts: Tensor) -> Tensor:
         """Cosine of the context-free and the context-aware embedding, for every context and response.
@@ -154,11 +146,11 @@ class DialogueCSELoss(nn.Module):
             The similarities (C, R).
         """
         tokens = responses.tokens
-        if self.aggregation == "mean":
+        if self.turn_scorer is None:
             context_means = _masked_mean(turn_means, contexts)  # (C, dim)
             z = torch.einsum("rnd,cd->rnc", tokens, context_means)
         else:
-            z = self._attended(responses, turn_means, contexts)
+            z = _attended(self.turn_scorer, responses, turn_means, contexts)
         # With z the context-aware embedding is Rᵀz/√d. Its inner product with the mean token r̄ is (R r̄)·z, its squared
         # norm z·(R Rᵀ)z: nothing of size (C, R, dim) is needed. The cosine does not see the factor 1/√d.
         free = responses.means()  # (R, dim)
@@ -168,43 +160,24 @@ class DialogueCSELoss(nn.Module):
         norm = free.norm(dim=1, keepdim=True) * squared_norm.clamp(min=_TINY).sqrt()
         return (inner / norm.clamp(min=_TINY)).T
 
-    def _attended(self, responses: TokenSlice, turn_means: Tensor, contexts: Tensor) -> Tensor:
-        """z of I1: the turns' own z, weighted by the attention each turn gets for this response (R, n, C)."""
-        assert self.turn_scorer is not None
-        refined = context_aware_embeddings(responses.tokens, responses.mask, turn_means)  # (turns, R, dim)
-        turn_scores = take(self.turn_scorer(refined).squeeze(-1), contexts)  # (C, 2 · context_turns, R)
-        absent = contexts < 0
-        # A turn without any context gets equal weights of nothing: finite, and its row is not used.
-        turn_scores = turn_scores.masked_fill(absent.unsqueeze(-1), -1e30)
-        weights = turn_scores.softmax(1).masked_fill(absent.unsqueeze(-1), 0)
-        turn_z = torch.einsum("rnd,td->rnt", responses.tokens, turn_means)
-        z = torch.zeros(*turn_z.shape[:2], len(contexts), device=turn_z.device)
-        for slot in range(contexts.shape[1]):
-            z = z + take(turn_z, contexts[:, slot], dim=2) * weights[:, slot].T.unsqueeze(1)
-        return z
-
-    def get_config_dict(self) -> dict[str, Any]:
-        return {
-            "context_turns": self.context_turns,
-            "aggregation": self.aggregation,
-            "temperature": self.temperature,
-            "negatives": self.negatives,
-        }
-
-    @property
-    def citation(self) -> str:
-        return """
-@inproceedings{liu-etal-2021-dialoguecse,
-    title = "{D}ialogue{CSE}: Dialogue-based Contrastive Learning of Sentence Embeddings",
-    author = "Liu, Che and Wang, Rui and Liu, Jinghua and Sun, Jian and Huang, Fei and Si, Luo",
-    booktitle = "Proceedings of the 2021 Conference on Empirical Methods in Natural Language Processing",
-    year = "2021"
-}
-"""
-
 
 def _masked_mean(turn_means: Tensor, contexts: Tensor) -> Tensor:
     """The mean of the turns of each context (C, dim); zero for a context without turns."""
     present = (contexts >= 0).to(turn_means.dtype)
     total = torch.einsum("ck,ckd->cd", present, take(turn_means, contexts))
     return total / present.sum(1, keepdim=True).clamp(min=1)
+
+
+def _attended(turn_scorer: nn.Module, responses: TokenSlice, turn_means: Tensor, contexts: Tensor) -> Tensor:
+    """z of I1: the turns' own z, weighted by the attention each turn gets for this response (R, n, C)."""
+    refined = context_aware_embeddings(responses.tokens, responses.mask, turn_means)  # (turns, R, dim)
+    turn_scores = take(turn_scorer(refined).squeeze(-1), contexts)  # (C, 2 · context_turns, R)
+    absent = contexts < 0
+    # A turn without any context gets equal weights of nothing: finite, and its row is not used.
+    turn_scores = turn_scores.masked_fill(absent.unsqueeze(-1), -1e30)
+    weights = turn_scores.softmax(1).masked_fill(absent.unsqueeze(-1), 0)
+    turn_z = torch.einsum("rnd,td->rnt", responses.tokens, turn_means)
+    z = torch.zeros(*turn_z.shape[:2], len(contexts), device=turn_z.device)
+    for slot in range(contexts.shape[1]):
+        z = z + take(turn_z, contexts[:, slot], dim=2) * weights[:, slot].T.unsqueeze(1)
+    return z

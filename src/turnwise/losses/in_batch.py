@@ -16,13 +16,32 @@ from sentence_transformers.util import all_gather, get_rank, get_world_size
 from torch import Tensor
 from torch.nn.functional import pad
 
+from turnwise._utils.settings import Settings
+
 Negatives = Literal["batch"] | int
 
 
 def check_negatives(negatives: Negatives) -> None:
     """Raise ``ValueError`` if ``negatives`` is neither ``"batch"`` nor a positive number."""
-    if negatives != "batch" and not (isinstance(negatives, int) and negatives >= 1):
+    if negatives != "batch" and negatives < 1:
         raise ValueError(f"negatives must be 'batch' or a positive number of negatives per response, got {negatives!r}")
+
+
+@dataclass(frozen=True)
+class InBatchSettings(Settings):
+    """Settings of losses that contrast responses with those of other conversations.
+
+    Attributes:
+        negatives: ``"batch"``, every response of another conversation in the batch; or a number of them drawn at random
+            for each response (the 1, 4, 9 and 19 of the DialogueCSE paper). Equal texts are never negatives of each
+            other.
+    """
+
+    negatives: Negatives = "batch"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_negatives(self.negatives)
 
 
 def process_mean(total: Tensor, count: float) -> Tensor:
@@ -91,11 +110,11 @@ class Turns:
     def negatives(self, own_turns: Tensor, negatives: Negatives) -> Tensor:
         """Which turns are negatives of the given turns of this process.
 
-        A turn of the same conversation, or with the same text, never is.
+        A turn of the same conversation, or of the same text, never is.
 
         Args:
             own_turns: Numbers among this process's own turns (rows,).
-            negatives: ``"batch"``, all that may be; or so many of them at random for each row.
+            negatives: ``"batch"``, all that are allowed; or this many of them, drawn at random for each row.
 
         Returns:
             A boolean mask (rows, turns).
@@ -118,7 +137,7 @@ class Turns:
         Args:
             logits: Scores over the temperature of own turns' contexts for all responses (rows, turns).
             own_turns: The number of each row's own response among this process's turns (rows,).
-            negatives: See :meth:`negatives`.
+            negatives: See :meth:`Turns.negatives`.
 
         Returns:
             The mean over the rows of all processes, see :func:`process_mean`.

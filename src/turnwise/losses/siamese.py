@@ -7,21 +7,16 @@ feed-forward network on the response side, which is not part of the sentence emb
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from turnwise._utils import citations
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnwise.losses.in_batch import Negatives, Turns, check_negatives
-
-
-def check_settings(context: str, negatives: Negatives) -> None:
-    """Raise ``ValueError`` if a setting of :class:`SiameseLoss` is out of range."""
-    if context not in ("single", "multi"):
-        raise ValueError(f"context must be 'single' or 'multi', got {context!r}")
-    check_negatives(negatives)
+from turnwise.losses.base import ConversationLoss
+from turnwise.losses.in_batch import InBatchSettings, Negatives, Turns
 
 
 def of_previous_turn(texts: Tensor, conversation: Tensor) -> Tensor:
@@ -44,10 +39,10 @@ def batch_softmax(
     Args:
         contexts: The vector of what precedes each turn of this process (turns, dim).
         responses: The vector of each turn (turns, dim).
-        has_context: Whether anything precedes the turn; otherwise its context counts for nothing (turns,).
+        has_context: Whether anything precedes the turn; the context of other turns is ignored (turns,).
         conversation: The position in the batch of each turn's conversation (turns,).
         text_key: Equal for equal texts (turns,).
-        negatives: See :class:`SiameseLoss`.
+        negatives: See :class:`turnwise.losses.in_batch.InBatchSettings`.
     """
     turns = Turns.gather(conversation, text_key)
     scores = turns.exchange(turns.gather_rows(contexts) @ responses.T)  # (own turns, all turns)
@@ -55,7 +50,18 @@ def batch_softmax(
     return turns.mean_cross_entropy(scores[rows], rows, negatives)
 
 
-class SiameseLoss(nn.Module):
+@dataclass(frozen=True)
+class SiameseSettings(InBatchSettings):
+    """Settings of :class:`SiameseLoss`.
+
+    Attributes:
+        context: ``"single"``, the previous turn; ``"multi"``, the preceding turns joined into one text.
+    """
+
+    context: Literal["single", "multi"] = "single"
+
+
+class SiameseLoss(ConversationLoss[SiameseSettings]):
     """Dot product of context and transformed response, softmax over the responses of the batch.
 
     Takes the features of :class:`turnwise.collators.UtteranceCollator`, which for ``context="multi"`` must be made
@@ -63,33 +69,27 @@ class SiameseLoss(nn.Module):
 
     Args:
         model: The encoder, pooled by the mean.
-        context: ``"single"``, the previous turn; ``"multi"``, the preceding turns joined into one text.
-        negatives: ``"batch"``, every response of another conversation; or a number of them drawn at random for each
-            response. Equal texts are never negatives of each other.
-
-    Raises:
-        ValueError: A setting is out of range; in ``forward``, the collator made no joined contexts.
+        settings: The settings.
     """
 
-    def __init__(
-        self, model: nn.Module, context: Literal["single", "multi"] = "single", negatives: Negatives = "batch"
-    ) -> None:
-        super().__init__()
-        check_settings(context, negatives)
-        self.model = model
-        self.context = context
-        self.negatives = negatives
+    citation = f"{citations.STS_FROM_CONVERSATIONS}\n{citations.CONVERT}"
+
+    def __init__(self, model: nn.Module, settings: SiameseSettings | None = None) -> None:
+        super().__init__(model, settings or SiameseSettings())
         dim = int(model.get_embedding_dimension())  # type: ignore[operator]
         self.response_network = nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, dim))
 
-    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
-        """The loss of a batch; ``sentence_features`` holds the one feature dict of the collator."""
-        (features,) = sentence_features
+    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
+        """The loss of a batch from the features of the collator, a scalar.
+
+        Raises:
+            ValueError: The collator made no joined contexts, which ``context="multi"`` needs.
+        """
         embeddings = sliced_means(encode_sliced(self.model, features["input_ids"], features["attention_mask"]))
         conversation, turn_text = features["conversation"], features["turn_text"]
-        if self.context == "multi":
+        if self.settings.context == "multi":
             if "context_text" not in features:
-                raise ValueError("SiameseLoss(context='multi') needs UtteranceCollator(joined_context_turns=…)")
+                raise ValueError("SiameseSettings(context='multi') needs UtteranceCollator(joined_context_turns=…)")
             context_text = features["context_text"]
         else:
             context_text = of_previous_turn(turn_text, conversation)
@@ -108,25 +108,5 @@ class SiameseLoss(nn.Module):
                 context_text >= 0,
                 conversation,
                 text_key,
-                self.negatives,
+                self.settings.negatives,
             )
-
-    def get_config_dict(self) -> dict[str, Any]:
-        return {"context": self.context, "negatives": self.negatives}
-
-    @property
-    def citation(self) -> str:
-        return """
-@inproceedings{yang-etal-2018-learning,
-    title = "Learning Semantic Textual Similarity from Conversations",
-    author = "Yang, Yinfei and others",
-    booktitle = "Proceedings of the Third Workshop on Representation Learning for NLP",
-    year = "2018"
-}
-@inproceedings{henderson-etal-2020-convert,
-    title = "{C}onve{RT}: Efficient and Accurate Conversational Representations from Transformers",
-    author = "Henderson, Matthew and others",
-    booktitle = "Findings of the Association for Computational Linguistics: EMNLP 2020",
-    year = "2020"
-}
-"""

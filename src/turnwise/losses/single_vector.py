@@ -7,27 +7,39 @@ is trained: ranking by its cosines is exactly what it learned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from turnwise.encoders.contexts import Context, check_context
+from turnwise._utils import citations
+from turnwise._utils.settings import check_positive
+from turnwise.encoders.contexts import Context
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnwise.losses.in_batch import Negatives, check_negatives
+from turnwise.losses.base import ConversationLoss
+from turnwise.losses.in_batch import InBatchSettings
 from turnwise.losses.siamese import batch_softmax, of_previous_turn
 
 
-def check_settings(context: str, temperature: float, negatives: Negatives) -> None:
-    """Raise ``ValueError`` if a setting of :class:`SingleVectorLoss` is out of range."""
-    check_context(context)
-    if not temperature > 0:
-        raise ValueError(f"temperature must be positive, got {temperature!r}")
-    check_negatives(negatives)
+@dataclass(frozen=True)
+class SingleVectorSettings(InBatchSettings):
+    """Settings of :class:`SingleVectorLoss`.
+
+    Attributes:
+        context: ``"joined"``, the preceding turns as one text; ``"averaged"``, the mean of the vectors of the previous
+            turn and of the turns before it joined (ConveRT's multi-context model, with its averaged score only).
+        temperature: Divides the cosines.
+    """
+
+    context: Context = "joined"
+    temperature: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "temperature")
 
 
-class SingleVectorLoss(nn.Module):
+class SingleVectorLoss(ConversationLoss[SingleVectorSettings]):
     """Cosine of a context's one vector and the response, softmax over the responses of the batch.
 
     Takes the features of :class:`turnwise.collators.UtteranceCollator` made with ``joined_context_turns``. The trained
@@ -35,33 +47,20 @@ class SingleVectorLoss(nn.Module):
 
     Args:
         model: The encoder, pooled by the mean.
-        context: ``"joined"``, the preceding turns as one text; ``"averaged"``, the mean of the vectors of the previous
-            turn and of the turns before it joined (ConveRT's multi-context model, with its averaged score only).
-        temperature: Divides the cosines.
-        negatives: ``"batch"``, every response of another conversation; or a number of them drawn at random for each
-            response. Equal texts are never negatives of each other.
-
-    Raises:
-        ValueError: A setting is out of range; in ``forward``, the collator made no joined contexts.
+        settings: The settings.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        context: Context = "joined",
-        temperature: float = 0.05,
-        negatives: Negatives = "batch",
-    ) -> None:
-        super().__init__()
-        check_settings(context, temperature, negatives)
-        self.model = model
-        self.context = context
-        self.temperature = temperature
-        self.negatives = negatives
+    citation = citations.CONVERT
 
-    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
-        """The loss of a batch; ``sentence_features`` holds the one feature dict of the collator."""
-        (features,) = sentence_features
+    def __init__(self, model: nn.Module, settings: SingleVectorSettings | None = None) -> None:
+        super().__init__(model, settings or SingleVectorSettings())
+
+    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
+        """The loss of a batch from the features of the collator, a scalar.
+
+        Raises:
+            ValueError: The collator made no joined contexts.
+        """
         if "context_text" not in features:
             raise ValueError("SingleVectorLoss needs UtteranceCollator(joined_context_turns=…)")
         embeddings = sliced_means(encode_sliced(self.model, features["input_ids"], features["attention_mask"]))
@@ -75,7 +74,7 @@ class SingleVectorLoss(nn.Module):
         """The loss from the texts' embeddings (texts, dim); the other arguments as in the collator, (turns,)."""
         with full_precision(embeddings.device):
             embeddings = normalize(embeddings, dim=1)
-            if self.context == "joined":
+            if self.settings.context == "joined":
                 contexts = take(embeddings, context_text)  # (turns, dim)
             else:
                 # What the previous turn had as its context are the turns before it.
@@ -83,24 +82,10 @@ class SingleVectorLoss(nn.Module):
                 contexts = take(embeddings, of_previous_turn(turn_text, conversation))
                 contexts = normalize(contexts + take(embeddings, earlier) * (earlier >= 0).unsqueeze(1), dim=1)
             return batch_softmax(
-                contexts / self.temperature,
+                contexts / self.settings.temperature,
                 take(embeddings, turn_text),
                 context_text >= 0,
                 conversation,
                 text_key,
-                self.negatives,
+                self.settings.negatives,
             )
-
-    def get_config_dict(self) -> dict[str, Any]:
-        return {"context": self.context, "temperature": self.temperature, "negatives": self.negatives}
-
-    @property
-    def citation(self) -> str:
-        return """
-@inproceedings{henderson-etal-2020-convert,
-    title = "{C}onve{RT}: Efficient and Accurate Conversational Representations from Transformers",
-    author = "Henderson, Matthew and others",
-    booktitle = "Findings of the Association for Computational Linguistics: EMNLP 2020",
-    year = "2020"
-}
-"""

@@ -10,15 +10,39 @@ so every pair and triple, random ones too, is looked up in one Gram matrix, and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor, nn
 
+from turnwise._utils.settings import Settings
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnwise.losses.in_batch import Negatives, process_mean
+from turnwise.losses.in_batch import Negatives, check_negatives, process_mean
 
 _TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class TurnOrderSettings(Settings):
+    """Settings that CCL and C3L share.
+
+    Attributes:
+        window: w, the number of consecutive utterances in a window.
+        negatives: The number of random negatives of each position (the paper: 1), or ``"batch"``, all there are. They
+            are averaged, so that positives and negatives keep their balance.
+    """
+
+    smallest_window: ClassVar[int] = 2
+
+    window: int = 5
+    negatives: Negatives = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.window < self.smallest_window:
+            raise ValueError(f"window must be at least {self.smallest_window} utterances, got {self.window!r}")
+        check_negatives(self.negatives)
 
 
 def embed(model: nn.Module, features: dict[str, Tensor]) -> Tensor:
@@ -60,7 +84,7 @@ class Windows:
     """All windows of consecutive turns of the conversations of a batch.
 
     Attributes:
-        turns: Numbers of the turns of each window (windows, window).
+        turns: Indices of the turns of each window (windows, window).
         foreign: Whether the text of a turn occurs nowhere in a window's conversation (windows, turns).
         speaker: The speaker of each turn (turns,).
         rows: The row of each turn in each view, -1 where there is none (turns, columns).
@@ -103,10 +127,10 @@ def draw(allowed: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
 
     Args:
         allowed: What may be chosen (…, options).
-        negatives: ``"batch"``, everything allowed; or so many of them, as far as there are.
+        negatives: ``"batch"``, everything allowed; or this many at most.
 
     Returns:
-        Numbers of options in random order, and their weights, which add up to 1, or to 0 where nothing is allowed; both
+        Indices of options in random order, and their weights, which add up to 1, or to 0 where nothing is allowed; both
         (…, chosen).
     """
     most = int(allowed.sum(-1).max()) if allowed.numel() else 0

@@ -17,7 +17,7 @@ from turnwise._utils.runs import RunFolder, process_state
 from turnwise.encoders.loading import load_encoder
 from turnwise.training.callbacks import Snapshots
 from turnwise.training.freezing import frozen_lower_layers, learning_rows, no_attention_dropout
-from turnwise.training.interpolation import put_between
+from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.recipes import Recipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.trainer import ConversationTrainer, fit, training_arguments, validation_arguments
@@ -69,7 +69,7 @@ def contrast(
     """
     set_seed(recipe.seed)
     before = {}
-    if recipe.trained_share < 1:
+    if recipe.interpolation < 1:
         before = {name: tensor.detach().clone() for name, tensor in encoder.state_dict().items()}
     with (
         frozen_lower_layers(encoder, frozen),
@@ -88,7 +88,7 @@ def contrast(
         if recipe.snapshots is not None and snapshots is not None:
             trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
         fit(trainer, checkpoints)
-    put_between(encoder, before, recipe.trained_share)
+    interpolate_weights(encoder, before, recipe.interpolation)
     if not all(parameter.isfinite().all() for parameter in encoder.parameters()):
         raise ValueError("training has diverged, its weights are not finite: take a lower learning rate")
     encoder.eval()

@@ -1,4 +1,4 @@
-"""Weights between two encoders."""
+"""Weights between those before training and the trained ones."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 
-def put_between(encoder: SentenceTransformer, before: dict[str, Tensor], share: float) -> None:
-    """Move an encoder's weights back, in place, to somewhere on the straight line from those it had before.
+def interpolate_weights(encoder: SentenceTransformer, before: dict[str, Tensor], interpolation: float) -> None:
+    """Move an encoder's weights back, in place, along the straight line to those it had before.
 
     Args:
         encoder: The trained encoder.
         before: Weights before, by name; weights that are not among them stay.
-        share: How far from those before (0) to the encoder's own (1).
+        interpolation: How far from those before (0) to the encoder's own (1).
     """
     weights = encoder.state_dict()
     with torch.no_grad():
         for name, start in before.items():
             if start.is_floating_point():
-                weights[name].copy_(torch.lerp(start, weights[name], share))
+                weights[name].copy_(torch.lerp(start, weights[name], interpolation))

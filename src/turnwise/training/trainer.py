@@ -27,7 +27,7 @@ def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str
         "output_dir": str(folder),
         "learning_rate": settings.learning_rate,
         "per_device_train_batch_size": settings.batch_size,
-        "gradient_accumulation_steps": settings.accumulate,
+        "gradient_accumulation_steps": settings.gradient_accumulation_steps,
         "num_train_epochs": settings.epochs,
         "max_steps": settings.max_steps or -1,
         "warmup_steps": 0.1,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,30 +11,30 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from turnwise._utils.levels import LevelName
-from turnwise._utils.settings import check_types
+from turnwise._utils.settings import Settings, check_positive
 from turnwise.encoders.transformer import use_mean_pooling
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Schedule(Settings):
     """How long and how fast a stage learns.
 
     Attributes:
         learning_rate: Peak learning rate of AdamW, reached after a tenth of the steps and then falling linearly to 0.
         batch_size: Rows (conversations; for adaptation, utterances) per step and process.
-        accumulate: Batches whose gradients make up one step; saves memory.
+        gradient_accumulation_steps: Batches whose gradients make up one step; saves memory.
         epochs: Passes over the data; ignored where ``max_steps`` is given.
         max_steps: Number of steps.
         max_length: Longest text in tokens: an utterance, or for whole-dialogue methods a conversation.
         seed: Seed of data order, dropout and drawn negatives.
-        checkpoint_steps: A checkpoint is written every so many steps.
+        checkpoint_steps: Write a checkpoint every this many steps.
         bf16: Run the encoder in bfloat16, at several times the speed on processors and GPUs made for it; by default on
-            such GPUs. The losses are computed in float32 all the same.
+            such GPUs only. Losses are computed in float32 all the same.
     """
 
     learning_rate: float = 5e-5
     batch_size: int = 8
-    accumulate: int = 1
+    gradient_accumulation_steps: int = 1
     epochs: float = 1.0
     max_steps: int | None = None
     max_length: int = 64
@@ -44,30 +43,28 @@ class Schedule:
     bf16: bool | None = None
 
     def __post_init__(self) -> None:
-        check_types(self)
-        for name in (
+        super().__post_init__()
+        check_positive(
+            self,
             "learning_rate",
             "batch_size",
-            "accumulate",
+            "gradient_accumulation_steps",
             "epochs",
             "max_steps",
             "max_length",
             "checkpoint_steps",
-        ):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{name} must be a positive number, got {value!r}")
+        )
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed must be between 0 and 2**32 - 1, got {self.seed!r}")
 
 
 @dataclass(frozen=True)
 class Adaptation(Schedule):
-    """Masked-language-model continue pre-training on the utterances (DialogueCSE, section 5.3).
+    """Continued pre-training as a masked language model on the utterances (DialogueCSE, section 5.3).
 
     Attributes:
         mask_probability: Share of tokens to predict.
-        max_predictions: At most so many in one utterance.
+        max_predictions: Predict at most this many tokens of an utterance.
     """
 
     learning_rate: float = 2e-5
@@ -81,8 +78,7 @@ class Adaptation(Schedule):
         super().__post_init__()
         if not 0 < self.mask_probability < 1:
             raise ValueError(f"mask_probability must lie between 0 and 1, got {self.mask_probability!r}")
-        if self.max_predictions < 1:
-            raise ValueError(f"max_predictions must be at least 1, got {self.max_predictions!r}")
+        check_positive(self, "max_predictions")
 
 
 @dataclass(frozen=True)
@@ -90,14 +86,14 @@ class Recipe(Schedule):
     """What all methods share.
 
     Attributes:
-        frozen_layers: How many of the lowest transformer layers (with the embeddings) do not learn; ``None`` is the
+        frozen_layers: How many of the lowest transformer layers are frozen, along with the embeddings; ``None`` is the
             lower half, as in the DialogueCSE paper.
-        min_turns: Shorter conversations are left out, after consecutive messages of one speaker are merged.
-        trained_share: The weights of the result lie so far on the straight line from the weights before (0) to the
+        min_turns: Leave out conversations of fewer turns, counted once consecutive messages of one speaker are merged.
+        interpolation: How far the weights of the result lie on the straight line from the weights before (0) to the
             trained ones (1, as published). In between, what the encoder knew is kept better (Wortsman et al., Robust
             Fine-tuning of Zero-shot Models, CVPR 2022).
-        snapshots: A model is kept every so many steps, in the folder ``<output>.snapshots``, to see how training
-            moves; these are as trained, whatever the share.
+        snapshots: Keep a model every this many steps, in the folder ``<output>.snapshots``, to see how training goes;
+            these are as trained, without interpolation.
         adaptation: The stage before, if any.
     """
 
@@ -108,7 +104,7 @@ class Recipe(Schedule):
 
     frozen_layers: int | None = None
     min_turns: int = 2
-    trained_share: float = 1.0
+    interpolation: float = 1.0
     snapshots: int | None = None
     adaptation: Adaptation | None = None
 
@@ -116,10 +112,9 @@ class Recipe(Schedule):
         super().__post_init__()
         if self.min_turns < 2:
             raise ValueError(f"min_turns must be at least 2, got {self.min_turns!r}: a response needs a context")
-        if not 0 < self.trained_share <= 1:
-            raise ValueError(f"trained_share must be above 0 and at most 1, got {self.trained_share!r}")
-        if self.snapshots is not None and self.snapshots < 1:
-            raise ValueError(f"snapshots must be a positive whole number of steps, got {self.snapshots!r}")
+        if not 0 < self.interpolation <= 1:
+            raise ValueError(f"interpolation must be above 0 and at most 1, got {self.interpolation!r}")
+        check_positive(self, "snapshots")
         if self.frozen_layers is not None and self.frozen_layers < 0:
             raise ValueError(f"frozen_layers must be 0 or more, got {self.frozen_layers!r}")
 
@@ -143,7 +138,7 @@ class Recipe(Schedule):
         raise NotImplementedError
 
     def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
-        """Word embeddings that learn while all others stay, also in a frozen layer; none: no such difference."""
+        """Rows of the word embeddings that alone learn, even in a frozen layer; empty: no exception."""
         return []
 
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:

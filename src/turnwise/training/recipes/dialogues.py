@@ -14,14 +14,13 @@ from turnwise._utils.levels import LevelName
 from turnwise.collators.conversations import ConversationCollator
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.encoders.turn_tables import add_turn_tables, uses_turns
-from turnwise.losses import dial2vec
-from turnwise.losses.dial2vec import Dial2vecLoss
+from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
 from turnwise.training.recipes.base import Recipe
 
 
 @dataclass(frozen=True)
-class Dial2vec(Recipe):
-    """See :class:`turnwise.losses.Dial2vecLoss` and the collator for the settings (section 4.4).
+class Dial2vec(Recipe, Dial2vecSettings):
+    """See :class:`turnwise.losses.Dial2vecSettings` and the collator for the other settings (section 4.4).
 
     Attributes:
         separate_turns: Mark the end of every turn with the separator token.
@@ -36,21 +35,15 @@ class Dial2vec(Recipe):
 
     # The paper: 1e-5 and 1. Here both what is learned and what the encoder knew come through, see docs/results.md.
     learning_rate: float = 1e-4
-    trained_share: float = 0.5
+    interpolation: float = 0.5
     # Dialogues do not compete with each other, so one at a time gives the gradient of the paper's five in less memory.
     batch_size: int = 1
-    accumulate: int = 5
+    gradient_accumulation_steps: int = 5
     max_length: int = 512
-    window: float = 10
-    temperature: float = 0.2
     negatives_per_dialogue: int = 9
     keep: Keep = "head"
     separate_turns: bool = True
     turn_inputs: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        dial2vec.check_settings(self.window, self.temperature)
 
     def prepare(self, encoder: SentenceTransformer) -> None:
         super().prepare(encoder)
@@ -64,4 +57,4 @@ class Dial2vec(Recipe):
         )
 
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        return Dial2vecLoss(encoder, self.window, self.temperature)
+        return Dial2vecLoss(encoder, Dial2vecSettings.of(self))

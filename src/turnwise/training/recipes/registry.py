@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import tomllib
 from collections.abc import Mapping
@@ -28,16 +29,19 @@ RECIPES: dict[str, Recipe] = {
     "c3l": C3L(),
 }
 
+# Recipe files and scripts written for the names on the left must go on working.
+_FORMER_NAMES = {"accumulate": "gradient_accumulation_steps", "trained_share": "interpolation"}
+
 
 def get_recipe(method: str, settings: Mapping[str, Any] | None = None) -> Recipe:
     """The recipe of a method, with some settings changed.
 
     Args:
         method: A name in ``RECIPES``.
-        settings: Settings to change; ``adaptation`` may itself be a mapping.
+        settings: Settings to change; ``adaptation`` may itself be a mapping. Former names are read with a warning.
 
     Raises:
-        ValueError: Unknown method, unknown setting, or a value out of range.
+        ValueError: An unknown method or setting, or a value out of range.
     """
     if method not in RECIPES:
         raise ValueError(f"unknown method {method!r}: expected one of {', '.join(RECIPES)}")
@@ -48,6 +52,22 @@ def get_recipe(method: str, settings: Mapping[str, Any] | None = None) -> Recipe
     return _replace(recipe, settings, method)
 
 
+def with_current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by their current names, with a warning for each former one.
+
+    Raises:
+        ValueError: A setting is given by its former and by its current name.
+    """
+    found = dict(settings)
+    for former, current in _FORMER_NAMES.items():
+        if former in found:
+            if current in found:
+                raise ValueError(f"{former!r} is the former name of {current!r}, got both: give only {current!r}")
+            logging.getLogger("turnwise").warning("the setting %r is now called %r", former, current)
+            found[current] = found.pop(former)
+    return found
+
+
 def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
     """Read a recipe file: TOML with ``method = "…"``, that method's settings, and perhaps a table ``[adaptation]``.
 
@@ -55,7 +75,7 @@ def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
         The method and the settings, for :func:`get_recipe`.
 
     Raises:
-        ValueError: Not TOML, or without a method.
+        ValueError: Not TOML, no method, or a setting by both its former and its current name.
     """
     path = Path(path)
     try:
@@ -65,10 +85,11 @@ def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
     method = settings.pop("method", None)
     if method not in RECIPES:
         raise ValueError(f"{path}: expected a line method = one of {', '.join(map(repr, RECIPES))}, got {method!r}")
-    return method, settings
+    return method, with_current_names(settings)
 
 
 def _replace(schedule: Any, settings: Mapping[str, Any], name: str) -> Any:
+    settings = with_current_names(settings)
     known = [field.name for field in dataclasses.fields(schedule)]
     unknown = sorted(set(settings) - set(known))
     if unknown:

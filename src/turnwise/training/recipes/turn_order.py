@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,25 +13,24 @@ from sentence_transformers.sentence_transformer.losses import ContrastiveLoss
 from torch import Tensor, nn
 
 from turnwise._utils.levels import LevelName
+from turnwise._utils.settings import check_positive
 from turnwise.collators.nli import CONVERSATIONS, PAIRS, MixedCollator
 from turnwise.collators.turn_order import TurnOrderCollator
 from turnwise.data.nli import read_nli
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.views import add_views, token_rows, views_of
-from turnwise.losses import c3l, ccl
-from turnwise.losses.c3l import C3LLoss, Positives
-from turnwise.losses.ccl import CCLLoss
+from turnwise.losses.c3l import C3LLoss, C3LSettings
+from turnwise.losses.ccl import CCLLoss, CCLSettings
 from turnwise.losses.in_batch import Negatives
+from turnwise.losses.turn_order import TurnOrderSettings
 from turnwise.training.recipes.base import Recipe
 
 
 @dataclass(frozen=True)
-class TurnOrder(Recipe):
-    """What CCL and C3L share.
+class TurnOrder(Recipe, TurnOrderSettings):
+    """What CCL and C3L share; conversations of fewer turns than the window are left out.
 
     Attributes:
-        window: Consecutive utterances in a window; conversations of fewer turns are left out.
-        negatives: Random negatives of each position, averaged (the paper: 1); ``"batch"`` for all there are.
         speakers: Whether before-views tell the candidate's speaker from the others; off for stories and documents.
         token_learning_rate: Peak learning rate of the embeddings of the prefix tokens. The other word embeddings stay.
         weight_decay: Of AdamW.
@@ -46,7 +44,6 @@ class TurnOrder(Recipe):
     learning_rate: float = 2e-4
     negatives: Negatives = "batch"
     frozen_layers: int | None = 0
-    window: int = 5
     speakers: bool = True
     token_learning_rate: float = 1e-3
     weight_decay: float = 0.01
@@ -54,8 +51,7 @@ class TurnOrder(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.token_learning_rate > 0:
-            raise ValueError(f"token_learning_rate must be a positive number, got {self.token_learning_rate!r}")
+        check_positive(self, "token_learning_rate")
         if not 0 <= self.weight_decay < 1:
             raise ValueError(f"weight_decay must be at least 0 and below 1, got {self.weight_decay!r}")
 
@@ -87,14 +83,8 @@ class TurnOrder(Recipe):
 
 
 @dataclass(frozen=True)
-class CCL(TurnOrder):
-    """See :class:`turnwise.losses.CCLLoss` for the settings."""
-
-    directional: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        ccl.check_settings(self.window, self.negatives)
+class CCL(TurnOrder, CCLSettings):
+    """See :class:`turnwise.losses.CCLSettings` for the other settings."""
 
     def prepare(self, encoder: SentenceTransformer) -> None:
         super().prepare(encoder)
@@ -104,25 +94,18 @@ class CCL(TurnOrder):
         return TurnOrderCollator(encoder, self.window, self.max_length, self.directional)
 
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        return CCLLoss(encoder, self.window, self.negatives, self.directional)
+        return CCLLoss(encoder, CCLSettings.of(self))
 
 
 @dataclass(frozen=True)
-class C3L(TurnOrder):
-    """See :class:`turnwise.losses.C3LLoss` for the settings.
+class C3L(TurnOrder, C3LSettings):
+    """See :class:`turnwise.losses.C3LSettings` for the other settings.
 
     Attributes:
         ccl_first: Train an encoder without views with CCL first, with the same settings; otherwise from scratch.
     """
 
-    curved: bool = True
-    directional: bool = False
-    positives: Positives = "triple"
     ccl_first: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        c3l.check_settings(self.window, self.negatives, self.positives)
 
     def prepare(self, encoder: SentenceTransformer) -> None:
         super().prepare(encoder)
@@ -131,11 +114,10 @@ class C3L(TurnOrder):
     def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
         if not self.ccl_first or views_of(encoder) is not None:
             return None
-        shared = {field.name: getattr(self, field.name) for field in dataclasses.fields(TurnOrder)}
-        return CCL(**{**shared, "adaptation": None})
+        return CCL(**{**vars(TurnOrder.of(self)), "adaptation": None})
 
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
         return TurnOrderCollator(encoder, self.window, self.max_length, self.directional)
 
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        return C3LLoss(encoder, self.window, self.curved, self.negatives, self.directional, self.positives)
+        return C3LLoss(encoder, C3LSettings.of(self))

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from turnwise._utils.settings import check_positive
 from turnwise.collators.utterances import UtteranceCollator
-from turnwise.encoders.contexts import Context
-from turnwise.losses import dialogue_cse, siamese, single_vector
-from turnwise.losses.dialogue_cse import Aggregation, DialogueCSELoss
-from turnwise.losses.in_batch import Negatives
-from turnwise.losses.siamese import SiameseLoss
-from turnwise.losses.single_vector import SingleVectorLoss
+from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
+from turnwise.losses.siamese import SiameseLoss, SiameseSettings
+from turnwise.losses.single_vector import SingleVectorLoss, SingleVectorSettings
 from turnwise.training.recipes.base import Recipe
-
-# Six times the paper's, for all that contrast responses alike: better on the default encoder, see docs/results.md.
-_LEARNING_RATE = 3e-4
 
 
 @dataclass(frozen=True)
 class InBatch(Recipe):
-    """What the methods share that contrast responses with those of the other conversations of the batch."""
+    """What is common to methods that contrast responses with those of other conversations in the batch."""
+
+    # Six times the paper's, for all of them alike: better on the default encoder, see docs/results.md.
+    learning_rate: float = 3e-4
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -37,68 +34,51 @@ class InBatch(Recipe):
 
 
 @dataclass(frozen=True)
-class DialogueCSE(InBatch):
-    """See :class:`turnwise.losses.DialogueCSELoss` for the settings."""
-
-    learning_rate: float = _LEARNING_RATE
-    context_turns: int = 3
-    aggregation: Aggregation = "mean"
-    temperature: float = 0.1
-    negatives: Negatives = "batch"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        dialogue_cse.check_settings(self.context_turns, self.aggregation, self.temperature, self.negatives)
+class DialogueCSE(InBatch, DialogueCSESettings):
+    """See :class:`turnwise.losses.DialogueCSESettings` for the other settings."""
 
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        return DialogueCSELoss(encoder, self.context_turns, self.aggregation, self.temperature, self.negatives)
+        return DialogueCSELoss(encoder, DialogueCSESettings.of(self))
 
 
 @dataclass(frozen=True)
-class Siamese(InBatch):
-    """See :class:`turnwise.losses.SiameseLoss`; ``context_turns`` is for ``context="multi"``."""
+class Siamese(InBatch, SiameseSettings):
+    """See :class:`turnwise.losses.SiameseSettings` for the other settings.
 
-    learning_rate: float = _LEARNING_RATE
-    context: Literal["single", "multi"] = "single"
+    Attributes:
+        context_turns: For ``context="multi"``, how many turns are joined into one text, at most.
+    """
+
     context_turns: int = 3
-    negatives: Negatives = "batch"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        siamese.check_settings(self.context, self.negatives)
-        if self.context_turns < 1:
-            raise ValueError(f"context_turns must be at least 1, got {self.context_turns!r}")
+        check_positive(self, "context_turns")
 
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
         joined = self.context_turns if self.context == "multi" else 0
         return UtteranceCollator(encoder, max_length=self.max_length, joined_context_turns=joined)
 
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        return SiameseLoss(encoder, self.context, self.negatives)
+        return SiameseLoss(encoder, SiameseSettings.of(self))
 
 
 @dataclass(frozen=True)
-class SingleVector(InBatch):
-    """See :class:`turnwise.losses.SingleVectorLoss`.
+class SingleVector(InBatch, SingleVectorSettings):
+    """See :class:`turnwise.losses.SingleVectorSettings` for the other settings.
 
     Attributes:
         context_turns: How many turns are joined into one text, at most.
     """
 
-    learning_rate: float = _LEARNING_RATE
-    context: Context = "joined"
     context_turns: int = 10
-    temperature: float = 0.05
-    negatives: Negatives = "batch"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        single_vector.check_settings(self.context, self.temperature, self.negatives)
-        if self.context_turns < 1:
-            raise ValueError(f"context_turns must be at least 1, got {self.context_turns!r}")
+        check_positive(self, "context_turns")
 
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
         return UtteranceCollator(encoder, max_length=self.max_length, joined_context_turns=self.context_turns)
 
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        return SingleVectorLoss(encoder, self.context, self.temperature, self.negatives)
+        return SingleVectorLoss(encoder, SingleVectorSettings.of(self))
