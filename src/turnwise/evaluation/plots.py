@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.optional import require
+from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Messages
 from turnwise.encoders.rendering import Renderer
 from turnwise.encoders.turn_tables import encode_rows
@@ -23,7 +23,7 @@ _INCHES_PER_TOKEN = 0.16
 
 def token_interactions(
     encoder: SentenceTransformer, messages: Messages, window: float = 10
-) -> tuple[NDArray[np.float32], list[str], list[str]]:
+) -> tuple[FloatArray, list[str], list[str]]:
     """How well each token of the first speaker matches each token of the others (dial2vec, Eq. 2, as cosines).
 
     Args:

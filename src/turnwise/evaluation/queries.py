@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from turnwise._utils.vectors import FloatArray
 from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
 
 
@@ -21,7 +21,7 @@ class PerQuery(Protocol):
     @property
     def queries(self) -> tuple[str, ...]: ...
     @property
-    def per_query(self) -> NDArray[np.float64]: ...
+    def per_query(self) -> FloatArray: ...
 
 
 def sample_queries(count: int, wanted: int | None, seed: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""The row-wise metrics against those of single queries and scikit-learn's, with ties and negative scores, and by hand."""
+"""The row-wise metrics against those of single queries and of scikit-learn, with ties and negative scores."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from threadpoolctl import threadpool_limits
 
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.vectors import FloatArray
 from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
 from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
 from turnwise.evaluation.scoring import percent
 
-FloatArray = NDArray[np.float64]
 RUNS = 10  # as in the paper
 
 

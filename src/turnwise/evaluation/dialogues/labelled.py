@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct
 from turnwise.data.messages import Conversations, Message, plain_messages
 from turnwise.errors import ConversationError
 from turnwise.evaluation.dialogues.ranking import DialogueRanking, rank_dialogues
@@ -18,7 +18,6 @@ from turnwise.evaluation.scoring import unit_rows
 
 # Embeds whole conversations: list of n lists of messages -> (n, dim).
 EncodeConversations = Callable[[list[list[Message]]], Any]
-IntArray = NDArray[np.int64]
 
 LABEL_COLUMNS = ("domain", "domains", "services", "topic", "topics")
 
@@ -64,7 +63,7 @@ class EmbeddedDialogues:
     """
 
     dialogues: LabelledDialogues
-    units: NDArray[np.float32]
+    units: FloatArray
 
     @cached_property
     def ranking(self) -> DialogueRanking:
@@ -132,14 +131,15 @@ def embed_dialogues(encode_conversations: EncodeConversations, dialogues: Labell
     Raises:
         ValueError: The encoder returned something other than one finite vector per conversation.
     """
+    seen: dict[tuple[tuple[str, str], ...], int] = {}
     keys = [tuple((message["role"], message["content"]) for message in one) for one in dialogues.conversations]
-    first: dict[tuple[tuple[str, str], ...], int] = {}
-    for index, key in enumerate(keys):
-        first.setdefault(key, index)
-    row_of = {key: row for row, key in enumerate(first)}
-    distinct = [dialogues.conversations[index] for index in first.values()]
-    units = unit_rows(encode_conversations(distinct), [dialogues.ids[index] for index in first.values()])
-    return EmbeddedDialogues(dialogues, units.astype(np.float32)[[row_of[key] for key in keys]])
+    first = [seen.setdefault(key, index) for index, key in enumerate(keys)]  # (dialogues,) the first that is the same
+
+    def embed(distinct: list[int]) -> FloatArray:
+        rows = encode_conversations([dialogues.conversations[index] for index in distinct])
+        return unit_rows(rows, [dialogues.ids[index] for index in distinct]).astype(np.float32)
+
+    return EmbeddedDialogues(dialogues, embed_distinct(embed, first))
 
 
 def _single_labels(values: dict[str, list[Any]], found: Sequence[str]) -> list[str | None]:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.data.messages import Conversations, Message, plain_messages
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.views import View, encode_view, view_prompt, views_of
 from turnwise.errors import ConversationError
 from turnwise.evaluation.queries import sample_queries
-
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float32]
-IntArray = NDArray[np.int64]
 
 # The longest context (10), the next utterance and a goal four turns after it: later turns are not looked at.
 TURNS = 15

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from datasets import Dataset
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.neighbors import NearestNeighbors
@@ -18,6 +17,7 @@ from sklearn.preprocessing import normalize
 
 from turnwise._utils.files import atomic_path, check_file
 from turnwise._utils.optional import require
+from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Conversations, distinct_utterances, labelled_utterances
 from turnwise.data.tokens import tokenize
 from turnwise.errors import ConversationError
@@ -34,7 +34,7 @@ class WordVectors(Protocol):
     vector_size: int
 
     def __contains__(self, word: str) -> bool: ...
-    def __getitem__(self, word: str) -> NDArray[np.float32]: ...
+    def __getitem__(self, word: str) -> FloatArray: ...
 
 
 def propose_sts_pairs(
@@ -119,9 +119,7 @@ def _unigrams(texts: list[str]) -> csr_matrix:
     return TfidfVectorizer(analyzer=tokenize).fit_transform(texts)
 
 
-def _mean_vectors(
-    texts: list[str], word_vectors: WordVectors | None, seed: int
-) -> tuple[list[str], NDArray[np.float64]]:
+def _mean_vectors(texts: list[str], word_vectors: WordVectors | None, seed: int) -> tuple[list[str], FloatArray]:
     """The texts that have a word with a vector, and the means of those vectors: (texts, dim)."""
     tokens = {text: tokenize(text) for text in texts}
     if word_vectors is None:
