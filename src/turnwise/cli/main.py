@@ -233,7 +233,7 @@ def evaluate(
     if json_file is not None:
         write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
     shown = model or "default encoder"
-    by_mode = {done.key: done for done in TASKS.values() if done.level == "turn-order" and done.key in figures}
+    by_mode = {done.key: done for done in TASKS.values() if done.level.name == "turn-order" and done.key in figures}
     for key, done in by_mode.items():
         modes: dict[str, Any] = figures[key]
         print_modes(f"{data}: {done.name} of {shown}", modes, done.metric)

@@ -16,7 +16,8 @@ from datasets import Dataset, DatasetDict
 from turnwise._utils.optional import require
 from turnwise.data.messages import Conversations, document
 from turnwise.evaluation.dialogues.labelled import LabelledDialogues
-from turnwise.evaluation.tasks import TASKS, load_task
+from turnwise.evaluation.loading import load_task
+from turnwise.evaluation.tasks import TASKS
 from turnwise.evaluation.utterances.semantic_retrieval import RetrievalTask
 
 _SPLIT = "test"
