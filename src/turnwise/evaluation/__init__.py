@@ -12,6 +12,7 @@ from turnwise.evaluation.dialogues.labelled import (
     labelled_dialogues,
 )
 from turnwise.evaluation.dialogues.semantic_relatedness import RelatednessResult, evaluate_relatedness
+from turnwise.evaluation.evaluator import TaskEvaluator
 from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.mteb import mteb_tasks
 from turnwise.evaluation.queries import compare_results
@@ -54,6 +55,7 @@ __all__ = [
     "StsResult",
     "StsTask",
     "Task",
+    "TaskEvaluator",
     "build_retrieval_task",
     "build_sequences",
     "compare_results",
