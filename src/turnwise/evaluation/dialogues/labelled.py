@@ -89,18 +89,8 @@ def labelled_dialogues(
             least two different ones are needed, and one of them twice.
     """
     columns = (label,) if label is not None else LABEL_COLUMNS
-    found: dict[str, None] = {}
-    ids: list[str] = []
-    messages: list[list[Message]] = []
-    values: dict[str, list[Any]] = {column: [] for column in columns}
-    for number, row in enumerate(conversations):
-        found.update(dict.fromkeys(row))
-        identifier = row.get("id")
-        ids.append(str(number) if identifier is None else str(identifier))
-        messages.append(plain_messages(row.get("messages"), f"row {number}"))
-        for column in columns:
-            values[column].append(row.get(column))
-    labels = _single_labels(values, list(found))
+    ids, messages, values = _read_rows(conversations, columns)
+    labels = _single_labels(values)
     kept = [number for number, value in enumerate(labels) if value is not None]
     names, codes, counts = np.unique([str(labels[number]) for number in kept], return_inverse=True, return_counts=True)
     if len(names) < 2 or counts.max() < 2:
@@ -142,17 +132,35 @@ def embed_dialogues(encode_conversations: EncodeConversations, dialogues: Labell
     return EmbeddedDialogues(dialogues, embed_distinct(embed, first))
 
 
-def _single_labels(values: dict[str, list[Any]], found: Sequence[str]) -> list[str | None]:
-    """The one label of each row, None where there is none or several, from the first column that has any."""
-    present = [column for column in values if column in found]
+def _read_rows(
+    conversations: Conversations, columns: Sequence[str]
+) -> tuple[list[str], list[list[Message]], dict[str, list[Any]]]:
+    """Id and messages of every row, and the values of those columns that there are."""
+    seen: dict[str, None] = {}
+    ids: list[str] = []
+    messages: list[list[Message]] = []
+    values: dict[str, list[Any]] = {column: [] for column in columns}
+    for number, row in enumerate(conversations):
+        seen.update(dict.fromkeys(row))
+        identifier = row.get("id")
+        ids.append(str(number) if identifier is None else str(identifier))
+        messages.append(plain_messages(row.get("messages"), f"row {number}"))
+        for column in columns:
+            values[column].append(row.get(column))
+    present = {column: values[column] for column in columns if column in seen}
     if not present:
-        problem = f"no column {' or '.join(map(repr, values))} with the labels; the conversations have: "
-        raise ConversationError("conversations", problem + (", ".join(found) or "no column at all"))
-    for column in present:
-        labels = [_single_label(value, column, f"row {row}") for row, value in enumerate(values[column])]
+        problem = f"no column {' or '.join(map(repr, columns))} with the labels; the conversations have: "
+        raise ConversationError("conversations", problem + (", ".join(seen) or "no column at all"))
+    return ids, messages, present
+
+
+def _single_labels(values: dict[str, list[Any]]) -> list[str | None]:
+    """The one label of each row, None where there is none or several, from the first column that has any."""
+    for column, found in values.items():
+        labels = [_single_label(value, column, f"row {row}") for row, value in enumerate(found)]
         if any(label is not None for label in labels):
             return labels
-    problem = f"no conversation has exactly one label in {' or '.join(map(repr, present))}"
+    problem = f"no conversation has exactly one label in {' or '.join(map(repr, values))}"
     raise ConversationError("conversations", problem)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.vectors import IntArray
+from turnwise._utils.vectors import BoolArray, IntArray
 from turnwise.data.messages import Conversations, labelled_utterances
 from turnwise.errors import ConversationError
 from turnwise.evaluation.bm25 import bm25_candidates
@@ -112,14 +112,10 @@ def build_retrieval_task(
         )
         raise ConversationError("conversations", problem)
     queries = sample_queries(len(texts), max_queries, seed)
-    chosen: dict[int, tuple[IntArray, IntArray]] = {}
-    for query, found in zip(queries, bm25_candidates(texts, queries, candidates)):
-        same = labels[found] == labels[query]
-        positives, negatives = found[same], found[~same]
-        if len(positives) > max_positives:
-            generator = np.random.default_rng([seed, query])
-            positives = np.sort(generator.choice(positives, max_positives, replace=False))
-        chosen[query] = (positives, negatives)
+    chosen = {
+        query: _split(found, labels[found] == labels[query], max_positives, [seed, query])
+        for query, found in zip(queries, bm25_candidates(texts, queries, candidates))
+    }
     return _task("conversations", texts, chosen)
 
 
@@ -144,6 +140,21 @@ def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> Re
         reciprocal[number] = reciprocal_rank(scores, relevant)
     queries = tuple(task.texts[query] for query in task.queries)
     return RetrievalResult(queries, precision, reciprocal, task.dropped, seed)
+
+
+def _split(found: IntArray, same: BoolArray, max_positives: int, seed: list[int]) -> tuple[IntArray, IntArray]:
+    """The positives of a query, a random sample if there are too many, and its negatives.
+
+    Args:
+        found: (candidates,) indices of texts.
+        same: (candidates,) whether the text has the query's label.
+        max_positives: The most positives.
+        seed: Seed of the sample.
+    """
+    positives, negatives = found[same], found[~same]
+    if len(positives) > max_positives:
+        positives = np.sort(np.random.default_rng(seed).choice(positives, max_positives, replace=False))
+    return positives, negatives
 
 
 def _parse_indices(field: str, query: int, count: int, where: str, column: str) -> IntArray:

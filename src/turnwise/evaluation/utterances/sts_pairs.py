@@ -77,15 +77,7 @@ def propose_sts_pairs(
         "word-vectors": lambda: _neighbour_pairs(*_mean_vectors(texts, word_vectors, seed), generator),
         "same-label": lambda: _same_label_pairs(labels, generator),
     }
-    seen: set[frozenset[str]] = set()
-    proposed = []
-    for number, (heuristic, pairs) in enumerate(heuristics.items()):
-        share = (n + 2 - number) // 3  # n = 8: 3, 3, 2
-        found = list(islice(_unseen(pairs(), seen), share))
-        if len(found) < share:
-            problem = f"only {len(found)} of {share} pairs found by the heuristic {heuristic!r}; ask for fewer than {n}"
-            raise ConversationError("conversations", problem)
-        proposed += [{"text_a": a, "text_b": b, "heuristic": heuristic} for a, b in found]
+    proposed = _thirds(heuristics, n)
     return Dataset.from_list([proposed[index] for index in generator.permutation(n)])
 
 
@@ -103,6 +95,24 @@ def write_sts_pairs(pairs: Iterable[Mapping[str, Any]], path: str | os.PathLike[
     lines = ["\t" + " ".join(row["text_a"].split()) + "\t" + " ".join(row["text_b"].split()) for row in pairs]
     with atomic_path(target) as temporary:
         temporary.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+def _thirds(heuristics: Mapping[str, Callable[[], Pairs]], n: int) -> list[dict[str, str]]:
+    """So many rows, a third of them by each heuristic.
+
+    Raises:
+        ConversationError: A heuristic does not find that many.
+    """
+    seen: set[frozenset[str]] = set()
+    proposed: list[dict[str, str]] = []
+    for number, (heuristic, pairs) in enumerate(heuristics.items()):
+        share = (n + 2 - number) // 3  # n = 8: 3, 3, 2
+        found = list(islice(_unseen(pairs(), seen), share))
+        if len(found) < share:
+            problem = f"only {len(found)} of {share} pairs found by the heuristic {heuristic!r}; ask for fewer than {n}"
+            raise ConversationError("conversations", problem)
+        proposed += [{"text_a": a, "text_b": b, "heuristic": heuristic} for a, b in found]
+    return proposed
 
 
 def _unseen(pairs: Pairs, seen: set[frozenset[str]]) -> Pairs:
