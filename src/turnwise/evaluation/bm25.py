@@ -21,7 +21,7 @@ def bm25_candidates(texts: Sequence[str], queries: Sequence[int], count: int) ->
     Args:
         texts: The collection.
         queries: Indices of the texts that are queries.
-        count: The most candidates per query.
+        count: At most this many candidates per query.
 
     Yields:
         (candidates,) indices of texts, best first, never the query itself.

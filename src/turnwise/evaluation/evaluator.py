@@ -1,4 +1,4 @@
-"""A task as an evaluator of sentence-transformers, to follow and choose by while an encoder learns."""
+"""A task as an evaluator of sentence-transformers, to watch an encoder learn and keep its best step."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from turnwise.evaluation.tasks import find_task
 class TaskEvaluator(BaseEvaluator):
     """A task for ``SentenceTransformerTrainer(evaluator=...)``.
 
-    Its figures are named after the task, such as ``semantic_retrieval_map``. A task with several ways of scoring has
-    those of each, such as ``next_utterance_bi_mrr``, and its main figure without a way of scoring is that of the first
-    one the encoder serves: the name of ``primary_metric`` depends on no encoder, so that training arguments can hold
-    it, as ``metric_for_best_model=f"eval_{evaluator.primary_metric}"`` together with
+    Its figures are named after the task, such as ``semantic_retrieval_map``. A task with several ways of scoring has the
+    figures of each, such as ``next_utterance_bi_mrr``, and its main figure once more without a way of scoring: that of
+    the first one the encoder can be scored in. So the name in ``primary_metric`` does not depend on the encoder, and
+    training arguments can have ``metric_for_best_model=f"eval_{evaluator.primary_metric}"`` together with
     ``greater_is_better=evaluator.greater_is_better``.
 
     Args:
         task: Name of the task, see ``TASKS``.
         data: See ``load_task``; loaded once, here.
         seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
-        max_queries: The most queries; by default all.
+        max_queries: Evaluate at most this many random queries; by default all.
         label: Message field with the intent, for tasks on utterances built from conversations.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
         pooling: How whole dialogues are embedded, see ``turnwise.encode_conversations``.
 
     Raises:
         ValueError: There is no such task.
-        ConversationError: The data does not serve it.
+        ConversationError: The task cannot be made from the data.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class TaskEvaluator(BaseEvaluator):
             steps: The step, for the model card.
 
         Returns:
-            The figures, without intervals and counts.
+            The figures as floats, without intervals and counts.
         """
         encoder: Any = extract_model_from_parallel(model, keep_torch_compile=False)
         with _evaluation_mode(encoder):
@@ -91,7 +91,7 @@ class TaskEvaluator(BaseEvaluator):
         return self.task.name.replace("-", " ").title()
 
     def get_config_dict(self) -> dict[str, Any]:
-        """What the figures depend on beside data and encoder."""
+        """What the figures depend on besides the data and the encoder."""
         return self.settings
 
 
@@ -111,7 +111,7 @@ def _floats(figures: dict[str, Any]) -> dict[str, float]:
 
 @contextmanager
 def _evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """A block without dropout. Afterwards every module is as it was: of a frozen model some parts may not train."""
+    """A block without dropout. Afterwards every module is in its own mode again: frozen ones may never train."""
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:

@@ -1,4 +1,4 @@
-"""Loading the data of a task: released files, or built from conversations."""
+"""Loading the data of a task: reading a released file, or building it from conversations."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def load_task(
     label: str = "intent",
     dialogue_label: str | None = None,
 ) -> Any:
-    """Read or build a task once, to score any number of encoders on it: ``TASKS[name].score(encoder, task)``.
+    """Load the data of a task once, to score any number of encoders on it: ``TASKS[name].score(encoder, data)``.
 
     Args:
         name: Name of the task.
         data: A ``datasets.Dataset`` of conversations, or a path: a released file (``select.txt``, ``sts.txt`` or a
-            name ending so), a folder that holds one, or anything ``read_conversations`` reads.
+            name that ends so), a folder that holds one, or anything ``read_conversations`` reads.
             A task that cannot be built from conversations reads any file in its released form, whatever its name.
-        seed: Seed of the samples taken.
-        max_queries: The most queries; by default all.
+        seed: Seed of the samples.
+        max_queries: Use at most this many random queries; by default all.
         label: Message field with the intent, for tasks on utterances built from conversations.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
 
     Raises:
         ValueError: There is no such task.
-        ConversationError: The data does not serve it.
+        ConversationError: The task cannot be made from the data.
     """
     task = find_task(name)
     settings = LoadSettings(label, max_queries, seed, dialogue_label)

@@ -28,7 +28,7 @@ def token_interactions(
 
     Args:
         encoder: The encoder.
-        messages: One conversation, by two speakers or more.
+        messages: One conversation between two or more speakers.
         window: Turns further apart do not match.
 
     Returns:
@@ -92,7 +92,7 @@ def plot_additivity(curves: Mapping[str, Sequence[float]], output: str | os.Path
     """Write how much each turn of a context points to what was said next (triple-encoders, Figure 7).
 
     Args:
-        curves: Name of the encoder and mode -> (turns,) the cosine with the true next utterance less the mean cosine
+        curves: Name of the encoder and mode -> (turns,) the cosine with the true next utterance minus the mean cosine
             with random ones, the latest turn first: ``by_distance`` of the task ``additivity``.
         output: The PNG file.
     """

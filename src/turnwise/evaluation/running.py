@@ -29,15 +29,15 @@ def evaluate(
     """Run evaluation tasks on an encoder. Tasks on whole dialogues share one embedding of each, those on sequences too.
 
     Args:
-        encoder: An encoder, with views or without. For tasks on utterances any function will do that embeds a list of
-            texts, (texts,) -> (texts, dim); for tasks on whole dialogues one that embeds a list of conversations, each
+        encoder: An encoder, with views or without. For tasks on utterances, any function will do that embeds a list of
+            texts, (texts,) -> (texts, dim); for tasks on whole dialogues, one that embeds a list of conversations, each
             a list of messages ``{"role", "content"}``, (conversations,) -> (conversations, dim).
         data: See ``load_task``.
         tasks: Names of tasks, see ``TASKS``; a single one may be given as it is.
         pooling: How an encoder embeds whole dialogues, see ``turnwise.encode_conversations``.
         seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
-        max_queries: The most queries of a task that has queries; by default all. Of a task on sequences the most
-            conversations whose utterances are asked for.
+        max_queries: Evaluate at most this many random queries; by default all. A query of a task on sequences is a
+            conversation whose next utterances are asked for.
         label: Message field with the intent, for tasks on utterances built from conversations.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
 
@@ -48,8 +48,8 @@ def evaluate(
         for each way of scoring: ``{"next_utterance": {"bi": {"average_rank": 15.2, …}, "bm25": …}}``.
 
     Raises:
-        ValueError: A task is unknown, or the encoder does not serve it.
-        ConversationError: The data does not serve a task.
+        ValueError: A task is unknown, or the encoder cannot be evaluated on it.
+        ConversationError: A task cannot be made from the data.
     """
     chosen = _chosen(tasks)
     _check_served(encoder, chosen)

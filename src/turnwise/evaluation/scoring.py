@@ -18,7 +18,7 @@ DECIMALS = 12
 
 
 def percent(value: float) -> float:
-    """A share in percent, without the noise in its last digits that could put a mean outside its interval."""
+    """A share in percent, rounded so that noise in its last digits cannot put a mean outside its interval."""
     return round(100 * value, 6)
 
 

@@ -13,7 +13,7 @@ from turnwise.evaluation.levels import Encoder, Level
 
 
 class Result(Protocol):
-    """What every task's score returns: its figures; per-query values are attributes of its own."""
+    """What scoring returns: the task's figures. Values of single queries are attributes of their own."""
 
     def summary(self) -> dict[str, object]: ...
 
@@ -24,9 +24,9 @@ class LoadSettings:
 
     Args:
         label: Message field with the intent, for tasks on utterances built from conversations.
-        max_queries: The most queries, a random sample; None: all.
+        max_queries: Use at most this many random queries; None for all.
         seed: Seed of the sample.
-        dialogue_label: Column with the label of a whole dialogue; None: found by ``labelled_dialogues``.
+        dialogue_label: Column with the label of a whole dialogue; None to let ``labelled_dialogues`` find it.
     """
 
     label: str = "intent"
@@ -47,7 +47,7 @@ class Task:
         description: What it asks of an encoder.
         citation: BibTeX of the paper that defines it.
         measure: Scores: ``measure(encode, data, seed)`` on utterances, ``measure(embedded, seed)`` on the others.
-        released_file: Name of the file in which the paper's authors published its data; "" if they did not.
+        released_file: Name of the file in which the authors of the paper published its data; "" if they did not.
         read: Reads that file.
         build: Builds the data from conversations; None where people must annotate it.
     """

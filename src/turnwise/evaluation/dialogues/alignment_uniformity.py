@@ -18,7 +18,7 @@ class AlignmentUniformityResult:
 
     Args:
         alignment: Equation 7, mean over pairs of one label, in [0, 4].
-        adjusted_alignment: Equation 8, that less the mean over pairs of different labels.
+        adjusted_alignment: Equation 8, the same minus the mean over pairs of different labels.
         uniformity: Equation 9, in [-8, 0].
     """
 
@@ -42,7 +42,7 @@ def evaluate_alignment_uniformity(embedded: EmbeddedDialogues, seed: int = 0) ->
 
     Args:
         embedded: From ``embed_dialogues``.
-        seed: Ignored; there because tasks share a signature.
+        seed: Ignored; all tasks share a signature.
     """
     positive, negative = mean_squared_distances(embedded.units, embedded.dialogues.codes)
     return AlignmentUniformityResult(

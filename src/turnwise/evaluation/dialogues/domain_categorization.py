@@ -69,7 +69,7 @@ class CategorizationResult:
 def evaluate_categorization(embedded: EmbeddedDialogues, seed: int = 0, runs: int = RUNS) -> CategorizationResult:
     """Cluster the embeddings, scaled to length 1, into as many clusters as there are labels.
 
-    k-means++ with one initialisation a run. Scaled, because cosine is what the other tasks compare by.
+    k-means++ with one initialisation per run. Scaled, because the other tasks compare by cosine.
 
     Args:
         embedded: From ``embed_dialogues``.

@@ -1,4 +1,4 @@
-"""Metrics and their uncertainty: pure numpy functions, no task knows more than it hands over here."""
+"""Metrics and their uncertainty: pure functions of arrays that know nothing of tasks."""
 
 from __future__ import annotations
 

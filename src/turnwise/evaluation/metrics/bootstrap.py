@@ -1,4 +1,4 @@
-"""How sure a figure is: bootstrap intervals and paired tests."""
+"""How certain a figure is: bootstrap intervals and paired tests."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def spearman_binary_rows(ranked: RankedRows) -> FloatArray:
 
 
 def best_spearman_binary(relevant: IntArray, items: int) -> FloatArray:
-    """What Spearman's correlation with a 0/1 variable can be at most while no two scores are equal: (rows,).
+    """The highest Spearman's correlation with a 0/1 variable that is possible without ties in the scores: (rows,).
 
     All relevant items come first; the correlation stays below 1 since the variable ties most of them:
     sqrt(3 K (N - K) / (N² - 1)).

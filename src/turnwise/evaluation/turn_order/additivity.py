@@ -140,8 +140,8 @@ def evaluate_additivity(
 def _compared_blocks(
     embedded: EmbeddedSequences, depth: Depth, names: Sequence[str]
 ) -> Iterator[tuple[str, FloatArray, FloatArray]]:
-    """For some contexts after the other and each mode: its name, and the shares of every turn in the cosine with the
-    true next utterance and in the mean cosine with the others, each (block, turns)."""
+    """Block by block of contexts and for each mode: its name, and the shares of all turns in the cosine with the true
+    next utterance and in the mean cosine with the others, each (block, turns)."""
     after = after_units(embedded, depth.candidates)
     total = depth.counts @ after  # (dim,)
     step = max(1, _BLOCK // (depth.turn * after.shape[1]))

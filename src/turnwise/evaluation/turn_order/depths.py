@@ -17,7 +17,7 @@ LENGTHS = tuple(range(2, 11))  # turns of a context, as in the paper
 
 @dataclass(frozen=True, eq=False)
 class Depth:
-    """The utterances at one depth, and those of them that are asked for.
+    """The utterances at one depth, and which of them are asked for.
 
     Args:
         turn: Turns before them.

@@ -64,7 +64,7 @@ def served_modes(views: Views | None) -> tuple[str, ...]:
 
 
 def check_modes(names: Sequence[str], views: Views | None) -> None:
-    """Raise ``ValueError`` if an encoder does not serve all of these modes, or none is given."""
+    """Raise ``ValueError`` if an encoder cannot be evaluated in all of these modes, or none is given."""
     served = served_modes(views) + (tuple(COMPONENTS) if views is not None and views.triple else ())
     if not names or not set(names) <= set(served):
         raise ValueError(f"modes must be among {', '.join(served)} for this encoder, got {', '.join(names) or 'none'}")
@@ -91,8 +91,8 @@ def scored_blocks(
         singles: Those of ``SINGLE`` among them -> from ``single_vectors``.
 
     Yields:
-        For some contexts after the other and each mode: its name, the scores (block, candidates) and the true
-        candidates (block,).
+        Block by block of contexts and for each mode: its name, the scores (block, candidates) and the true candidates
+        (block,).
     """
     after = after_units(embedded, depth.candidates)
     grid = on_grid(after).T  # inner products on the grid are exact: equal embeddings tie

@@ -1,4 +1,4 @@
-"""Next utterance: which rank has what was really said next? (triple-encoders, ACL 2024, sections 4.1 and 6.1)."""
+"""Next utterance: at which rank is what was really said next? (triple-encoders, ACL 2024, sections 4.1 and 6.1)."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def evaluate_next_utterance(
         modes: ``"average"``, ``"last-1"``, ``"last-2"``, ``"last-3"``, ``"last-4"`` (rows of the triangle) and
             ``"max"`` of a triple-encoder; ``"bi"``, the summed cosines; ``"single"`` and ``"single-averaged"`` of a
             plain encoder, its context as one vector, see ``encode_contexts``; ``"bm25"``; those of ``COMPONENTS`` of a
-            triple-encoder. By default all that the encoder serves, without the components.
+            triple-encoder. By default all that the encoder can be evaluated in, without the components.
         lengths: Turns of the context; a length that fewer than two conversations exceed is left out.
 
     Raises:
-        ValueError: The encoder does not serve a mode, or a length is out of range.
+        ValueError: The encoder cannot be evaluated in a mode, or a length is out of range.
         ConversationError: No length is left.
     """
     names = tuple(modes) if modes is not None else served_modes(embedded.views)

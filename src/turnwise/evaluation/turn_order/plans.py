@@ -50,7 +50,7 @@ def check_reach(lengths: Sequence[int], distances: Sequence[int]) -> None:
 def find_plans(
     sequences: Sequences, others: OtherCandidates, lengths: Sequence[int], distances: Sequence[int]
 ) -> list[Plan]:
-    """All contexts that have a goal and another candidate. The candidates are asked for once for all goals.
+    """All contexts that have a goal and another candidate, which are asked for once for all goals of a context.
 
     Raises:
         ConversationError: There is none.

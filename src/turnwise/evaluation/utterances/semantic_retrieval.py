@@ -93,7 +93,7 @@ def build_retrieval_task(
         conversations: A ``datasets.Dataset`` (or any rows) of ``messages``, each ``{"role", "content", <label>}``.
         label: Name of the message field with the intent.
         candidates: Texts BM25 retrieves for each query.
-        max_positives: The most positives per query.
+        max_positives: At most this many positives per query.
         max_queries: Use a random sample of this many texts as queries; by default all.
         seed: Seed of both samples. A query's candidates do not depend on which other queries are used.
 
@@ -148,7 +148,7 @@ def _split(found: IntArray, same: BoolArray, max_positives: int, seed: list[int]
     Args:
         found: (candidates,) indices of texts.
         same: (candidates,) whether the text has the query's label.
-        max_positives: The most positives.
+        max_positives: Keep at most this many positives.
         seed: Seed of the sample.
     """
     positives, negatives = found[same], found[~same]

@@ -1,4 +1,4 @@
-"""Pairs to be annotated for D-STS, enough similar ones among them (DialogueCSE, EMNLP 2021, section 5.1.2)."""
+"""Pairs to annotate for D-STS, with enough similar ones among them (DialogueCSE, EMNLP 2021, section 5.1.2)."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def propose_sts_pairs(
         n: Number of pairs.
         label: Name of the message field with the intent.
         seed: Seed of every choice. The rows come in random order.
-        word_vectors: gensim ``KeyedVectors`` for the words ``tokenize`` makes (Chinese: characters); by default
+        word_vectors: gensim ``KeyedVectors`` for the words ``tokenize`` yields (Chinese: characters); by default
             word2vec is trained on the utterances of the pool.
-        pool: The most distinct utterances to look for neighbours among, a random sample of all.
+        pool: Look for neighbours among at most this many distinct utterances, a random sample of all.
 
     Returns:
         Rows of ``text_a``, ``text_b`` and ``heuristic``.
@@ -116,7 +116,7 @@ def _thirds(heuristics: Mapping[str, Callable[[], Pairs]], n: int) -> list[dict[
 
 
 def _unseen(pairs: Pairs, seen: set[frozenset[str]]) -> Pairs:
-    """Pairs of different words that did not come before, in either order; they are added to ``seen``."""
+    """Pairs of different words that have not come before in either order; they are added to ``seen``."""
     for a, b in pairs:
         key = frozenset((a, b))
         if key not in seen and tokenize(a) != tokenize(b):
@@ -169,7 +169,7 @@ def _neighbour_pairs(texts: list[str], features: Any, generator: np.random.Gener
 
 
 def _same_label_pairs(label_of: dict[str, str], generator: np.random.Generator) -> Pairs:
-    """Random pairs of one label, for as long as anyone asks; labels come in proportion to their utterances."""
+    """Random pairs of one label, for as long as more are asked for; labels come in proportion to their utterances."""
     groups = defaultdict(list)
     for text, value in label_of.items():
         if tokenize(text):
