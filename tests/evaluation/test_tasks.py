@@ -48,7 +48,7 @@ def test_a_folder_serves_both_tasks_and_the_result_is_json(released: Path) -> No
 
 
 def test_the_main_metric_is_reported_with_an_interval(released: Path) -> None:
-    tasks = [task for task in TASKS.values() if task.level == "utterance"]
+    tasks = [task for task in TASKS.values() if task.level.name == "utterance"]
     result = evaluate(by_characters, released, [task.name for task in tasks])
     for task in tasks:
         figures = result[task.key]

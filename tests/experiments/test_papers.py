@@ -25,7 +25,7 @@ def test_every_table_is_whole_and_of_known_tasks_methods_and_studies(suite: str)
     paper, level = load_paper(suite), SUITES[suite].level
     rows = {row for one in paper.tables for row in one.rows}
     for one in paper.tables:
-        assert one.task in {task.key for task in TASKS.values() if task.level == level}
+        assert one.task in {task.key for task in TASKS.values() if task.level.name == level}
         assert all(len(figures) == len(one.columns) for figures in one.rows.values())
         assert one.study in {"", *(study.name for study in SUITES[suite].studies)}
     assert {method.partition("/")[0] for method in paper.methods} <= set(SUITES[suite].methods_by_name)

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import pytest
-from turnwise.cli.options import parse_settings
 
+from turnwise.cli.options import parse_settings
 from turnwise.experiments.runner import run_suite
 from turnwise.losses import C3LSettings, DialogueCSESettings
 from turnwise.losses.base import ConversationLoss

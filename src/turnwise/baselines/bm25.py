@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.data.messages import Conversations, document
 from turnwise.evaluation.bm25 import bm25_scorer
 from turnwise.evaluation.dialogues.dialogue_retrieval import DialogueRetrievalResult
@@ -21,7 +21,7 @@ from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_ra
 from turnwise.evaluation.utterances.semantic_retrieval import RetrievalResult, RetrievalTask
 
 # A query, its candidates, and which of those are relevant.
-Query = tuple[int, NDArray[np.int64], NDArray[np.bool_]]
+Query = tuple[int, IntArray, BoolArray]
 
 
 class BM25:
@@ -53,9 +53,7 @@ class BM25:
         return DialogueRetrievalResult(dialogues.query_ids, precision, reciprocal, dialogues.dropped, seed, dialogues)
 
 
-def _ranked(
-    texts: Sequence[str], queries: Iterable[Query], count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _ranked(texts: Sequence[str], queries: Iterable[Query], count: int) -> tuple[FloatArray, FloatArray]:
     """Average precision and reciprocal rank of each query, (count,) both."""
     score = bm25_scorer(texts)
     precision, reciprocal = np.zeros(count), np.zeros(count)

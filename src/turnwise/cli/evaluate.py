@@ -74,7 +74,7 @@ def _print_figures(model: str, data: str, figures: dict[str, Any]) -> None:
     """Tasks on the order of turns have a table each, with a line for each way of scoring; the others share one."""
     from turnwise.evaluation import TASKS
 
-    by_mode = [task for task in TASKS.values() if task.level == "turn-order" and task.key in figures]
+    by_mode = [task for task in TASKS.values() if task.level.name == "turn-order" and task.key in figures]
     for task in by_mode:
         print_modes(f"{data}: {task.name} of {model}", figures[task.key], task.metric)
     shown = {task.key for task in by_mode}

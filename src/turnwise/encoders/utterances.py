@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.progress import error_console
+from turnwise._utils.vectors import embed_distinct
 
 
 def encode_utterances(
@@ -29,14 +31,12 @@ def encode_utterances(
     Returns:
         Embeddings, float32 (len(texts), dim).
     """
-    distinct = list(dict.fromkeys(texts))
-    if not distinct:
+    if not len(texts):
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
-    embeddings = encoder.encode(
-        distinct,
+    encode = partial(
+        encoder.encode,
         prompt_name=prompt_name,
         batch_size=batch_size,
         show_progress_bar=show_progress_bar and error_console.is_terminal,
     )
-    position = {text: index for index, text in enumerate(distinct)}
-    return np.asarray(embeddings, dtype=np.float32)[[position[text] for text in texts]]
+    return embed_distinct(encode, texts).astype(np.float32, copy=False)

@@ -12,9 +12,13 @@ from turnwise.evaluation.dialogues.labelled import (
     labelled_dialogues,
 )
 from turnwise.evaluation.dialogues.semantic_relatedness import RelatednessResult, evaluate_relatedness
+from turnwise.evaluation.evaluator import TaskEvaluator
+from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.mteb import mteb_tasks
 from turnwise.evaluation.queries import compare_results
-from turnwise.evaluation.tasks import TASKS, Task, evaluate, find_task, load_task
+from turnwise.evaluation.running import evaluate
+from turnwise.evaluation.task import Task
+from turnwise.evaluation.tasks import TASKS, find_task
 from turnwise.evaluation.turn_order.additivity import AdditivityResult, evaluate_additivity
 from turnwise.evaluation.turn_order.next_utterance import (
     NextUtteranceResult,
@@ -51,6 +55,7 @@ __all__ = [
     "StsResult",
     "StsTask",
     "Task",
+    "TaskEvaluator",
     "build_retrieval_task",
     "build_sequences",
     "compare_results",

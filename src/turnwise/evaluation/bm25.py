@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import bm25s
 import numpy as np
-from numpy.typing import NDArray
 
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.data.tokens import tokenize
 
 
-def bm25_candidates(texts: Sequence[str], queries: Sequence[int], count: int) -> Iterator[NDArray[np.int64]]:
+def bm25_candidates(texts: Sequence[str], queries: Sequence[int], count: int) -> Iterator[IntArray]:
     """For each query, the other texts that BM25 ranks highest (Lucene's variant, k1 1.5, b 0.75, no stop words).
 
     Only texts that share a token with the query are candidates: there may be fewer than ``count``, even none.
@@ -21,7 +21,7 @@ def bm25_candidates(texts: Sequence[str], queries: Sequence[int], count: int) ->
     Args:
         texts: The collection.
         queries: Indices of the texts that are queries.
-        count: The most candidates per query.
+        count: At most this many candidates per query.
 
     Yields:
         (candidates,) indices of texts, best first, never the query itself.
@@ -34,7 +34,7 @@ def bm25_candidates(texts: Sequence[str], queries: Sequence[int], count: int) ->
             yield _best(scores, count)
 
 
-def bm25_scorer(texts: Sequence[str]) -> Callable[[str], NDArray[np.float32]]:
+def bm25_scorer(texts: Sequence[str]) -> Callable[[str], FloatArray]:
     """A function that scores all texts for a query: (texts,), 0 where no token is shared.
 
     Args:
@@ -46,14 +46,14 @@ def bm25_scorer(texts: Sequence[str]) -> Callable[[str], NDArray[np.float32]]:
     index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
     index.index(tokens, show_progress=False)
 
-    def score(query: str) -> NDArray[np.float32]:
+    def score(query: str) -> FloatArray:
         found = tokenize(query)
         return index.get_scores(found) if found else np.zeros(len(texts), dtype=np.float32)
 
     return score
 
 
-def _best(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+def _best(scores: FloatArray, count: int) -> IntArray:
     """Indices of the highest positive scores, best first, ties by index.
 
     Not bm25s' own top-k: its partial sort breaks ties by whatever the processor's instruction set makes of them.

@@ -16,7 +16,8 @@ from datasets import Dataset, DatasetDict
 from turnwise._utils.optional import require
 from turnwise.data.messages import Conversations, document
 from turnwise.evaluation.dialogues.labelled import LabelledDialogues
-from turnwise.evaluation.tasks import TASKS, load_task
+from turnwise.evaluation.loading import load_task
+from turnwise.evaluation.tasks import TASKS
 from turnwise.evaluation.utterances.semantic_retrieval import RetrievalTask
 
 _SPLIT = "test"
@@ -41,10 +42,10 @@ def mteb_tasks(
         tasks: ``"utterances"``: rerank the candidates of ``semantic-retrieval``, main score MAP; ``"dialogues"``: find
             the dialogues of the same label as in ``dialogue-retrieval``, main score MAP; ``"clusters"``: MTEB's own
             clustering of the dialogues of ``domain-categorization``, main score V-measure.
-        name: Of the corpus; the tasks' names start with it.
+        name: Name of the corpus; the names of the tasks start with it.
         language: Its language and script, such as ``"zho-Hans"``.
         seed: Seed of the samples.
-        max_queries: The most queries of a task that has queries; by default all. MTEB keeps the score of every query
+        max_queries: Evaluate at most this many random queries; by default all. MTEB keeps the score of every query
             and dialogue in a dictionary: about 100 bytes each.
         label: Message field with the intent, for ``"utterances"``.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
@@ -52,7 +53,7 @@ def mteb_tasks(
     Raises:
         ImportError: mteb is not installed.
         ValueError: A task is unknown.
-        ConversationError: The data does not serve a task.
+        ConversationError: A task cannot be made from the data.
     """
     require("mteb", "mteb")
     names = [tasks] if isinstance(tasks, str) else list(tasks)

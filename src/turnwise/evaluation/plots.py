@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.optional import require
+from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Messages
 from turnwise.encoders.rendering import Renderer
 from turnwise.encoders.turn_tables import encode_rows
@@ -23,12 +23,12 @@ _INCHES_PER_TOKEN = 0.16
 
 def token_interactions(
     encoder: SentenceTransformer, messages: Messages, window: float = 10
-) -> tuple[NDArray[np.float32], list[str], list[str]]:
+) -> tuple[FloatArray, list[str], list[str]]:
     """How well each token of the first speaker matches each token of the others (dial2vec, Eq. 2, as cosines).
 
     Args:
         encoder: The encoder.
-        messages: One conversation, by two speakers or more.
+        messages: One conversation between two or more speakers.
         window: Turns further apart do not match.
 
     Returns:
@@ -92,7 +92,7 @@ def plot_additivity(curves: Mapping[str, Sequence[float]], output: str | os.Path
     """Write how much each turn of a context points to what was said next (triple-encoders, Figure 7).
 
     Args:
-        curves: Name of the encoder and mode -> (turns,) the cosine with the true next utterance less the mean cosine
+        curves: Name of the encoder and mode -> (turns,) the cosine with the true next utterance minus the mean cosine
             with random ones, the latest turn first: ``by_distance`` of the task ``additivity``.
         output: The PNG file.
     """

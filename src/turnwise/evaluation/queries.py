@@ -1,12 +1,12 @@
-"""Queries of a task: a sample of them, and two encoders compared on the same ones."""
+"""The queries of a task: sampling them, and comparing two encoders on the same ones."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from turnwise._utils.vectors import FloatArray
 from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
 
 
@@ -21,11 +21,11 @@ class PerQuery(Protocol):
     @property
     def queries(self) -> tuple[str, ...]: ...
     @property
-    def per_query(self) -> NDArray[np.float64]: ...
+    def per_query(self) -> FloatArray: ...
 
 
 def sample_queries(count: int, wanted: int | None, seed: int) -> list[int]:
-    """The first ``wanted`` of a random order, sorted: a larger sample holds every smaller one."""
+    """The first ``wanted`` of a random order, sorted: a larger sample contains every smaller one."""
     if wanted is not None and wanted < 1:
         raise ValueError(f"max_queries must be 1 or more, got {wanted}")
     return sorted(np.random.default_rng(seed).permutation(count)[:wanted].tolist())

@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
+from turnwise._utils.vectors import FloatArray
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.scoring import percent
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

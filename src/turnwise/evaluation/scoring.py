@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from turnwise._utils.vectors import FloatArray, embed_distinct, unit_vectors
 
 # Embeds texts: list of n strings -> (n, dim). ``SentenceTransformer.encode`` is one.
 Encode = Callable[[list[str]], Any]
@@ -17,11 +18,11 @@ DECIMALS = 12
 
 
 def percent(value: float) -> float:
-    """A share in percent, without the noise in its last digits that could put a mean outside its interval."""
+    """A share in percent, rounded so that noise in its last digits cannot put a mean outside its interval."""
     return round(100 * value, 6)
 
 
-def unit_embeddings(encode: Encode, texts: Sequence[str]) -> NDArray[np.float64]:
+def unit_embeddings(encode: Encode, texts: Sequence[str]) -> FloatArray:
     """Embed each distinct text once and scale to length 1; a zero vector stays zero, so its cosine with anything is 0.
 
     Returns:
@@ -30,17 +31,18 @@ def unit_embeddings(encode: Encode, texts: Sequence[str]) -> NDArray[np.float64]
     Raises:
         ValueError: The encoder returned something other than one finite vector per text.
     """
-    row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    distinct = list(row_of)
-    return unit_rows(encode(distinct), distinct)[[row_of[text] for text in texts]]
+    return embed_distinct(lambda distinct: unit_rows(encode(distinct), distinct), texts)
 
 
-def unit_rows(embeddings: Any, names: Sequence[str]) -> NDArray[np.float64]:
+def unit_rows(embeddings: Any, names: Sequence[str]) -> FloatArray:
     """Check what an encoder returned and scale it to length 1; a zero vector stays zero.
 
     Args:
         embeddings: (rows, dim)
         names: (rows,) what was embedded, for errors.
+
+    Returns:
+        (rows, dim), float64.
 
     Raises:
         ValueError: It is not one finite vector per row.
@@ -51,10 +53,9 @@ def unit_rows(embeddings: Any, names: Sequence[str]) -> NDArray[np.float64]:
     broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(broken):
         raise ValueError(f"the encoder returned nan or inf for {len(broken)} texts, first {names[broken[0]]!r}")
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(norms > 0, norms, 1.0))
+    return unit_vectors(rows)
 
 
-def cosines(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def cosines(left: FloatArray, right: FloatArray) -> FloatArray:
     """Cosines of unit vectors, ties exact: (n, dim) with (dim,) or with (n, dim) -> (n,)."""
     return np.asarray(np.round((left * right).sum(axis=1), DECIMALS))

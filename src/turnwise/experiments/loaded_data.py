@@ -67,8 +67,7 @@ class LoadedDataSet:
         """The tasks that the method is measured in, each loaded once; those above the level of utterances share one."""
         found = {}
         for name in self.task_names(method):
-            level = TASKS[name].level
-            key = name if level == "utterance" else level
+            key = TASKS[name].data_key
             if key not in self._tasks:
                 self._tasks[key] = load_task(name, self.test, seed=EVALUATION_SEED, max_queries=self.queries)
             found[name] = self._tasks[key]

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.evaluation import find_task
+from turnwise.evaluation.figures import LOWER_IS_BETTER
+from turnwise.evaluation.figures import NOT_IN_PERCENT as PLAIN
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
 from turnwise.experiments.results import CellRecord, Results
-
-LOWER_IS_BETTER = ("average_rank", "adjusted_alignment", "alignment", "uniformity")
-# Neither shares nor correlations, so not in percent.
-PLAIN = (*LOWER_IS_BETTER, "difference", "true", "random")
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
 from turnwise.evaluation.metrics.correlation import spearman
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
 
-ON_DIALOGUES = [task.name for task in TASKS.values() if task.level == "dialogue"]
+ON_DIALOGUES = [task.name for task in TASKS.values() if task.level.name == "dialogue"]
 
 
 def embedded(vectors: Any, labels: list[Any], max_queries: int | None = None) -> EmbeddedDialogues:

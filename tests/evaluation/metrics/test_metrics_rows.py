@@ -1,9 +1,10 @@
-"""The row-wise metrics against those of single queries, with ties and negative scores, and by hand."""
+"""The row-wise metrics against those of single queries and of scikit-learn, with ties and negative scores."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score
 
 from turnwise.evaluation.metrics.correlation import spearman
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
@@ -41,6 +42,15 @@ def test_as_the_metrics_of_single_queries(levels: int) -> None:
         assert average_precision_rows(ranked) == pytest.approx([average_precision(*pair) for pair in pairs])
         assert reciprocal_rank_rows(ranked) == pytest.approx([reciprocal_rank(*pair) for pair in pairs])
         assert spearman_binary_rows(ranked) == pytest.approx([spearman(*pair) for pair in pairs])
+
+
+def test_average_precision_without_ties_is_that_of_scikit_learn() -> None:
+    generator = np.random.default_rng(2)
+    scores = np.array([generator.permutation(50) for _ in range(20)])
+    relevant = generator.random((20, 50)) < generator.random((20, 1))
+    relevant[:, 0] = True
+    expected = [average_precision_score(flags, row) for row, flags in zip(scores, relevant)]
+    assert average_precision_rows(rank_rows(scores, relevant)) == pytest.approx(expected)
 
 
 def test_the_skipped_item_does_not_exist() -> None:

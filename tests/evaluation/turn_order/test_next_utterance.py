@@ -24,7 +24,7 @@ from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.views import views_of
 from turnwise.errors import ConversationError
 from turnwise.evaluation import compare_results, evaluate_components, evaluate_next_utterance
-from turnwise.evaluation.turn_order.next_utterance import COMPONENTS, served_modes
+from turnwise.evaluation.turn_order.modes import COMPONENTS, served_modes
 
 
 def literal_ranks(rows, score) -> dict[tuple[str, int], float]:
@@ -215,7 +215,7 @@ def test_data_and_settings_that_do_not_serve(tiny_encoder) -> None:
 def test_blocks_change_nothing(tiny_encoder, with_views, monkeypatch) -> None:
     together = embedded(with_views(tiny_encoder, "c3l"), talks())
     whole = evaluate_next_utterance(together)
-    monkeypatch.setattr("turnwise.evaluation.turn_order.next_utterance._BLOCK", 1)
+    monkeypatch.setattr("turnwise.evaluation.turn_order.modes._BLOCK", 1)
     cut = evaluate_next_utterance(together)
     assert json.dumps(cut.summary()) == json.dumps(whole.summary())
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
 from turnwise.evaluation.dialogues.ranking import BLOCK, PRODUCT_UNIT, on_grid, product_blocks
 
@@ -18,7 +18,7 @@ class AlignmentUniformityResult:
 
     Args:
         alignment: Equation 7, mean over pairs of one label, in [0, 4].
-        adjusted_alignment: Equation 8, that less the mean over pairs of different labels.
+        adjusted_alignment: Equation 8, the same minus the mean over pairs of different labels.
         uniformity: Equation 9, in [-8, 0].
     """
 
@@ -42,7 +42,7 @@ def evaluate_alignment_uniformity(embedded: EmbeddedDialogues, seed: int = 0) ->
 
     Args:
         embedded: From ``embed_dialogues``.
-        seed: Ignored; there because tasks share a signature.
+        seed: Ignored; all tasks share a signature.
     """
     positive, negative = mean_squared_distances(embedded.units, embedded.dialogues.codes)
     return AlignmentUniformityResult(
@@ -53,7 +53,7 @@ def evaluate_alignment_uniformity(embedded: EmbeddedDialogues, seed: int = 0) ->
     )
 
 
-def mean_squared_distances(units: NDArray[np.float32], codes: NDArray[np.int64]) -> tuple[float, float]:
+def mean_squared_distances(units: FloatArray, codes: IntArray) -> tuple[float, float]:
     """Mean squared distance of pairs of one label and of pairs of different labels (equations 7 and 8).
 
     No pair is formed: over the n vectors of a set, the squared distances of all ordered pairs sum to
@@ -74,7 +74,7 @@ def mean_squared_distances(units: NDArray[np.float32], codes: NDArray[np.int64])
     return within / pairs, (total - within) / (len(codes) * (len(codes) - 1) - pairs)
 
 
-def uniformity(units: NDArray[np.float32], block: int = BLOCK) -> float:
+def uniformity(units: FloatArray, block: int = BLOCK) -> float:
     """Log of the mean of exp(-2 ‖x - y‖²) over all pairs of distinct rows (equation 9).
 
     Args:

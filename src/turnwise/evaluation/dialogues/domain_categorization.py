@@ -13,11 +13,11 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from threadpoolctl import threadpool_limits
 
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.vectors import FloatArray
 from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
 from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
 from turnwise.evaluation.scoring import percent
 
-FloatArray = NDArray[np.float64]
 RUNS = 10  # as in the paper
 
 
@@ -69,7 +69,7 @@ class CategorizationResult:
 def evaluate_categorization(embedded: EmbeddedDialogues, seed: int = 0, runs: int = RUNS) -> CategorizationResult:
     """Cluster the embeddings, scaled to length 1, into as many clusters as there are labels.
 
-    k-means++ with one initialisation a run. Scaled, because cosine is what the other tasks compare by.
+    k-means++ with one initialisation per run. Scaled, because the other tasks compare by cosine.
 
     Args:
         embedded: From ``embed_dialogues``.

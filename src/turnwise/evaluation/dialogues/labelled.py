@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct
 from turnwise.data.messages import Conversations, Message, plain_messages
 from turnwise.errors import ConversationError
 from turnwise.evaluation.dialogues.ranking import DialogueRanking, rank_dialogues
@@ -18,7 +18,6 @@ from turnwise.evaluation.scoring import unit_rows
 
 # Embeds whole conversations: list of n lists of messages -> (n, dim).
 EncodeConversations = Callable[[list[list[Message]]], Any]
-IntArray = NDArray[np.int64]
 
 LABEL_COLUMNS = ("domain", "domains", "services", "topic", "topics")
 
@@ -64,7 +63,7 @@ class EmbeddedDialogues:
     """
 
     dialogues: LabelledDialogues
-    units: NDArray[np.float32]
+    units: FloatArray
 
     @cached_property
     def ranking(self) -> DialogueRanking:
@@ -90,18 +89,8 @@ def labelled_dialogues(
             least two different ones are needed, and one of them twice.
     """
     columns = (label,) if label is not None else LABEL_COLUMNS
-    found: dict[str, None] = {}
-    ids: list[str] = []
-    messages: list[list[Message]] = []
-    values: dict[str, list[Any]] = {column: [] for column in columns}
-    for number, row in enumerate(conversations):
-        found.update(dict.fromkeys(row))
-        identifier = row.get("id")
-        ids.append(str(number) if identifier is None else str(identifier))
-        messages.append(plain_messages(row.get("messages"), f"row {number}"))
-        for column in columns:
-            values[column].append(row.get(column))
-    labels = _single_labels(values, list(found))
+    ids, messages, values = _read_rows(conversations, columns)
+    labels = _single_labels(values)
     kept = [number for number, value in enumerate(labels) if value is not None]
     names, codes, counts = np.unique([str(labels[number]) for number in kept], return_inverse=True, return_counts=True)
     if len(names) < 2 or counts.max() < 2:
@@ -132,27 +121,46 @@ def embed_dialogues(encode_conversations: EncodeConversations, dialogues: Labell
     Raises:
         ValueError: The encoder returned something other than one finite vector per conversation.
     """
+    seen: dict[tuple[tuple[str, str], ...], int] = {}
     keys = [tuple((message["role"], message["content"]) for message in one) for one in dialogues.conversations]
-    first: dict[tuple[tuple[str, str], ...], int] = {}
-    for index, key in enumerate(keys):
-        first.setdefault(key, index)
-    row_of = {key: row for row, key in enumerate(first)}
-    distinct = [dialogues.conversations[index] for index in first.values()]
-    units = unit_rows(encode_conversations(distinct), [dialogues.ids[index] for index in first.values()])
-    return EmbeddedDialogues(dialogues, units.astype(np.float32)[[row_of[key] for key in keys]])
+    first = [seen.setdefault(key, index) for index, key in enumerate(keys)]  # (dialogues,) the first that is the same
+
+    def embed(distinct: list[int]) -> FloatArray:
+        rows = encode_conversations([dialogues.conversations[index] for index in distinct])
+        return unit_rows(rows, [dialogues.ids[index] for index in distinct]).astype(np.float32)
+
+    return EmbeddedDialogues(dialogues, embed_distinct(embed, first))
 
 
-def _single_labels(values: dict[str, list[Any]], found: Sequence[str]) -> list[str | None]:
-    """The one label of each row, None where there is none or several, from the first column that has any."""
-    present = [column for column in values if column in found]
+def _read_rows(
+    conversations: Conversations, columns: Sequence[str]
+) -> tuple[list[str], list[list[Message]], dict[str, list[Any]]]:
+    """Id and messages of every row, and the values of those columns that there are."""
+    seen: dict[str, None] = {}
+    ids: list[str] = []
+    messages: list[list[Message]] = []
+    values: dict[str, list[Any]] = {column: [] for column in columns}
+    for number, row in enumerate(conversations):
+        seen.update(dict.fromkeys(row))
+        identifier = row.get("id")
+        ids.append(str(number) if identifier is None else str(identifier))
+        messages.append(plain_messages(row.get("messages"), f"row {number}"))
+        for column in columns:
+            values[column].append(row.get(column))
+    present = {column: values[column] for column in columns if column in seen}
     if not present:
-        problem = f"no column {' or '.join(map(repr, values))} with the labels; the conversations have: "
-        raise ConversationError("conversations", problem + (", ".join(found) or "no column at all"))
-    for column in present:
-        labels = [_single_label(value, column, f"row {row}") for row, value in enumerate(values[column])]
+        problem = f"no column {' or '.join(map(repr, columns))} with the labels; the conversations have: "
+        raise ConversationError("conversations", problem + (", ".join(seen) or "no column at all"))
+    return ids, messages, present
+
+
+def _single_labels(values: dict[str, list[Any]]) -> list[str | None]:
+    """The one label of each row, None where there is none or several, from the first column that has any."""
+    for column, found in values.items():
+        labels = [_single_label(value, column, f"row {row}") for row, value in enumerate(found)]
         if any(label is not None for label in labels):
             return labels
-    problem = f"no conversation has exactly one label in {' or '.join(map(repr, present))}"
+    problem = f"no conversation has exactly one label in {' or '.join(map(repr, values))}"
     raise ConversationError("conversations", problem)
 
 

@@ -6,18 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.evaluation.metrics.rows import (
     average_precision_rows,
     rank_rows,
     reciprocal_rank_rows,
     spearman_binary_rows,
 )
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # Inner products at a time, 32 MB: enough queries for the matrix product to run at full speed.
 BLOCK = 4_000_000
@@ -39,12 +36,12 @@ class DialogueRanking:
     reciprocal_rank: FloatArray
 
 
-def on_grid(units: NDArray[np.floating]) -> FloatArray:
+def on_grid(units: FloatArray) -> FloatArray:
     """Components as whole numbers of steps of 2^-25: (dialogues, dim) -> (dialogues, dim)."""
     return np.round(units.astype(np.float64) * _STEPS)
 
 
-def product_blocks(units: NDArray[np.float32], queries: IntArray, block: int) -> Iterator[tuple[IntArray, FloatArray]]:
+def product_blocks(units: FloatArray, queries: IntArray, block: int) -> Iterator[tuple[IntArray, FloatArray]]:
     """Inner products of some rows with all rows, as whole numbers: multiples of 2^-50.
 
     Args:
@@ -62,9 +59,7 @@ def product_blocks(units: NDArray[np.float32], queries: IntArray, block: int) ->
         yield some, grid[some] @ grid.T
 
 
-def rank_dialogues(
-    units: NDArray[np.float32], codes: IntArray, queries: IntArray, block: int = BLOCK
-) -> DialogueRanking:
+def rank_dialogues(units: FloatArray, codes: IntArray, queries: IntArray, block: int = BLOCK) -> DialogueRanking:
     """Rank all other dialogues by cosine with each query; relevant are those of its label.
 
     Args:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from turnwise._utils.vectors import FloatArray
 from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.metrics.rows import best_spearman_binary
@@ -28,7 +28,7 @@ class RelatednessResult:
     spearman_interval: tuple[float, float]
     spearman_best: float
     queries: tuple[str, ...]
-    per_query: NDArray[np.float64]
+    per_query: FloatArray
 
     def summary(self) -> dict[str, object]:
         """The figures without the per-query values, ready for JSON."""

@@ -1,4 +1,4 @@
-"""How sure a figure is: bootstrap intervals and paired tests."""
+"""How certain a figure is: bootstrap intervals and paired tests."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.evaluation.metrics.ranking import FloatArray
+from turnwise._utils.vectors import FloatArray
 
 Statistic = Callable[[FloatArray], FloatArray]
-
 
 # Numbers drawn at a time by the bootstrap: keeps its memory near 50 MB however many units there are.
 _CHUNK = 2_000_000

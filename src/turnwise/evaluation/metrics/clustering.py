@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
+from sklearn.metrics.cluster import contingency_matrix
+
+from turnwise._utils.vectors import IntArray
 
 
 def purity(clusters: ArrayLike, labels: ArrayLike) -> float:
@@ -44,13 +47,9 @@ def assignment_accuracy(clusters: ArrayLike, labels: ArrayLike) -> float:
     return float(table[chosen].sum() / table.sum())
 
 
-def _contingency(clusters: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
+def _contingency(clusters: ArrayLike, labels: ArrayLike) -> IntArray:
     """Number of items of each cluster and label: (clusters, labels)."""
     left, right = np.asarray(clusters), np.asarray(labels)
     if left.ndim != 1 or left.shape != right.shape or not len(left):
         raise ValueError(f"two lists of one length, 1 or more, are needed; got shapes {left.shape} and {right.shape}")
-    _, row = np.unique(left, return_inverse=True)
-    _, column = np.unique(right, return_inverse=True)
-    table = np.zeros((row.max() + 1, column.max() + 1), dtype=np.int64)
-    np.add.at(table, (row, column), 1)
-    return table
+    return np.asarray(contingency_matrix(left, right))

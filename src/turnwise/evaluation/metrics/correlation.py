@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from turnwise.evaluation.metrics.ranking import FloatArray
+from turnwise._utils.vectors import FloatArray
 
 
 def spearman_rows(pairs: FloatArray) -> FloatArray:

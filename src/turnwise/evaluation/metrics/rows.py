@@ -1,6 +1,8 @@
-"""The ranking metrics of ``metrics`` for many queries at a time, without a Python loop over queries.
+"""Ranking metrics of many queries at a time, without a Python loop over queries.
 
-Scores are whole numbers, so that equal means equal: ties get their exact expected value, as in ``metrics``.
+Scores are whole numbers, so that equal means equal. Tied items get the exact expected value over all their orderings
+(McSherry and Najork, "Computing Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores",
+ECIR 2008).
 """
 
 from __future__ import annotations
@@ -8,12 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from turnwise.evaluation.metrics.ranking import expected_reciprocal_rank
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 
 _LAST = np.iinfo(np.int64).max  # sorts behind every packed score
 
@@ -41,7 +39,7 @@ class RankedRows:
     hits: IntArray
 
 
-def rank_rows(scores: IntArray, relevant: NDArray[np.bool_], skip: IntArray | None = None) -> RankedRows:
+def rank_rows(scores: IntArray, relevant: BoolArray, skip: IntArray | None = None) -> RankedRows:
     """Rank every row.
 
     Args:
@@ -79,7 +77,7 @@ def rank_rows(scores: IntArray, relevant: NDArray[np.bool_], skip: IntArray | No
 
 
 def average_precision_rows(ranked: RankedRows) -> FloatArray:
-    """``average_precision`` of each row: (rows,) in [0, 1].
+    """``average_precision`` of each row: (rows,) in [0, 1]. Ties as in section 3.3 of McSherry and Najork.
 
     Raises:
         ValueError: A row has no relevant item.
@@ -98,7 +96,7 @@ def average_precision_rows(ranked: RankedRows) -> FloatArray:
 
 
 def reciprocal_rank_rows(ranked: RankedRows) -> FloatArray:
-    """``reciprocal_rank`` of each row: (rows,) in (0, 1].
+    """``reciprocal_rank`` of each row: (rows,) in (0, 1]. Ties as in section 3.2 of McSherry and Najork.
 
     Raises:
         ValueError: A row has no relevant item.
@@ -110,6 +108,18 @@ def reciprocal_rank_rows(ranked: RankedRows) -> FloatArray:
     for row in np.flatnonzero(hits < size):  # only a tie of both kinds leaves the first relevant place open
         reciprocal[row] = expected_reciprocal_rank(int(above[row]), int(size[row]), int(hits[row]))
     return reciprocal
+
+
+def expected_reciprocal_rank(above: int, size: int, hits: int) -> float:
+    """Expected reciprocal rank of the first of ``hits`` relevant items in a tie of ``size``, ``above`` items before it.
+
+    >>> expected_reciprocal_rank(0, 2, 1)
+    0.75
+    """
+    place = np.arange(size - hits + 1)  # where in the group the first relevant item can stand
+    hazard = hits / (size - place)  # it stands here, given that it stood nowhere before
+    missed = np.concatenate([[1.0], np.cumprod(1.0 - hazard[:-1])])
+    return float((missed * hazard / (above + 1 + place)).sum())
 
 
 def spearman_binary_rows(ranked: RankedRows) -> FloatArray:
@@ -128,7 +138,7 @@ def spearman_binary_rows(ranked: RankedRows) -> FloatArray:
 
 
 def best_spearman_binary(relevant: IntArray, items: int) -> FloatArray:
-    """What Spearman's correlation with a 0/1 variable can be at most while no two scores are equal: (rows,).
+    """The highest Spearman's correlation with a 0/1 variable that is possible without ties in the scores: (rows,).
 
     All relevant items come first; the correlation stays below 1 since the variable ties most of them:
     sqrt(3 K (N - K) / (N² - 1)).

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from turnwise._utils.progress import progress_bar
-from turnwise._utils.vectors import unit_vectors
-from turnwise.evaluation.turn_order.context_scores import DIFFERENCE, ContextScores
-from turnwise.evaluation.turn_order.depths import LENGTHS, after_units, context_views, find_depths, prepare_depths
-from turnwise.evaluation.turn_order.sequences import EmbeddedSequences
+from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnwise.evaluation.figures import DIFFERENCE, RANDOM, TRUE
+from turnwise.evaluation.turn_order.context_scores import ContextScores
+from turnwise.evaluation.turn_order.depths import (
+    LENGTHS,
+    Depth,
+    after_units,
+    context_views,
+    find_depths,
+    per_context,
+    prepare_depths,
+)
+from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, Sequences
 from turnwise.replies.scores import inverse_pair_norms
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 # Before1 and before2 of contexts, each (contexts, turns, dim), and a target (contexts, dim) -> (contexts, turns).
 Shares = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
@@ -111,31 +117,47 @@ def evaluate_additivity(
     prepare_depths(embedded, depths, before1=embedded.triple)
     true: dict[str, list[FloatArray]] = {name: [] for name in names}
     random: dict[str, list[FloatArray]] = {name: [] for name in names}
-    by_distance: dict[str, dict[int, FloatArray]] = {name: {} for name in names}
+    sums = {name: {depth.turn: np.zeros(depth.turn) for depth in depths} for name in names}
     with progress_bar() as bar:
-        task = bar.add_task("comparing contexts", total=sum(len(depth.contexts) for depth in depths))
+        task = bar.add_task("comparing contexts", total=len(names) * sum(len(depth.contexts) for depth in depths))
         for depth in depths:
-            after = after_units(embedded, depth.candidates)
-            total = depth.counts @ after  # (dim,)
-            sums = {name: np.zeros(depth.turn) for name in names}
-            step = max(1, _BLOCK // (depth.turn * after.shape[1]))
-            for start in range(0, len(depth.contexts), step):
-                own = after[depth.true[start : start + step]]
-                others = (total - own) / (depth.items - 1)
-                views = context_views(embedded, depth.contexts[start : start + step], depth.turn)
-                before1, before2 = (rows.astype(np.float64) for rows in views)
-                for name in names:
-                    found, by_chance = (_SHARES[name](before1, before2, target) for target in (own, others))
-                    true[name].append(found.mean(axis=1))
-                    random[name].append(by_chance.mean(axis=1))
-                    sums[name] += (found - by_chance).sum(axis=0)
-                bar.advance(task, len(own))
-            for name in names:
-                by_distance[name][depth.turn] = sums[name][::-1] / len(depth.contexts)
-    modes = {}
-    for name in names:
-        cosines = {"true": np.concatenate(true[name]), "random": np.concatenate(random[name])}
-        values = {**cosines, DIFFERENCE: cosines["true"] - cosines["random"]}
-        modes[name] = ContextScores.of(embedded.sequences, [depth.contexts for depth in depths], values, DIFFERENCE)
-    context_length = np.concatenate([np.full(len(depth.contexts), depth.turn) for depth in depths])
-    return AdditivityResult(modes, context_length, by_distance, seed)
+            for name, with_true, with_others in _compared_blocks(embedded, depth, names):
+                true[name].append(with_true.mean(axis=1))
+                random[name].append(with_others.mean(axis=1))
+                sums[name][depth.turn] += (with_true - with_others).sum(axis=0)
+                bar.advance(task, len(with_true))
+    return AdditivityResult(
+        modes={name: _scores(embedded.sequences, depths, true[name], random[name]) for name in names},
+        context_length=per_context(depths, [depth.turn for depth in depths]),
+        by_distance={
+            name: {depth.turn: by_turn[depth.turn][::-1] / len(depth.contexts) for depth in depths}
+            for name, by_turn in sums.items()
+        },
+        seed=seed,
+    )
+
+
+def _compared_blocks(
+    embedded: EmbeddedSequences, depth: Depth, names: Sequence[str]
+) -> Iterator[tuple[str, FloatArray, FloatArray]]:
+    """Block by block of contexts and for each mode: its name, and the shares of all turns in the cosine with the true
+    next utterance and in the mean cosine with the others, each (block, turns)."""
+    after = after_units(embedded, depth.candidates)
+    total = depth.counts @ after  # (dim,)
+    step = max(1, _BLOCK // (depth.turn * after.shape[1]))
+    for start in range(0, len(depth.contexts), step):
+        own = after[depth.true[start : start + step]]
+        others = (total - own) / (depth.items - 1)
+        views = context_views(embedded, depth.contexts[start : start + step], depth.turn)
+        before1, before2 = (rows.astype(np.float64) for rows in views)
+        for name in names:
+            shares = _SHARES[name]
+            yield name, shares(before1, before2, own), shares(before1, before2, others)
+
+
+def _scores(
+    sequences: Sequences, depths: Sequence[Depth], true: list[FloatArray], random: list[FloatArray]
+) -> ContextScores:
+    cosines = {TRUE: np.concatenate(true), RANDOM: np.concatenate(random)}
+    values = {**cosines, DIFFERENCE: cosines[TRUE] - cosines[RANDOM]}
+    return ContextScores.of(sequences, [depth.contexts for depth in depths], values, DIFFERENCE)

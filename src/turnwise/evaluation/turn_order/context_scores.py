@@ -6,18 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
+from turnwise.evaluation.figures import NOT_IN_PERCENT, RANK
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.scoring import percent
 from turnwise.evaluation.turn_order.sequences import Sequences
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-RANK = "average_rank"  # lower is better
-DIFFERENCE = "difference"
-_PLAIN = (RANK, "true", "random", DIFFERENCE)  # ranks and cosines; all other figures are shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +71,11 @@ class ContextScores:
             figures[f"{name}_interval"] = [_shown(name, low), _shown(name, high)]
         return {**figures, "queries": len(self.conversation), "conversations": len(self.queries)}
 
-    def means(self, chosen: NDArray[np.bool_]) -> dict[str, object]:
+    def means(self, chosen: BoolArray) -> dict[str, object]:
         """The means over some contexts, and the number of these, ready for JSON."""
         figures = {name: _shown(name, values[chosen].mean()) for name, values in self.values.items()}
         return {**figures, "queries": int(chosen.sum())}
 
 
 def _shown(name: str, value: np.floating | float) -> float:
-    return round(float(value), 6) if name in _PLAIN else percent(float(value))
+    return round(float(value), 6) if name in NOT_IN_PERCENT else percent(float(value))

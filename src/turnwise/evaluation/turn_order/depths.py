@@ -6,21 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.errors import ConversationError
 from turnwise.evaluation.scoring import unit_rows
 from turnwise.evaluation.turn_order.sequences import TURNS, EmbeddedSequences, Sequences
-
-FloatArray = NDArray[np.float32]
-IntArray = NDArray[np.int64]
 
 LENGTHS = tuple(range(2, 11))  # turns of a context, as in the paper
 
 
 @dataclass(frozen=True, eq=False)
 class Depth:
-    """The utterances at one depth, and those of them that are asked for.
+    """The utterances at one depth, and which of them are asked for.
 
     Args:
         turn: Turns before them.
@@ -85,12 +82,17 @@ def context_views(embedded: EmbeddedSequences, conversations: IntArray, turn: in
     return (embedded.rows("before1", text, same) if embedded.triple else before2), before2
 
 
-def after_units(embedded: EmbeddedSequences, text: IntArray) -> NDArray[np.float64]:
+def after_units(embedded: EmbeddedSequences, text: IntArray) -> FloatArray:
     """The after-embeddings of texts, of length 1: (texts, dim)."""
     return unit_rows(embedded.rows("after", text), [embedded.sequences.texts[index] for index in text])
 
 
-def _context(sequences: Sequences, conversations: IntArray, turn: int) -> tuple[IntArray, NDArray[np.bool_]]:
+def per_context(depths: Sequence[Depth], values: Sequence[int]) -> IntArray:
+    """A value of each depth for each of its contexts: (depths,) -> (contexts of all depths,)."""
+    return np.repeat(values, [len(depth.contexts) for depth in depths])
+
+
+def _context(sequences: Sequences, conversations: IntArray, turn: int) -> tuple[IntArray, BoolArray]:
     """Text of the turns before ``turn``, and whether their speaker is that turn's: each (conversations, turn)."""
     role = sequences.role[conversations]
     return sequences.text[conversations, :turn], role[:, :turn] == role[:, turn : turn + 1]

@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.data.messages import Conversations, Message, plain_messages
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.views import View, encode_view, view_prompt, views_of
 from turnwise.errors import ConversationError
 from turnwise.evaluation.queries import sample_queries
-
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float32]
-IntArray = NDArray[np.int64]
 
 # The longest context (10), the next utterance and a goal four turns after it: later turns are not looked at.
 TURNS = 15
@@ -24,15 +20,15 @@ TURNS = 15
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Conversations as numbers, each to its turn 15.
+    """The first 15 turns of conversations, as numbers.
 
     Args:
         ids: (conversations,) the conversation's ``id``, or the number of its row where it has none.
         texts: The distinct texts.
         roles: The distinct roles.
-        text: (conversations, turns) index of each turn's text, -1 behind the last turn.
-        role: (conversations, turns) index of each turn's role, -1 behind the last turn.
-        queries: (queries,) indices of the conversations whose next utterances are asked for; candidates are of all.
+        text: (conversations, turns) index of each turn's text, -1 after the last turn.
+        role: (conversations, turns) index of each turn's role, -1 after the last turn.
+        queries: (queries,) indices of the conversations whose next utterances are asked for; all provide candidates.
     """
 
     ids: tuple[str, ...]
@@ -63,8 +59,8 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
     """Take conversations as they are: neighbouring messages of one speaker stay apart, empty ones are dropped.
 
     Args:
-        conversations: Rows of ``messages``, each ``{"role", "content"}``; those of fewer than three serve no task
-            and count for nothing.
+        conversations: Rows of ``messages``, each ``{"role", "content"}``; those of fewer than three are of no use
+            to any task and are left out.
         max_queries: Use a random sample of this many conversations as queries; by default all.
         seed: Seed of that sample.
 
@@ -121,7 +117,7 @@ class EmbeddedSequences:
         self._joined: dict[tuple[int, ...], FloatArray] = {}  # texts of the turns -> (dim,)
 
     def prepare(self, view: View, text: IntArray, same: BoolArray | bool = True) -> None:
-        """Encode what is missing, so that much is encoded at once. The arguments are those of ``rows``."""
+        """Encode what is missing, as much as possible at once. The arguments are those of ``rows``."""
         for relation in (True, False):
             wanted = text[np.broadcast_to(same, np.shape(text)) == relation]
             prompt = None if self.views is None else view_prompt(self.encoder, view, relation)

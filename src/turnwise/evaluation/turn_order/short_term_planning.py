@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from turnwise._utils.progress import progress_bar
-from turnwise.data.messages import Message
-from turnwise.errors import ConversationError
+from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.evaluation.scoring import DECIMALS
-from turnwise.evaluation.turn_order.context_scores import RANK, ContextScores
-from turnwise.evaluation.turn_order.places import Places
-from turnwise.evaluation.turn_order.sequences import TURNS, EmbeddedSequences, Sequences
+from turnwise.evaluation.turn_order.context_scores import ContextScores
+from turnwise.evaluation.turn_order.plans import (
+    Candidates,
+    Plan,
+    check_reach,
+    drawn_candidates,
+    find_plans,
+    given_candidates,
+)
+from turnwise.evaluation.turn_order.sequences import EmbeddedSequences
+from turnwise.evaluation.turn_order.tied_ranks import TiedRanks
 from turnwise.replies.planning import bi_plan_scores, triple_plan_scores
-
-IntArray = NDArray[np.int64]
-# A context and who speaks next -> what could be said; called with the keyword ``speaker``.
-Candidates = Callable[..., Sequence[str]]
 
 LENGTHS = (2, 5, 10)  # turns of a context, as in the paper
 DISTANCES = (1, 2, 3, 4)  # turns from the utterance to the goal, likewise
@@ -54,16 +56,6 @@ class PlanningResult:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """One context with its candidates, the true utterance first, and one goal."""
-
-    conversation: int
-    turn: int
-    distance: int
-    candidates: IntArray
-
-
 def evaluate_short_term_planning(
     embedded: EmbeddedSequences,
     seed: int = 0,
@@ -88,96 +80,56 @@ def evaluate_short_term_planning(
         ValueError: A length or distance is out of range.
         ConversationError: No conversation is long enough.
     """
-    plans, embedded = _plans(embedded, seed, candidates, lengths, distances, count)
-    names = ("triple", "bi") if embedded.triple else ("bi",)
+    check_reach(lengths, distances)
+    sequences = embedded.sequences
+    numbers = {text: number for number, text in enumerate(sequences.texts)}
+    if candidates is None:
+        others = drawn_candidates(sequences, seed, count)
+    else:
+        others = given_candidates(sequences, candidates, numbers)
+    plans = find_plans(sequences, others, lengths, distances)
+    if len(numbers) > len(sequences.texts):  # candidates that nobody said
+        embedded = EmbeddedSequences(embedded.encoder, replace(sequences, texts=tuple(numbers)))
     _encode(embedded, plans)
-    above, size = np.zeros((2, len(names), len(plans)), dtype=np.int64)
+    first = np.arange(max(len(plan.candidates) for plan in plans))
+    tables = {f"hits_at_{k}": (first < k).astype(np.float64) for k in _HITS}
+    contexts = [np.array([plan.conversation for plan in plans])]
+    modes = {
+        name: ContextScores.of(sequences, contexts, ranks.figures(tables))
+        for name, ranks in _ranks(embedded, plans).items()
+    }
+    length, distance = (np.array([getattr(plan, name) for plan in plans]) for name in ("turn", "distance"))
+    return PlanningResult(modes, length, distance, seed)
+
+
+def _encode(embedded: EmbeddedSequences, plans: Sequence[Plan]) -> None:
+    sequences = embedded.sequences
+    same = [plan.relations(sequences) for plan in plans]
+    said = [np.full(len(plan.candidates), relations[-1]) for plan, relations in zip(plans, same)]
+    embedded.prepare("before", np.concatenate([plan.candidates for plan in plans]), np.concatenate(said))
+    if embedded.triple:
+        context = np.concatenate([sequences.text[plan.conversation, : plan.turn] for plan in plans])
+        embedded.prepare("before1", context, np.concatenate([relations[:-1] for relations in same]))
+    goals = [sequences.text[plan.conversation, plan.turn + plan.distance] for plan in plans]
+    embedded.prepare("after", np.array(goals))
+
+
+def _ranks(embedded: EmbeddedSequences, plans: Sequence[Plan]) -> dict[str, TiedRanks]:
+    """The rank of the true utterance of every plan, in each mode."""
+    names = ("triple", "bi") if embedded.triple else ("bi",)
+    above, tied = np.zeros((2, len(names), len(plans)), dtype=np.int64)
     with progress_bar() as bar:
         for number, plan in enumerate(bar.track(plans, description="ranking plans")):
             for mode, name in enumerate(names):
                 scores = _scores(embedded, plan, name)
                 above[mode, number] = (scores > scores[0]).sum()
-                size[mode, number] = (scores == scores[0]).sum()
-    contexts = [np.array([plan.conversation for plan in plans])]
-    first = np.arange(max(len(plan.candidates) for plan in plans))
-    modes = {}
-    for mode, name in enumerate(names):
-        places = Places(above[mode], size[mode])
-        values = {f"hits_at_{k}": places.expected((first < k).astype(np.float64)) for k in _HITS}
-        modes[name] = ContextScores.of(embedded.sequences, contexts, {RANK: places.rank(), **values})
-    length, distance = (np.array([getattr(plan, name) for plan in plans]) for name in ("turn", "distance"))
-    return PlanningResult(modes, length, distance, seed)
+                tied[mode, number] = (scores == scores[0]).sum()
+    return {name: TiedRanks(above[mode], tied[mode]) for mode, name in enumerate(names)}
 
 
-def _plans(
-    embedded: EmbeddedSequences,
-    seed: int,
-    candidates: Candidates | None,
-    lengths: Sequence[int],
-    distances: Sequence[int],
-    count: int,
-) -> tuple[list[_Plan], EmbeddedSequences]:
-    """All contexts with candidates and goals, and the embeddings of what new texts the candidates brought."""
-    sequences = embedded.sequences
-    if min(lengths) < 1 or min(distances) < 1 or max(lengths) + max(distances) >= TURNS:
-        problem = f"1 or more, and together less than {TURNS}, got {tuple(lengths)} and {tuple(distances)}"
-        raise ValueError(f"context lengths and goal distances must be {problem}")
-    numbers = {text: number for number, text in enumerate(sequences.texts)}
-    plans = []
-    with progress_bar() as bar:
-        for turn in bar.track(lengths, description="candidates"):
-            pool = sequences.reaching(turn)
-            for conversation in np.intersect1d(sequences.queries, pool).tolist():
-                goals = [step for step in distances if sequences.text[conversation, turn + step] >= 0]
-                if not goals:
-                    continue
-                if candidates is None:
-                    others = sequences.text[pool[pool != conversation], turn]
-                    generator = np.random.default_rng([seed, conversation, turn])
-                    others = generator.choice(others, min(count, len(others)), replace=False)
-                else:
-                    texts = _asked(candidates, sequences, conversation, turn)
-                    others = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
-                if len(others):
-                    chosen = np.concatenate([sequences.text[conversation, turn, None], others])
-                    plans += [_Plan(conversation, turn, step, chosen) for step in goals]
-    if not plans:
-        shortest = min(lengths) + 1 + min(distances)
-        problem = f"at least 2 conversations of {shortest} or more messages (context, next utterance, goal) are needed"
-        raise ConversationError("conversations", problem)
-    if len(numbers) > len(sequences.texts):
-        embedded = EmbeddedSequences(embedded.encoder, replace(sequences, texts=tuple(numbers)))
-    return plans, embedded
-
-
-def _asked(candidates: Candidates, sequences: Sequences, conversation: int, turn: int) -> list[str]:
-    context: list[Message] = sequences.messages(conversation, turn)
-    speaker = sequences.roles[sequences.role[conversation, turn]]
-    return [text for text in map(str.strip, candidates(context, speaker=speaker)) if text]
-
-
-def _relations(sequences: Sequences, plan: _Plan) -> NDArray[np.bool_]:
-    """Whether the speaker of each turn of the context, and of the candidates, is the goal's: (turn + 1,)."""
-    role = sequences.role[plan.conversation]
-    return np.asarray(role[: plan.turn + 1] == role[plan.turn + plan.distance])
-
-
-def _encode(embedded: EmbeddedSequences, plans: Sequence[_Plan]) -> None:
-    sequences = embedded.sequences
-    same = [_relations(sequences, plan) for plan in plans]
-    said = [np.full(len(plan.candidates), relation[-1]) for plan, relation in zip(plans, same)]
-    embedded.prepare("before", np.concatenate([plan.candidates for plan in plans]), np.concatenate(said))
-    if embedded.triple:
-        context = np.concatenate([sequences.text[plan.conversation, : plan.turn] for plan in plans])
-        embedded.prepare("before1", context, np.concatenate([relation[:-1] for relation in same]))
-    goals = [sequences.text[plan.conversation, plan.turn + plan.distance] for plan in plans]
-    embedded.prepare("after", np.array(goals))
-
-
-def _scores(embedded: EmbeddedSequences, plan: _Plan, name: str) -> NDArray[np.float64]:
+def _scores(embedded: EmbeddedSequences, plan: Plan, name: str) -> FloatArray:
     """The scores of the candidates, ties exact: (candidates,)."""
-    sequences, same = embedded.sequences, _relations(embedded.sequences, plan)
-    text = sequences.text[plan.conversation]
+    same, text = plan.relations(embedded.sequences), embedded.sequences.text[plan.conversation]
     goal = embedded.rows("after", text[plan.turn + plan.distance]).astype(np.float64)
     before = embedded.rows("before", plan.candidates, bool(same[-1])).astype(np.float64)
     if name == "bi":

@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from turnwise._utils.vectors import FloatArray
 from turnwise.errors import ConversationError
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.metrics.correlation import spearman, spearman_rows
@@ -39,7 +39,7 @@ class StsResult:
 
     spearman: float
     spearman_interval: tuple[float, float]
-    cosines: NDArray[np.float64]
+    cosines: FloatArray
 
     def summary(self) -> dict[str, object]:
         """The figures without the per-pair values, ready for JSON."""

@@ -1,4 +1,4 @@
-"""Lines of the tab-separated files that came with DialogueCSE."""
+"""Lines of the tab-separated files released with DialogueCSE."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from turnwise._utils.vectors import BoolArray, IntArray
 from turnwise.data.messages import Conversations, labelled_utterances
 from turnwise.errors import ConversationError
 from turnwise.evaluation.bm25 import bm25_candidates
@@ -16,8 +16,6 @@ from turnwise.evaluation.queries import sample_queries
 from turnwise.evaluation.ranking_result import RankingResult
 from turnwise.evaluation.scoring import Encode, cosines, unit_embeddings
 from turnwise.evaluation.utterances.released import tab_separated_lines
-
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +32,8 @@ class RetrievalTask:
 
     texts: tuple[str, ...]
     queries: tuple[int, ...]
-    positives: tuple[Indices, ...]
-    negatives: tuple[Indices, ...]
+    positives: tuple[IntArray, ...]
+    negatives: tuple[IntArray, ...]
     dropped: int = 0
 
 
@@ -60,7 +58,7 @@ def read_retrieval_task(path: str | os.PathLike[str], max_queries: int | None = 
     columns = ("index", "text", "intent", "positives", "negatives")
     lines = list(tab_separated_lines(path, columns))
     texts: list[str] = []
-    candidates: list[tuple[Indices, Indices]] = []
+    candidates: list[tuple[IntArray, IntArray]] = []
     for query, (where, (index, text, _, positive, negative)) in enumerate(lines):
         if index != str(query):
             raise ConversationError(where, f"expected index {query}, the line's number from 0, got {index!r}")
@@ -95,7 +93,7 @@ def build_retrieval_task(
         conversations: A ``datasets.Dataset`` (or any rows) of ``messages``, each ``{"role", "content", <label>}``.
         label: Name of the message field with the intent.
         candidates: Texts BM25 retrieves for each query.
-        max_positives: The most positives per query.
+        max_positives: At most this many positives per query.
         max_queries: Use a random sample of this many texts as queries; by default all.
         seed: Seed of both samples. A query's candidates do not depend on which other queries are used.
 
@@ -114,14 +112,10 @@ def build_retrieval_task(
         )
         raise ConversationError("conversations", problem)
     queries = sample_queries(len(texts), max_queries, seed)
-    chosen: dict[int, tuple[Indices, Indices]] = {}
-    for query, found in zip(queries, bm25_candidates(texts, queries, candidates)):
-        same = labels[found] == labels[query]
-        positives, negatives = found[same], found[~same]
-        if len(positives) > max_positives:
-            generator = np.random.default_rng([seed, query])
-            positives = np.sort(generator.choice(positives, max_positives, replace=False))
-        chosen[query] = (positives, negatives)
+    chosen = {
+        query: _split(found, labels[found] == labels[query], max_positives, [seed, query])
+        for query, found in zip(queries, bm25_candidates(texts, queries, candidates))
+    }
     return _task("conversations", texts, chosen)
 
 
@@ -148,7 +142,22 @@ def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> Re
     return RetrievalResult(queries, precision, reciprocal, task.dropped, seed)
 
 
-def _parse_indices(field: str, query: int, count: int, where: str, column: str) -> Indices:
+def _split(found: IntArray, same: BoolArray, max_positives: int, seed: list[int]) -> tuple[IntArray, IntArray]:
+    """The positives of a query, a random sample if there are too many, and its negatives.
+
+    Args:
+        found: (candidates,) indices of texts.
+        same: (candidates,) whether the text has the query's label.
+        max_positives: Keep at most this many positives.
+        seed: Seed of the sample.
+    """
+    positives, negatives = found[same], found[~same]
+    if len(positives) > max_positives:
+        positives = np.sort(np.random.default_rng(seed).choice(positives, max_positives, replace=False))
+    return positives, negatives
+
+
+def _parse_indices(field: str, query: int, count: int, where: str, column: str) -> IntArray:
     """The indices of a comma-separated field, which may be empty."""
     indices = []
     for part in filter(None, field.split(",")):
@@ -162,7 +171,7 @@ def _parse_indices(field: str, query: int, count: int, where: str, column: str) 
     return np.array(indices, dtype=np.int64)
 
 
-def _task(where: str, texts: list[str], candidates: dict[int, tuple[Indices, Indices]]) -> RetrievalTask:
+def _task(where: str, texts: list[str], candidates: dict[int, tuple[IntArray, IntArray]]) -> RetrievalTask:
     """Keep the queries that have both kinds of candidates."""
     kept = {query: pair for query, pair in candidates.items() if all(len(indices) for indices in pair)}
     if not kept:

@@ -1,4 +1,4 @@
-"""Pairs to be annotated for D-STS, enough similar ones among them (DialogueCSE, EMNLP 2021, section 5.1.2)."""
+"""Pairs to annotate for D-STS, with enough similar ones among them (DialogueCSE, EMNLP 2021, section 5.1.2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from datasets import Dataset
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.neighbors import NearestNeighbors
@@ -18,6 +17,7 @@ from sklearn.preprocessing import normalize
 
 from turnwise._utils.files import atomic_path, check_file
 from turnwise._utils.optional import require
+from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Conversations, distinct_utterances, labelled_utterances
 from turnwise.data.tokens import tokenize
 from turnwise.errors import ConversationError
@@ -34,7 +34,7 @@ class WordVectors(Protocol):
     vector_size: int
 
     def __contains__(self, word: str) -> bool: ...
-    def __getitem__(self, word: str) -> NDArray[np.float32]: ...
+    def __getitem__(self, word: str) -> FloatArray: ...
 
 
 def propose_sts_pairs(
@@ -56,9 +56,9 @@ def propose_sts_pairs(
         n: Number of pairs.
         label: Name of the message field with the intent.
         seed: Seed of every choice. The rows come in random order.
-        word_vectors: gensim ``KeyedVectors`` for the words ``tokenize`` makes (Chinese: characters); by default
+        word_vectors: gensim ``KeyedVectors`` for the words ``tokenize`` yields (Chinese: characters); by default
             word2vec is trained on the utterances of the pool.
-        pool: The most distinct utterances to look for neighbours among, a random sample of all.
+        pool: Look for neighbours among at most this many distinct utterances, a random sample of all.
 
     Returns:
         Rows of ``text_a``, ``text_b`` and ``heuristic``.
@@ -77,15 +77,7 @@ def propose_sts_pairs(
         "word-vectors": lambda: _neighbour_pairs(*_mean_vectors(texts, word_vectors, seed), generator),
         "same-label": lambda: _same_label_pairs(labels, generator),
     }
-    seen: set[frozenset[str]] = set()
-    proposed = []
-    for number, (heuristic, pairs) in enumerate(heuristics.items()):
-        share = (n + 2 - number) // 3  # n = 8: 3, 3, 2
-        found = list(islice(_unseen(pairs(), seen), share))
-        if len(found) < share:
-            problem = f"only {len(found)} of {share} pairs found by the heuristic {heuristic!r}; ask for fewer than {n}"
-            raise ConversationError("conversations", problem)
-        proposed += [{"text_a": a, "text_b": b, "heuristic": heuristic} for a, b in found]
+    proposed = _thirds(heuristics, n)
     return Dataset.from_list([proposed[index] for index in generator.permutation(n)])
 
 
@@ -105,8 +97,26 @@ def write_sts_pairs(pairs: Iterable[Mapping[str, Any]], path: str | os.PathLike[
         temporary.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
 
 
+def _thirds(heuristics: Mapping[str, Callable[[], Pairs]], n: int) -> list[dict[str, str]]:
+    """So many rows, a third of them by each heuristic.
+
+    Raises:
+        ConversationError: A heuristic does not find that many.
+    """
+    seen: set[frozenset[str]] = set()
+    proposed: list[dict[str, str]] = []
+    for number, (heuristic, pairs) in enumerate(heuristics.items()):
+        share = (n + 2 - number) // 3  # n = 8: 3, 3, 2
+        found = list(islice(_unseen(pairs(), seen), share))
+        if len(found) < share:
+            problem = f"only {len(found)} of {share} pairs found by the heuristic {heuristic!r}; ask for fewer than {n}"
+            raise ConversationError("conversations", problem)
+        proposed += [{"text_a": a, "text_b": b, "heuristic": heuristic} for a, b in found]
+    return proposed
+
+
 def _unseen(pairs: Pairs, seen: set[frozenset[str]]) -> Pairs:
-    """Pairs of different words that did not come before, in either order; they are added to ``seen``."""
+    """Pairs of different words that have not come before in either order; they are added to ``seen``."""
     for a, b in pairs:
         key = frozenset((a, b))
         if key not in seen and tokenize(a) != tokenize(b):
@@ -119,9 +129,7 @@ def _unigrams(texts: list[str]) -> csr_matrix:
     return TfidfVectorizer(analyzer=tokenize).fit_transform(texts)
 
 
-def _mean_vectors(
-    texts: list[str], word_vectors: WordVectors | None, seed: int
-) -> tuple[list[str], NDArray[np.float64]]:
+def _mean_vectors(texts: list[str], word_vectors: WordVectors | None, seed: int) -> tuple[list[str], FloatArray]:
     """The texts that have a word with a vector, and the means of those vectors: (texts, dim)."""
     tokens = {text: tokenize(text) for text in texts}
     if word_vectors is None:
@@ -161,7 +169,7 @@ def _neighbour_pairs(texts: list[str], features: Any, generator: np.random.Gener
 
 
 def _same_label_pairs(label_of: dict[str, str], generator: np.random.Generator) -> Pairs:
-    """Random pairs of one label, for as long as anyone asks; labels come in proportion to their utterances."""
+    """Random pairs of one label, for as long as more are asked for; labels come in proportion to their utterances."""
     groups = defaultdict(list)
     for text, value in label_of.items():
         if tokenize(text):

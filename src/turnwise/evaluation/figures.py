@@ -1,0 +1,10 @@
+"""What the names of figures mean: which are better when lower, and which are no percentages."""
+
+from __future__ import annotations
+
+RANK = "average_rank"
+TRUE, RANDOM, DIFFERENCE = "true", "random", "difference"
+
+LOWER_IS_BETTER = (RANK, "adjusted_alignment", "alignment", "uniformity")
+# Ranks, distances and cosines; all others are shares or correlations.
+NOT_IN_PERCENT = (*LOWER_IS_BETTER, TRUE, RANDOM, DIFFERENCE)

@@ -1,0 +1,59 @@
+"""The levels of tasks: what a task of each embeds before it scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.levels import LevelName
+from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.utterances import encode_utterances
+from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, EncodeConversations, embed_dialogues
+from turnwise.evaluation.scoring import Encode
+from turnwise.evaluation.turn_order.sequences import EmbeddedSequences
+
+Encoder = SentenceTransformer | Encode | EncodeConversations
+
+
+@dataclass(frozen=True)
+class Level:
+    """What tasks have in common that embed the same things.
+
+    Args:
+        name: Its name.
+        embed: ``embed(encoder, data, pooling)`` gives what its tasks measure, before the seed. ``data`` is from
+            ``load_task``; ``pooling`` says how whole dialogues are embedded, see ``turnwise.encode_conversations``.
+        shares_data: Whether its tasks are all made from the same data, so that one embedding serves them all.
+        takes_functions: Whether a function that embeds may stand for the encoder.
+    """
+
+    name: LevelName
+    embed: Callable[[Any, Any, str], tuple[Any, ...]]
+    shares_data: bool
+    takes_functions: bool
+
+
+def _with_texts(encoder: Any, data: Any, pooling: str) -> tuple[Any, Any]:
+    """Tasks on utterances embed their texts themselves."""
+    if isinstance(encoder, SentenceTransformer):
+        encoder = partial(encode_utterances, encoder, show_progress_bar=True)
+    return encoder, data
+
+
+def _with_dialogues(encoder: Any, data: Any, pooling: str) -> tuple[EmbeddedDialogues]:
+    if isinstance(encoder, SentenceTransformer):
+        encoder = partial(encode_conversations, encoder, pooling=pooling, show_progress_bar=True)
+    return (embed_dialogues(encoder, data),)
+
+
+def _with_sequences(encoder: Any, data: Any, pooling: str) -> tuple[EmbeddedSequences]:
+    return (EmbeddedSequences(encoder, data),)
+
+
+UTTERANCE = Level("utterance", _with_texts, shares_data=False, takes_functions=True)
+DIALOGUE = Level("dialogue", _with_dialogues, shares_data=True, takes_functions=True)
+TURN_ORDER = Level("turn-order", _with_sequences, shares_data=True, takes_functions=False)

@@ -1,0 +1,85 @@
+"""Loading the data of a task: reading a released file, or building it from conversations."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from turnwise.data.conversations import read_conversations
+from turnwise.data.messages import Conversations
+from turnwise.errors import ConversationError
+from turnwise.evaluation.task import LoadSettings, Task
+from turnwise.evaluation.tasks import TASKS, find_task
+
+
+def load_task(
+    name: str,
+    data: str | os.PathLike[str] | Conversations,
+    *,
+    seed: int = 0,
+    max_queries: int | None = None,
+    label: str = "intent",
+    dialogue_label: str | None = None,
+) -> Any:
+    """Load the data of a task once, to score any number of encoders on it: ``TASKS[name].score(encoder, data)``.
+
+    Args:
+        name: Name of the task.
+        data: A ``datasets.Dataset`` of conversations, or a path: a released file (``select.txt``, ``sts.txt`` or a
+            name that ends so), a folder that holds one, or anything ``read_conversations`` reads.
+            A task that cannot be built from conversations reads any file in its released form, whatever its name.
+        seed: Seed of the samples.
+        max_queries: Use at most this many random queries; by default all.
+        label: Message field with the intent, for tasks on utterances built from conversations.
+        dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
+
+    Raises:
+        ValueError: There is no such task.
+        ConversationError: The task cannot be made from the data.
+    """
+    task = find_task(name)
+    settings = LoadSettings(label, max_queries, seed, dialogue_label)
+    if not isinstance(data, (str, os.PathLike)):
+        if task.build is None:
+            raise ConversationError("conversations", _not_served(task))
+        return task.build(data, settings)
+    path = Path(data)
+    released = _released_file(task, path)
+    if released is not None and task.read is not None:
+        return task.read(released, settings)
+    if task.build is None:
+        raise ConversationError(str(path), _not_served(task))
+    try:
+        return task.build(read_conversations(path), settings)
+    except ConversationError as error:
+        if error.where != "conversations":
+            raise
+        raise ConversationError(str(path), error.problem) from error
+
+
+def _released_file(task: Task, path: Path) -> Path | None:
+    """The file at ``path`` in the task's released form, if that is what the path leads to."""
+    released = {other.released_file: other.name for other in TASKS.values() if other.released_file}
+    if path.is_dir():
+        present = [name for name in released if (path / name).is_file()]
+        if task.released_file in present:
+            return path / task.released_file
+        if present:
+            problem = f"the folder holds {', '.join(present)} but no {task.released_file or 'data'} for {task.name}"
+            raise ConversationError(str(path), problem)
+        return None
+    for name, owner in released.items():
+        if re.search(rf"(^|[-_.]){re.escape(name)}$", path.name):
+            if owner == task.name:
+                return path
+            raise ConversationError(str(path), f"this is a file of the task {owner}, not of {task.name}")
+    return path if task.build is None else None
+
+
+def _not_served(task: Task) -> str:
+    return (
+        f"{task.name} cannot be built from conversations, it needs annotated data: "
+        f"a file {task.released_file} or a folder with one"
+    )

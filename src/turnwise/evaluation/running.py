@@ -1,0 +1,82 @@
+"""Running tasks by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+
+from turnwise.data.messages import Conversations
+from turnwise.evaluation.levels import Encoder
+from turnwise.evaluation.loading import load_task
+from turnwise.evaluation.task import Task
+from turnwise.evaluation.tasks import TASKS, find_task
+
+
+def evaluate(
+    encoder: Encoder,
+    data: str | os.PathLike[str] | Conversations,
+    tasks: str | Sequence[str],
+    *,
+    pooling: str = "mean",
+    seed: int = 0,
+    max_queries: int | None = None,
+    label: str = "intent",
+    dialogue_label: str | None = None,
+) -> dict[str, dict[str, object]]:
+    """Run evaluation tasks on an encoder. Tasks on whole dialogues share one embedding of each, those on sequences too.
+
+    Args:
+        encoder: An encoder, with views or without. For tasks on utterances, any function will do that embeds a list of
+            texts, (texts,) -> (texts, dim); for tasks on whole dialogues, one that embeds a list of conversations, each
+            a list of messages ``{"role", "content"}``, (conversations,) -> (conversations, dim).
+        data: See ``load_task``.
+        tasks: Names of tasks, see ``TASKS``; a single one may be given as it is.
+        pooling: How an encoder embeds whole dialogues, see ``turnwise.encode_conversations``.
+        seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
+        max_queries: Evaluate at most this many random queries; by default all. A query of a task on sequences is a
+            conversation whose next utterances are asked for.
+        label: Message field with the intent, for tasks on utterances built from conversations.
+        dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
+
+    Returns:
+        For each task, under its name with underscores, the figures, in percent where they are shares or correlations,
+        with 95 % intervals and the number of queries or pairs:
+        ``{"semantic_retrieval": {"map": 58.3, "map_interval": [56.1, 60.4], …}}``. A task on sequences has such figures
+        for each way of scoring: ``{"next_utterance": {"bi": {"average_rank": 15.2, …}, "bm25": …}}``.
+
+    Raises:
+        ValueError: A task is unknown, or the encoder cannot be evaluated on it.
+        ConversationError: A task cannot be made from the data.
+    """
+    chosen = _chosen(tasks)
+    _check_served(encoder, chosen)
+    # All are loaded before the first is scored, so that bad data is reported before minutes of embedding.
+    how: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "label": label, "dialogue_label": dialogue_label}
+    loaded: dict[str, Any] = {}
+    for task in chosen:
+        if task.data_key not in loaded:
+            loaded[task.data_key] = load_task(task.name, data, **how)
+    embedded: dict[str, tuple[Any, ...]] = {}
+    for task in chosen:
+        if task.data_key not in embedded:
+            embedded[task.data_key] = task.level.embed(encoder, loaded[task.data_key], pooling)
+    return {task.key: task.measure(*embedded[task.data_key], seed).summary() for task in chosen}
+
+
+def _chosen(tasks: str | Sequence[str]) -> list[Task]:
+    found = [find_task(name) for name in ([tasks] if isinstance(tasks, str) else tasks)]
+    if not found:
+        raise ValueError(f"no task given: expected one or more of {', '.join(TASKS)}")
+    return list(dict.fromkeys(found))
+
+
+def _check_served(encoder: Encoder, tasks: Sequence[Task]) -> None:
+    levels = {task.level for task in tasks}
+    if not isinstance(encoder, SentenceTransformer) and not (len(levels) == 1 and levels.pop().takes_functions):
+        names = ", ".join(task.name for task in tasks)
+        raise ValueError(
+            f"a function serves tasks on utterances or tasks on dialogues, got {names}: give the encoder itself"
+        )

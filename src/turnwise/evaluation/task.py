@@ -1,0 +1,89 @@
+"""What an evaluation task is, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from turnwise.data.messages import Conversations
+from turnwise.evaluation.figures import LOWER_IS_BETTER
+from turnwise.evaluation.levels import Encoder, Level
+
+
+class Result(Protocol):
+    """What scoring returns: the task's figures. Values of single queries are attributes of their own."""
+
+    def summary(self) -> dict[str, object]: ...
+
+
+@dataclass(frozen=True)
+class LoadSettings:
+    """How a task is made from the data.
+
+    Args:
+        label: Message field with the intent, for tasks on utterances built from conversations.
+        max_queries: Use at most this many random queries; None for all.
+        seed: Seed of the sample.
+        dialogue_label: Column with the label of a whole dialogue; None to let ``labelled_dialogues`` find it.
+    """
+
+    label: str = "intent"
+    max_queries: int | None = None
+    seed: int = 0
+    dialogue_label: str | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """One evaluation task.
+
+    Args:
+        name: Its name, words joined by hyphens.
+        level: What it embeds: utterances, whole dialogues (its data is then ``LabelledDialogues``), or the utterances
+            of sequences in the views of the encoder (``Sequences``).
+        metric: The main one among the figures it reports.
+        description: What it asks of an encoder.
+        citation: BibTeX of the paper that defines it.
+        measure: Scores: ``measure(encode, data, seed)`` on utterances, ``measure(embedded, seed)`` on the others.
+        released_file: Name of the file in which the authors of the paper published its data; "" if they did not.
+        read: Reads that file.
+        build: Builds the data from conversations; None where people must annotate it.
+    """
+
+    name: str
+    level: Level
+    metric: str
+    description: str
+    citation: str
+    measure: Callable[..., Result]
+    released_file: str = ""
+    read: Callable[[Path, LoadSettings], Any] | None = None
+    build: Callable[[Conversations, LoadSettings], Any] | None = None
+
+    @property
+    def key(self) -> str:
+        """The name as a Python and JSON key."""
+        return self.name.replace("-", "_")
+
+    @property
+    def data_key(self) -> str:
+        """What all tasks have in common that share their data and its embedding."""
+        return self.level.name if self.level.shares_data else self.name
+
+    @property
+    def greater_is_better(self) -> bool:
+        """Whether a greater main figure is better."""
+        return self.metric not in LOWER_IS_BETTER
+
+    def score(self, encoder: Encoder, data: Any, seed: int = 0, pooling: str = "mean") -> Result:
+        """Embed and score.
+
+        Args:
+            encoder: See ``evaluate``.
+            data: From ``load_task``.
+            seed: Seed of the bootstrap, of clusterings and of candidates.
+            pooling: See ``evaluate``.
+        """
+        return self.measure(*self.level.embed(encoder, data, pooling), seed)
