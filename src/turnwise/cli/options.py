@@ -51,6 +51,18 @@ SampleSize = Annotated[int, typer.Option(min=50, help="Number of conversations t
 DemoSteps = Annotated[int, typer.Option(min=1, help="Number of training steps.")]
 Seed = Annotated[int, typer.Option(help="Seed for everything random.")]
 RecipeSeed = Annotated[int | None, typer.Option(help="Seed for everything random.")]
+Validation = Annotated[
+    Path | None,
+    typer.Option(help="Keep the best step on these conversations or this released file; by default the last step."),
+]
+ValidationTask = Annotated[
+    str | None,
+    typer.Option(
+        "--task",
+        help="Evaluation task to validate by; by default semantic-retrieval, for methods of whole dialogues "
+        "dialogue-retrieval, for those of the order of turns next-utterance.",
+    ),
+]
 
 # Embedding and evaluation
 Level = Annotated[
@@ -65,6 +77,9 @@ Tasks = Annotated[
 ]
 MaxQueries = Annotated[int | None, typer.Option(help="Evaluate at most this many random queries.")]
 Label = Annotated[str, typer.Option(help="Message label that holds the intent.")]
+ValidationLabel = Annotated[
+    str | None, typer.Option("--label", help="Message label that holds the intent.", show_default="intent")
+]
 DialogueLabel = Annotated[str | None, typer.Option(help="Column that holds the label of each conversation.")]
 
 # Plots

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from turnwise._utils.levels import LevelName
 from turnwise._utils.progress import console
 from turnwise.cli.data import read_data
 from turnwise.cli.options import (
@@ -12,11 +13,13 @@ from turnwise.cli.options import (
     BatchSize,
     Data,
     DemoSteps,
+    DialogueLabel,
     Encoder,
     Epochs,
     Force,
     Format,
     LearningRate,
+    MaxQueries,
     MaxSteps,
     Method,
     OutputFolder,
@@ -26,6 +29,9 @@ from turnwise.cli.options import (
     SampleSize,
     Seed,
     SkipBadRows,
+    Validation,
+    ValidationLabel,
+    ValidationTask,
     given,
     parse_settings,
 )
@@ -33,9 +39,15 @@ from turnwise.cli.tables import print_table
 from turnwise.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
+    from turnwise.evaluation import TaskEvaluator
     from turnwise.training.recipes import Recipe
 
 _DEFAULT_METHOD = "dialogue-cse"
+_VALIDATION_TASKS: dict[LevelName, str] = {
+    "utterance": "semantic-retrieval",
+    "dialogue": "dialogue-retrieval",
+    "turn-order": "next-utterance",
+}
 
 
 def demo(
@@ -79,8 +91,8 @@ def adapt(
     Example: `turnwise adapt chats.jsonl --epochs 0.5 --output adapted`
     """
     quiet_transformers()
+    from turnwise.training import adapt_and_save
     from turnwise.training.recipes import Adaptation
-    from turnwise.training.train import adapt_and_save
 
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate}
     settings = Adaptation(seed=seed, **given(flags))
@@ -100,6 +112,11 @@ def train(
     batch_size: BatchSize = None,
     learning_rate: LearningRate = None,
     seed: RecipeSeed = None,
+    validation: Validation = None,
+    task: ValidationTask = None,
+    label: ValidationLabel = None,
+    dialogue_label: DialogueLabel = None,
+    max_queries: MaxQueries = None,
     format: Format = "auto",
     skip_bad_rows: SkipBadRows = False,
     resume: Resume = False,
@@ -110,17 +127,35 @@ def train(
     Example: `turnwise train chats.jsonl --method dialogue-cse --set temperature=0.05 --max-steps 500 --output model`
     """
     quiet_transformers()
-    from turnwise.training.train import train as run_training
+    from turnwise.training import train as run_training
 
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
     chosen = _recipe(method, recipe, {**flags, "learning_rate": learning_rate, "seed": seed}, assignments or [])
-    run_training(chosen, read_data(data, format, skip_bad_rows), encoder, output, resume, force)
+    how = {"task": task, "label": label, "dialogue_label": dialogue_label, "max_queries": max_queries}
+    evaluator = _evaluator(validation, chosen, given(how))
+    conversations = read_data(data, format, skip_bad_rows)
+    run_training(chosen, conversations, encoder, output, resume, force, evaluator=evaluator)
     console.print(f"Wrote {output}")
 
 
 def _recipe(method: str | None, file: Path | None, flags: dict[str, Any], assignments: list[str]) -> Recipe:
-    """The recipe of a file or a method; flags go before the settings of the file, and assignments before flags."""
+    """The recipe of a method or a file; flags override the settings of the file, and assignments override flags."""
     from turnwise.training.recipes import get_recipe, read_recipe
 
     name, settings = read_recipe(file) if file is not None else (_DEFAULT_METHOD, {})
     return get_recipe(method or name, settings | given(flags) | parse_settings(assignments))
+
+
+def _evaluator(data: Path | None, recipe: Recipe, options: dict[str, Any]) -> TaskEvaluator | None:
+    """A task on validation data, which chooses the best step; the data is read here, before training starts."""
+    if data is None:
+        if options:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+            raise ValueError(
+                f"{names} without --validation: add --validation FILE, the data to choose the best step by"
+            )
+        return None
+    from turnwise.evaluation import TaskEvaluator
+
+    task = options.pop("task", _VALIDATION_TASKS[recipe.level])
+    return TaskEvaluator(task, data, seed=recipe.seed, **options)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise import evaluation, training
+
+from .command_line import run, succeed
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> Path:
+    path = tmp_path / "dev.jsonl"
+    turnwise.sample_conversations(20, seed=1).to_json(str(path))
+    return path
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the command asks of the evaluator and of training, neither of which runs."""
+    found: dict[str, Any] = {}
+
+    def evaluator(*positional: Any, **named: Any) -> str:
+        found["validation"] = positional, named
+        return "the evaluator"
+
+    monkeypatch.setattr(evaluation, "TaskEvaluator", evaluator)
+    monkeypatch.setattr(training, "train", lambda *positional, **named: found.update(training=(positional, named)))
+    return found
+
+
+def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder_path, tmp_path) -> None:
+    steps = ("--max-steps", 4, "--batch-size", 4, "--set", "checkpoint_steps=2", "--learning-rate", 0.01)
+    choose = ("--validation", dev, "--task", "semantic-retrieval", "--max-queries", 20)
+    succeed("train", chats, "--encoder", tiny_encoder_path, *steps, *choose, "--output", tmp_path / "model")
+    record = json.loads((tmp_path / "model" / "training.json").read_text())["validation"]
+    assert [row["step"] for row in record["steps"]] == [2, 4]
+    assert record["best"] == max(row["value"] for row in record["steps"])
+    evaluator = evaluation.TaskEvaluator("semantic-retrieval", dev, max_queries=20)
+    written = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    assert evaluator(written)[record["metric"]] == pytest.approx(record["best"])
+
+
+@pytest.mark.parametrize(
+    ("method", "task"),
+    [
+        ("dialogue-cse", "semantic-retrieval"),
+        ("siamese-single", "semantic-retrieval"),
+        ("dial2vec", "dialogue-retrieval"),
+        ("ccl", "next-utterance"),
+        ("c3l", "next-utterance"),
+    ],
+)
+def test_the_task_follows_from_what_the_method_embeds(method, task, chats, dev, asked, tmp_path) -> None:
+    succeed("train", chats, "--method", method, "--seed", 3, "--validation", dev, "--output", tmp_path / "model")
+    assert asked["validation"] == ((task, dev), {"seed": 3})
+    recipe, conversations, encoder, *rest = asked["training"][0]
+    assert recipe == training.recipes.get_recipe(method, {"seed": 3}) and len(conversations) == 30
+    assert (encoder, *rest) == (None, tmp_path / "model", False, False)
+    assert asked["training"][1] == {"evaluator": "the evaluator"}
+
+
+def test_the_options_of_the_task_are_passed_on(chats, dev, asked, tmp_path) -> None:
+    options = ("--task", "semantic-relatedness", "--label", "act", "--dialogue-label", "topic", "--max-queries", 7)
+    succeed("train", chats, "--validation", dev, *options, "--output", tmp_path / "model")
+    settings = {"seed": 0, "label": "act", "dialogue_label": "topic", "max_queries": 7}
+    assert asked["validation"] == (("semantic-relatedness", dev), settings)
+
+
+def test_without_a_validation_set_the_last_step_counts(chats, asked, tmp_path) -> None:
+    succeed("train", chats, "--output", tmp_path / "model")
+    assert "validation" not in asked and asked["training"][1] == {"evaluator": None}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--task", "next-utterance"), "--task without --validation: add --validation FILE"),
+        (("--max-queries", 5, "--label", "act"), "--label, --max-queries without --validation"),
+        (("--dialogue-label", "topic"), "--dialogue-label without --validation"),
+        (("--validation", "nowhere.jsonl"), "found no conversations"),
+        (("--validation", "DEV", "--task", "translation"), "unknown task 'translation'"),
+        (("--validation", "DEV", "--task", "dialogue-sts"), "dev.jsonl"),
+        (("--validation", "DEV", "--label", "mood"), "mood"),
+    ],
+)
+def test_mistakes_are_told_before_training(options, message, chats, dev, tmp_path, monkeypatch) -> None:
+    def train(*positional: Any, **named: Any) -> None:
+        raise AssertionError("training has started")
+
+    monkeypatch.setattr(training, "train", train)
+    options = [dev if option == "DEV" else option for option in options]
+    result = run("train", chats, *options, "--output", tmp_path / "model")
+    assert result.exit_code == 1
+    assert message in result.output and "Traceback" not in result.output
+    assert not list(tmp_path.glob("model*"))
