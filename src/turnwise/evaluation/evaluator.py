@@ -20,8 +20,8 @@ class TaskEvaluator(BaseEvaluator):
     """A task for ``SentenceTransformerTrainer(evaluator=...)``.
 
     Its figures are named after the task, such as ``semantic_retrieval_map``. A task with several ways of scoring has
-    the figures of each, such as ``next_utterance_bi_mrr``, and its main figure once more without a way of scoring: that of
-    the first one the encoder can be scored in. So the name in ``primary_metric`` does not depend on the encoder, and
+    the figures of each, such as ``next_utterance_bi_mrr``, and its main figure once more without a way of scoring: that
+    of the first one the encoder can be scored in. So the name in ``primary_metric`` does not depend on the encoder, and
     training arguments can have ``metric_for_best_model=f"eval_{evaluator.primary_metric}"`` together with
     ``greater_is_better=evaluator.greater_is_better``.
 
