@@ -1,4 +1,4 @@
-"""Train with sentence-transformers' own trainer: a collator and a loss of turnwise, and a task that chooses the best step.
+"""Train with sentence-transformers' own trainer: our collator, our loss, and a task that chooses the best step.
 
 Run: python examples/stock_trainer.py
 """

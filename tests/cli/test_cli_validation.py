@@ -38,7 +38,7 @@ def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder
     steps = ("--max-steps", 4, "--batch-size", 4, "--set", "checkpoint_steps=2", "--learning-rate", 0.01)
     choose = ("--validation", dev, "--task", "semantic-retrieval", "--max-queries", 20)
     succeed("train", chats, "--encoder", tiny_encoder_path, *steps, *choose, "--output", tmp_path / "model")
-    record = json.loads((tmp_path / "model" / "training.json").read_text())["validation"]
+    record = json.loads((tmp_path / "model" / "training.json").read_text())["evaluations"]
     assert [row["step"] for row in record["steps"]] == [2, 4]
     assert record["best"] == max(row["value"] for row in record["steps"])
     evaluator = evaluation.TaskEvaluator("semantic-retrieval", dev, max_queries=20)

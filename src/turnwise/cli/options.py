@@ -108,7 +108,8 @@ Generator = Annotated[
 Number = Annotated[int, typer.Option(min=1, help="Number of candidates to generate.")]
 Top = Annotated[int, typer.Option(min=1, help="Number of utterances to show.")]
 Mode = Annotated[
-    str | None, typer.Option(help="average, max or bi; by default average, or bi if the model has no other.")
+    str | None,
+    typer.Option(help="composed, average, max, bi or joined; by default the first of these that the model serves."),
 ]
 LastRows = Annotated[int | None, typer.Option(help="Average only pairs that include one of this many last turns.")]
 EmbeddingsFile = Annotated[

@@ -69,7 +69,7 @@ def reply(
     running = sequence_model.start(speaker or next_speaker(messages))
     for message in messages:
         running.add(message["content"], message["role"])
-    chosen: Any = mode or ("average" if sequence_model.is_triple else "bi")
+    chosen: Any = mode  # checked where it is used
     _show(texts, running.score(vectors, chosen, last_rows), top, json_file)
 
 

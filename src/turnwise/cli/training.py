@@ -40,7 +40,9 @@ from turnwise.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
     from turnwise.evaluation import TaskEvaluator
-    from turnwise.training.recipes import Recipe
+    from turnwise.training.recipes import Recipe, TurnOrderHeadRecipe
+
+    AnyRecipe = Recipe | TurnOrderHeadRecipe
 
 _DEFAULT_METHOD = "dialogue-cse"
 _VALIDATION_TASKS: dict[LevelName, str] = {
@@ -127,18 +129,20 @@ def train(
     Example: `turnwise train chats.jsonl --method dialogue-cse --set temperature=0.05 --max-steps 500 --output model`
     """
     quiet_transformers()
+    from turnwise.encoders.embed import holds_vectors
     from turnwise.training import train as run_training
 
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
     chosen = _recipe(method, recipe, {**flags, "learning_rate": learning_rate, "seed": seed}, assignments or [])
     how = {"task": task, "label": label, "dialogue_label": dialogue_label, "max_queries": max_queries}
     evaluator = _evaluator(validation, chosen, given(how))
-    conversations = read_data(data, format, skip_bad_rows)
+    vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
+    conversations = vectors or read_data(data, format, skip_bad_rows)
     run_training(chosen, conversations, encoder, output, resume, force, evaluator=evaluator)
     console.print(f"Wrote {output}")
 
 
-def _recipe(method: str | None, file: Path | None, flags: dict[str, Any], assignments: list[str]) -> Recipe:
+def _recipe(method: str | None, file: Path | None, flags: dict[str, Any], assignments: list[str]) -> AnyRecipe:
     """The recipe of a method or a file; flags override the settings of the file, and assignments override flags."""
     from turnwise.training.recipes import get_recipe, read_recipe
 
@@ -146,7 +150,7 @@ def _recipe(method: str | None, file: Path | None, flags: dict[str, Any], assign
     return get_recipe(method or name, settings | given(flags) | parse_settings(assignments))
 
 
-def _evaluator(data: Path | None, recipe: Recipe, options: dict[str, Any]) -> TaskEvaluator | None:
+def _evaluator(data: Path | None, recipe: AnyRecipe, options: dict[str, Any]) -> TaskEvaluator | None:
     """A task on validation data, which chooses the best step; the data is read here, before training starts."""
     if data is None:
         if options:

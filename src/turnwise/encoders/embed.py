@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +19,11 @@ from turnwise._utils.progress import progress_bar
 from turnwise._utils.runs import RunFolder
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.utterances import encode_utterances
 
 _CONVERSATIONS_IN_PART = 200
+_METADATA = "turnwise"  # what the vectors depend on, in the metadata of the file
 
 
 def embed_messages(encoder: SentenceTransformer, conversations: Dataset) -> pa.Table:
@@ -85,16 +88,39 @@ def write_embeddings(
                     pq.write_table(embed(rows), temporary)
             bar.advance(task, len(rows))
         with atomic_path(output) as temporary:
-            rows_written = _join(parts, temporary)
+            rows_written = _join(parts, temporary, record)
         run.close()
     return rows_written
 
 
-def _join(parts: list[Path], output: Path) -> int:
+def _join(parts: list[Path], output: Path, record: dict[str, Any]) -> int:
     rows = 0
-    with pq.ParquetWriter(output, pq.read_schema(parts[0])) as writer:
+    schema = pq.read_schema(parts[0]).with_metadata({_METADATA: json.dumps(record)})
+    with pq.ParquetWriter(output, schema) as writer:
         for part in parts:
             table = pq.read_table(part)
-            writer.write_table(table)
+            writer.write_table(table.replace_schema_metadata(schema.metadata))
             rows += table.num_rows
     return rows
+
+
+def holds_vectors(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is one that ``turnwise embed`` wrote."""
+    path = Path(path)
+    return path.suffix == ".parquet" and path.is_file() and "vector" in pq.read_schema(path).names
+
+
+def read_vectors(path: str | os.PathLike[str], encoder: SentenceTransformer) -> pa.Table:
+    """Read the vectors that ``turnwise embed`` wrote.
+
+    Raises:
+        ValueError: They are of another encoder than this one.
+    """
+    table = pq.read_table(path)
+    record = json.loads((table.schema.metadata or {}).get(_METADATA.encode(), b"{}"))
+    if "weights" in record and record["weights"] != weights_digest(encoder):
+        raise ValueError(
+            f"{path}: the vectors are of {record.get('encoder')}, not of {encoder_source(encoder)}: give the encoder "
+            "they are of, or embed the conversations again"
+        )
+    return table

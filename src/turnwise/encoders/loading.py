@@ -14,6 +14,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._compat import loaded_from
 from turnwise.encoders.transformer import transformer_of
+from turnwise.encoders.turn_order_head import restore_turn_order_head
 from turnwise.encoders.turn_tables import restore_turn_tables
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
@@ -24,9 +25,9 @@ _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d
 def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str | None = None) -> SentenceTransformer:
     """Load an encoder as a stock ``SentenceTransformer``.
 
-    Weights are read from safetensors only, and no code that comes with a model is run. Turn tables that turnwise saved
-    with a model are added again (plain ``SentenceTransformer(path)`` leaves them out), see
-    :func:`turnwise.add_turn_tables`.
+    Weights are read from safetensors only, and no code that comes with a model is run. What turnwise saved with a model
+    and plain ``SentenceTransformer(path)`` leaves out is added again: turn tables, see
+    :func:`turnwise.add_turn_tables`, and a turn-order head, see :class:`turnwise.SequenceModel`.
 
     Args:
         name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the default encoder,
@@ -96,6 +97,8 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
     # Encoders of other kinds keep their weights elsewhere; they have no turn tables.
     if isinstance(weights, (str, Path)) and Path(weights).is_file():
         restore_turn_tables(encoder, weights)
+    if is_local:
+        restore_turn_order_head(encoder, name)
     return encoder
 
 

@@ -3,6 +3,7 @@
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.c3l import C3LLoss, C3LSettings
 from turnwise.losses.ccl import CCLLoss, CCLSettings
+from turnwise.losses.composed import ComposedSettings, composed_loss
 from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
 from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings, context_aware_embeddings
 from turnwise.losses.siamese import SiameseLoss, SiameseSettings
@@ -13,6 +14,7 @@ __all__ = [
     "C3LSettings",
     "CCLLoss",
     "CCLSettings",
+    "ComposedSettings",
     "ConversationLoss",
     "Dial2vecLoss",
     "Dial2vecSettings",
@@ -22,5 +24,6 @@ __all__ = [
     "SiameseSettings",
     "SingleVectorLoss",
     "SingleVectorSettings",
+    "composed_loss",
     "context_aware_embeddings",
 ]

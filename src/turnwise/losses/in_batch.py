@@ -146,3 +146,27 @@ class Turns:
         logits = logits.masked_fill(~candidates, float("-inf"))
         positive = logits.gather(1, (own_turns + self.start)[:, None]).squeeze(1)
         return process_mean((logits.logsumexp(1) - positive).sum(), len(own_turns))
+
+
+def batch_softmax(
+    contexts: Tensor,
+    responses: Tensor,
+    has_context: Tensor,
+    conversation: Tensor,
+    text_key: Tensor,
+    negatives: Negatives,
+) -> Tensor:
+    """Mean cross-entropy of each response against the others of the batch; the scores are inner products.
+
+    Args:
+        contexts: The vector of what precedes each turn of this process (turns, dim).
+        responses: The vector of each turn (turns, dim).
+        has_context: Whether anything precedes the turn; the context of other turns is ignored (turns,).
+        conversation: The position in the batch of each turn's conversation (turns,).
+        text_key: Equal for equal texts (turns,).
+        negatives: See :class:`turnwise.losses.in_batch.InBatchSettings`.
+    """
+    turns = Turns.gather(conversation, text_key)
+    scores = turns.exchange(turns.gather_rows(contexts) @ responses.T)  # (own turns, all turns)
+    rows = has_context.nonzero().squeeze(1)
+    return turns.mean_cross_entropy(scores[rows], rows, negatives)

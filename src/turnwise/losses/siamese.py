@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from turnwise._utils import citations
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
-from turnwise.losses.in_batch import InBatchSettings, Negatives, Turns
+from turnwise.losses.in_batch import InBatchSettings, batch_softmax
 
 
 def of_previous_turn(texts: Tensor, conversation: Tensor) -> Tensor:
@@ -24,30 +24,6 @@ def of_previous_turn(texts: Tensor, conversation: Tensor) -> Tensor:
     begins = torch.ones_like(conversation, dtype=torch.bool)
     begins[1:] = conversation[1:] != conversation[:-1]
     return texts.roll(1).masked_fill(begins, -1)
-
-
-def batch_softmax(
-    contexts: Tensor,
-    responses: Tensor,
-    has_context: Tensor,
-    conversation: Tensor,
-    text_key: Tensor,
-    negatives: Negatives,
-) -> Tensor:
-    """Mean cross-entropy of each response against the others of the batch; the scores are inner products.
-
-    Args:
-        contexts: The vector of what precedes each turn of this process (turns, dim).
-        responses: The vector of each turn (turns, dim).
-        has_context: Whether anything precedes the turn; the context of other turns is ignored (turns,).
-        conversation: The position in the batch of each turn's conversation (turns,).
-        text_key: Equal for equal texts (turns,).
-        negatives: See :class:`turnwise.losses.in_batch.InBatchSettings`.
-    """
-    turns = Turns.gather(conversation, text_key)
-    scores = turns.exchange(turns.gather_rows(contexts) @ responses.T)  # (own turns, all turns)
-    rows = has_context.nonzero().squeeze(1)
-    return turns.mean_cross_entropy(scores[rows], rows, negatives)
 
 
 @dataclass(frozen=True)

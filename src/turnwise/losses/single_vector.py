@@ -17,8 +17,8 @@ from turnwise._utils.settings import check_positive
 from turnwise.encoders.contexts import Context
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
-from turnwise.losses.in_batch import InBatchSettings
-from turnwise.losses.siamese import batch_softmax, of_previous_turn
+from turnwise.losses.in_batch import InBatchSettings, batch_softmax
+from turnwise.losses.siamese import of_previous_turn
 
 
 @dataclass(frozen=True)

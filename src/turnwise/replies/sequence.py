@@ -5,14 +5,20 @@ Erker et al., Triple-Encoders, ACL 2024, section 4.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+import torch
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
+from turnwise.encoders.contexts import encode_contexts
+from turnwise.encoders.turn_order_head import turn_order_head_of
+from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.views import View, encode_view, views_of
+from turnwise.replies.composed import ComposedContext
 from turnwise.replies.scores import (
     bi_query,
     first_row,
@@ -22,7 +28,8 @@ from turnwise.replies.scores import (
     pairs_from,
 )
 
-Mode = Literal["average", "max", "bi"]
+Mode = Literal["average", "max", "bi", "composed", "joined"]
+_JOINED_TURNS = 10  # as many as the recipe of a single-vector encoder joins
 
 
 def encode_turns(encoder: SentenceTransformer, texts: Sequence[str], same: Sequence[bool], view: View) -> np.ndarray:
@@ -51,21 +58,52 @@ def next_speaker(messages: Sequence[dict[str, Any]]) -> str | None:
 
 
 class SequenceModel:
-    """A turn-order encoder at work on running conversations.
+    """An encoder at work on running conversations.
 
     Args:
-        encoder: A triple-encoder (C3L). A bi-encoder (CCL) and a plain encoder serve mode ``"bi"`` only; for a plain
-            one that is the sum of the cosines of the texts as they are.
+        encoder: One with a turn-order head serves mode ``"composed"``, a triple-encoder (C3L) ``"average"``, ``"max"``
+            and ``"bi"``, a bi-encoder (CCL) ``"bi"``. A plain encoder serves ``"bi"``, the sum of the cosines of the
+            texts as they are, and ``"joined"``, the last turns as one text, which is what ``single-vector`` trains.
     """
 
     def __init__(self, encoder: SentenceTransformer) -> None:
         self.encoder = encoder
         views = views_of(encoder)
         self.is_triple = views is not None and views.triple
+        self.head = turn_order_head_of(encoder)
+        self.modes = self._served_modes(plain=views is None)
+
+    def _served_modes(self, plain: bool) -> tuple[Mode, ...]:
+        """The ways of scoring that the encoder serves, the default first."""
+        if self.head is not None:
+            return ("composed",)
+        if self.is_triple:
+            return ("average", "max", "bi")
+        return ("bi", "joined") if plain else ("bi",)
 
     def encode_candidates(self, texts: Sequence[str], show_progress_bar: bool = False) -> np.ndarray:
         """Normalised after-embeddings, float32 (len(texts), dim); save them with ``np.save`` to map them later."""
-        return unit_vectors(encode_view(self.encoder, texts, "after", show_progress_bar=show_progress_bar))
+        if self.head is None:
+            return unit_vectors(encode_view(self.encoder, texts, "after", show_progress_bar=show_progress_bar))
+        return self.map_candidates(encode_utterances(self.encoder, texts, show_progress_bar=show_progress_bar))
+
+    def map_candidates(self, vectors: np.ndarray) -> np.ndarray:
+        """Candidates from stored vectors of their texts, for a model with a turn-order head: nothing is encoded.
+
+        Args:
+            vectors: What the encoder's own ``encode`` gives (m, dim).
+
+        Returns:
+            As :meth:`encode_candidates`.
+
+        Raises:
+            ValueError: The model has no turn-order head.
+        """
+        if self.head is None:
+            raise ValueError("the model has no turn-order head: encode the candidates with encode_candidates")
+        with torch.inference_mode():
+            units = torch.from_numpy(unit_vectors(vectors).astype(np.float32))
+            return self.head.candidates(units.to(self.head.candidate.device)).cpu().numpy()
 
     def start(self, candidate_speaker: str | None = None) -> RunningConversation:
         """A conversation without turns, whose next utterance that speaker would say (``None``: somebody new)."""
@@ -89,6 +127,8 @@ class RunningConversation:
         self._candidate_speaker = candidate_speaker
         self._turns: list[_Turn] = []
         self._encoded: dict[View, np.ndarray] = {}
+        self._composed = ComposedContext(model.head) if model.head is not None else None
+        self._composed_turns = 0
         self._rows: list[np.ndarray] = []  # of each turn, the sum of its normalised pair means with those before it
 
     def add(self, text: str, speaker: str) -> None:
@@ -125,14 +165,39 @@ class RunningConversation:
         # A triple-encoder's before-view is its before-2, which is thus encoded only once.
         return bi_query(self._embeddings("before2" if self._model.is_triple else "before"))
 
-    def score(self, candidates: Any, mode: Mode = "average", last_rows: int | None = None) -> np.ndarray:
+    def composed_query(self) -> np.ndarray:
+        """The query of the turn-order head, float32 (dim,); each turn is encoded once, when it is first needed.
+
+        Raises:
+            ValueError: There is no turn, or the model has no turn-order head.
+        """
+        self._check_not_empty()
+        if self._composed is None:
+            raise ValueError("the model has no turn-order head (train one with turn-order-head)")
+        new = self._turns[self._composed_turns :]
+        for turn, vector in zip(new, encode_utterances(self._model.encoder, [turn.text for turn in new])):
+            self._composed.add(vector, turn.same)
+        self._composed_turns = len(self._turns)
+        return self._composed.query()
+
+    def joined_query(self) -> np.ndarray:
+        """The last turns as one text, float32 (dim,) of length 1; encoded anew for every further turn.
+
+        Raises:
+            ValueError: There is no turn.
+        """
+        self._check_not_empty()
+        return encode_contexts(self._model.encoder, [[turn.text for turn in self._turns[-_JOINED_TURNS:]]])[0]
+
+    def score(self, candidates: Any, mode: Mode | None = None, last_rows: int | None = None) -> np.ndarray:
         """Score candidates for the next utterance; higher is better.
 
         Args:
             candidates: Normalised after-embeddings (m, dim), see :meth:`SequenceModel.encode_candidates`; float32 or
                 float16, perhaps memory-mapped.
-            mode: ``"average"`` over all pairs of turns (Eq. 3), ``"max"`` (:func:`max_scores`), or ``"bi"``, the sum of
-                the cosines with each turn.
+            mode: ``"average"`` over all pairs of turns (Eq. 3), ``"max"`` (:func:`max_scores`), ``"bi"``, the sum of
+                the cosines with each turn, ``"composed"`` (:meth:`composed_query`) or ``"joined"``
+                (:meth:`joined_query`). By default the first the model serves.
             last_rows: With ``"average"``: only pairs whose later turn is among the last so many.
 
         Returns:
@@ -142,15 +207,24 @@ class RunningConversation:
             ValueError: There is no turn or no candidate, the dimensions differ, the model lacks the mode's views, or
                 the mode is unknown.
         """
+        mode = mode or self._model.modes[0]
         if mode not in get_args(Mode):
             raise ValueError(f"mode must be one of {', '.join(get_args(Mode))}, got {mode!r}")
+        if mode not in self._model.modes:
+            raise ValueError(f"mode {mode!r} is not one of this model's, which are {', '.join(self._model.modes)}")
         if last_rows is not None and mode != "average":
             raise ValueError(f"last_rows belongs to mode 'average', not to {mode!r}")
         if mode == "max":
-            self._check_triple()
+            self._check_not_empty()
             before1, before2 = self._embeddings("before1", len(self._turns) - 1), self._embeddings("before2")
             return max_scores(np.pad(before1, ((0, 1), (0, 0))), before2, candidates)
-        return inner_products(self.query(last_rows) if mode == "average" else self.bi_query(), candidates)
+        queries: dict[Mode, Callable[[], np.ndarray]] = {
+            "average": partial(self.query, last_rows),
+            "bi": self.bi_query,
+            "composed": self.composed_query,
+            "joined": self.joined_query,
+        }
+        return inner_products(queries[mode](), candidates)
 
     def _check_not_empty(self) -> None:
         if not self._turns:

@@ -19,13 +19,14 @@ from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.loading import encoder_source, load_encoder
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.contrast import contrast, finish_stage
+from turnwise.training.heads import train_turn_order_head
 from turnwise.training.preparation import clean, frozen_layers
-from turnwise.training.recipes import Adaptation, Recipe, get_recipe
+from turnwise.training.recipes import Adaptation, Recipe, TurnOrderHeadRecipe, get_recipe
 from turnwise.training.saving import save_encoder
 
 
 def train(
-    recipe: Recipe | str,
+    recipe: Recipe | TurnOrderHeadRecipe | str,
     conversations: Dataset | str | os.PathLike[str],
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
@@ -37,7 +38,8 @@ def train(
 
     Args:
         recipe: The method and its settings, or its name in ``turnwise.training.recipes.RECIPES``.
-        conversations: Conversations, see :func:`turnwise.read_conversations`, or the path of some.
+        conversations: Conversations, see :func:`turnwise.read_conversations`, or the path of some. A turn-order head
+            also learns from the file of vectors that ``turnwise embed`` wrote.
         encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
             ``<output>.run`` until it is written.
@@ -55,6 +57,10 @@ def train(
     """
     if isinstance(recipe, str):
         recipe = get_recipe(recipe)
+    if isinstance(recipe, TurnOrderHeadRecipe):
+        if evaluator is not None:
+            raise ValueError("a turn-order head chooses its epoch by conversations held out: leave the validation out")
+        return train_turn_order_head(recipe, conversations, encoder, output, resume, force)
     if output is not None:
         check_folder(output, force)  # before minutes of reading
     if not isinstance(conversations, Dataset):

@@ -21,7 +21,6 @@ from sequence_cases import (
 
 from turnwise.data.tokens import tokenize
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.views import views_of
 from turnwise.errors import ConversationError
 from turnwise.evaluation import compare_results, evaluate_components, evaluate_next_utterance
 from turnwise.evaluation.turn_order.modes import COMPONENTS, served_modes
@@ -112,7 +111,7 @@ def test_modes_of_a_plain_encoder_are_the_literal_formulas(tiny_encoder) -> None
         )
 
     result = evaluate_next_utterance(embedded(tiny_encoder, rows))
-    assert tuple(result.modes) == ("bi", "single", "single-averaged", "bm25") == served_modes(None)
+    assert tuple(result.modes) == ("bi", "single", "single-averaged", "bm25")
     expected = {"bi": bi, "single": single("joined"), "single-averaged": single("averaged")}
     for mode, score in expected.items():
         assert ranks_of(result, mode) == pytest.approx(literal_ranks(rows, score)), mode
@@ -246,4 +245,4 @@ def test_intervals_and_comparison_are_of_conversations(tiny_encoder, with_views)
 
 
 def _without_bm25(encoder) -> list[str]:
-    return [mode for mode in served_modes(views_of(encoder)) if mode != "bm25"]
+    return [mode for mode in served_modes(embedded(encoder, numbered(2, 3))) if mode != "bm25"]

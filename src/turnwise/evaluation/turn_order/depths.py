@@ -64,7 +64,7 @@ def find_depths(sequences: Sequences, lengths: Sequence[int]) -> list[Depth]:
 
 def prepare_depths(embedded: EmbeddedSequences, depths: Iterable[Depth], before1: bool) -> None:
     """Encode the contexts and candidates of all depths; ``before1``: in that view too, if the encoder has it."""
-    found = [_context(embedded.sequences, depth.contexts, depth.turn) for depth in depths]
+    found = [context_turns(embedded.sequences, depth.contexts, depth.turn) for depth in depths]
     text, same = (np.concatenate([part.ravel() for part in parts]) for parts in zip(*found))
     embedded.prepare("before", text, same)
     if before1 and embedded.triple:
@@ -77,7 +77,7 @@ def context_views(embedded: EmbeddedSequences, conversations: IntArray, turn: in
 
     An encoder with one before-view, or with none at all, gives the same for both.
     """
-    text, same = _context(embedded.sequences, conversations, turn)
+    text, same = context_turns(embedded.sequences, conversations, turn)
     before2 = embedded.rows("before", text, same)
     return (embedded.rows("before1", text, same) if embedded.triple else before2), before2
 
@@ -92,7 +92,7 @@ def per_context(depths: Sequence[Depth], values: Sequence[int]) -> IntArray:
     return np.repeat(values, [len(depth.contexts) for depth in depths])
 
 
-def _context(sequences: Sequences, conversations: IntArray, turn: int) -> tuple[IntArray, BoolArray]:
+def context_turns(sequences: Sequences, conversations: IntArray, turn: int) -> tuple[IntArray, BoolArray]:
     """Text of the turns before ``turn``, and whether their speaker is that turn's: each (conversations, turn)."""
     role = sequences.role[conversations]
     return sequences.text[conversations, :turn], role[:, :turn] == role[:, turn : turn + 1]

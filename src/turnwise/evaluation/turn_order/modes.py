@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnwise.encoders.views import Views
+from turnwise.encoders.turn_order_head import TurnOrderHead
 from turnwise.evaluation.bm25 import bm25_scorer
 from turnwise.evaluation.dialogues.ranking import on_grid
-from turnwise.evaluation.turn_order.depths import Depth, after_units, context_views
+from turnwise.evaluation.turn_order.depths import Depth, after_units, context_turns, context_views
 from turnwise.evaluation.turn_order.sequences import EmbeddedSequences
 from turnwise.replies.scores import bi_query, max_scores, triple_query
 
@@ -56,16 +58,17 @@ SINGLE = ("single", "single-averaged")
 NEED_BEFORE1 = frozenset({*_TRIPLE, *COMPONENTS, "max"})
 
 
-def served_modes(views: Views | None) -> tuple[str, ...]:
+def served_modes(embedded: EmbeddedSequences) -> tuple[str, ...]:
     """The modes an encoder can be evaluated in, but for the components; BM25 needs no encoder."""
-    if views is None:
-        return (*_BI, *SINGLE, "bm25")
-    return (*_TRIPLE, "max", *_BI, "bm25") if views.triple else (*_BI, "bm25")
+    composed = ("composed",) if embedded.head is not None else ()
+    if embedded.views is None:
+        return (*composed, *_BI, *SINGLE, "bm25")
+    return (*composed, *_TRIPLE, "max", *_BI, "bm25") if embedded.triple else (*composed, *_BI, "bm25")
 
 
-def check_modes(names: Sequence[str], views: Views | None) -> None:
+def check_modes(names: Sequence[str], embedded: EmbeddedSequences) -> None:
     """Raise ``ValueError`` if an encoder cannot be evaluated in all of these modes, or none is given."""
-    served = served_modes(views) + (tuple(COMPONENTS) if views is not None and views.triple else ())
+    served = served_modes(embedded) + (tuple(COMPONENTS) if embedded.triple else ())
     if not names or not set(names) <= set(served):
         raise ValueError(f"modes must be among {', '.join(served)} for this encoder, got {', '.join(names) or 'none'}")
 
@@ -98,7 +101,11 @@ def scored_blocks(
     grid = on_grid(after).T  # inner products on the grid are exact: equal embeddings tie
     if "max" in names:
         distinct, place = np.unique(after.astype(np.float32), axis=0, return_inverse=True)  # the same for MaxSim
-    bm25 = _bm25(embedded, depth) if "bm25" in names else None
+    scorers: dict[str, Scorer] = {}
+    if "bm25" in names:
+        scorers["bm25"] = _bm25(embedded, depth)
+    if "composed" in names and embedded.head is not None:
+        scorers["composed"] = _composed(embedded, depth, embedded.head, after)
     step = max(1, _BLOCK // max(len(depth.candidates), depth.turn * after.shape[1]))
     for start in range(0, len(depth.contexts), step):
         some = slice(start, start + step)
@@ -111,8 +118,8 @@ def scored_blocks(
                 scores = on_grid(singles[name][some]) @ grid
             elif name == "max":
                 scores = np.stack([max_scores(*one, distinct) for one in zip(*before)])[:, place]
-            elif bm25 is not None:
-                scores = bm25(some)
+            else:
+                scores = scorers[name](some)
             yield name, scores, depth.true[some]
 
 
@@ -123,5 +130,26 @@ def _bm25(embedded: EmbeddedSequences, depth: Depth) -> Scorer:
     def scores(some: slice) -> FloatArray:
         spoken = embedded.sequences.text[depth.contexts[some], : depth.turn]
         return np.stack([score(" ".join(texts[index] for index in turns)) for turns in spoken])
+
+    return scores
+
+
+def _composed(embedded: EmbeddedSequences, depth: Depth, head: TurnOrderHead, after: FloatArray) -> Scorer:
+    """The turn-order head's queries against its candidates, from vectors that other modes use as well."""
+
+    def mapped(vectors: FloatArray) -> Tensor:
+        return torch.from_numpy(unit_vectors(vectors).astype(np.float32))
+
+    with torch.inference_mode():
+        grid = on_grid(head.candidates(mapped(after)).numpy()).T
+
+    def scores(some: slice) -> FloatArray:
+        text, same = context_turns(embedded.sequences, depth.contexts[some], depth.turn)
+        latest = slice(None, -1 - head.turns, -1)
+        vectors = mapped(embedded.rows("before", text)[:, latest])
+        relation = torch.from_numpy(same[:, latest].copy())
+        with torch.inference_mode():
+            queries = head.queries(vectors, relation, torch.ones_like(relation))
+        return on_grid(queries.numpy()) @ grid
 
     return scores

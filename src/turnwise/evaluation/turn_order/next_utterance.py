@@ -71,7 +71,8 @@ def evaluate_next_utterance(
         seed: Seed of the bootstrap.
         modes: ``"average"``, ``"last-1"``, ``"last-2"``, ``"last-3"``, ``"last-4"`` (rows of the triangle) and
             ``"max"`` of a triple-encoder; ``"bi"``, the summed cosines; ``"single"`` and ``"single-averaged"`` of a
-            plain encoder, its context as one vector, see ``encode_contexts``; ``"bm25"``; those of ``COMPONENTS`` of a
+            plain encoder, its context as one vector, see ``encode_contexts``; ``"composed"`` of an encoder with a
+            turn-order head; ``"bm25"``; those of ``COMPONENTS`` of a
             triple-encoder. By default all that the encoder can be evaluated in, without the components.
         lengths: Turns of the context; a length that fewer than two conversations exceed is left out.
 
@@ -79,8 +80,8 @@ def evaluate_next_utterance(
         ValueError: The encoder cannot be evaluated in a mode, or a length is out of range.
         ConversationError: No length is left.
     """
-    names = tuple(modes) if modes is not None else served_modes(embedded.views)
-    check_modes(names, embedded.views)
+    names = tuple(modes) if modes is not None else served_modes(embedded)
+    check_modes(names, embedded)
     depths = find_depths(embedded.sequences, lengths)
     prepare_depths(embedded, depths, before1=not NEED_BEFORE1.isdisjoint(names))
     figures = _figures_of_contexts(embedded, depths, names)

@@ -2,6 +2,7 @@
 
 from turnwise.training.recipes.base import Adaptation, Recipe, Schedule
 from turnwise.training.recipes.dialogues import Dial2vec
+from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 from turnwise.training.recipes.registry import RECIPES, get_recipe, read_recipe, with_current_names
 from turnwise.training.recipes.turn_order import C3L, CCL
 from turnwise.training.recipes.utterances import DialogueCSE, Siamese, SingleVector
@@ -17,6 +18,7 @@ __all__ = [
     "Schedule",
     "Siamese",
     "SingleVector",
+    "TurnOrderHeadRecipe",
     "get_recipe",
     "read_recipe",
     "with_current_names",

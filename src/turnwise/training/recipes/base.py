@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import Settings, check_positive
 from turnwise.encoders.transformer import use_mean_pooling
+from turnwise.encoders.turn_order_head import remove_turn_order_head
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ class Recipe(Schedule):
 
     def prepare(self, encoder: SentenceTransformer) -> None:
         """Make the encoder ready for the method, in place."""
+        remove_turn_order_head(encoder)  # it was made for the vectors of before
         use_mean_pooling(encoder)
 
     @property

@@ -12,10 +12,11 @@ from typing import Any
 
 from turnwise.training.recipes.base import Adaptation, Recipe
 from turnwise.training.recipes.dialogues import Dial2vec
+from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 from turnwise.training.recipes.turn_order import C3L, CCL
 from turnwise.training.recipes.utterances import DialogueCSE, Siamese, SingleVector
 
-RECIPES: dict[str, Recipe] = {
+RECIPES: dict[str, Recipe | TurnOrderHeadRecipe] = {
     "dialogue-cse": DialogueCSE(),
     # Section 5.3; the paper's main results use 9 negatives (Table 4 against Table 2).
     "dialogue-cse-paper": DialogueCSE(
@@ -27,13 +28,14 @@ RECIPES: dict[str, Recipe] = {
     "dial2vec": Dial2vec(),
     "ccl": CCL(),
     "c3l": C3L(),
+    "turn-order-head": TurnOrderHeadRecipe(),
 }
 
 # Recipe files and scripts written for the names on the left must go on working.
 _FORMER_NAMES = {"accumulate": "gradient_accumulation_steps", "trained_share": "interpolation"}
 
 
-def get_recipe(method: str, settings: Mapping[str, Any] | None = None) -> Recipe:
+def get_recipe(method: str, settings: Mapping[str, Any] | None = None) -> Recipe | TurnOrderHeadRecipe:
     """The recipe of a method, with some settings changed.
 
     Args:
@@ -47,7 +49,7 @@ def get_recipe(method: str, settings: Mapping[str, Any] | None = None) -> Recipe
         raise ValueError(f"unknown method {method!r}: expected one of {', '.join(RECIPES)}")
     recipe = RECIPES[method]
     settings = dict(settings or {})
-    if isinstance(settings.get("adaptation"), Mapping):
+    if isinstance(recipe, Recipe) and isinstance(settings.get("adaptation"), Mapping):
         settings["adaptation"] = _replace(recipe.adaptation or Adaptation(), settings["adaptation"], "adaptation")
     return _replace(recipe, settings, method)
 

@@ -1,0 +1,123 @@
+"""The turn-order head: a few matrices beside a stock encoder that compose what is said next from stored vectors.
+
+With e the vectors of messages, each embedded once and of length 1, and r_d whether the speaker of the turn d turns back
+is another one than the candidate's:
+
+    query q = Σ_{d ≤ D} w[r_d, d] (I + W[r_d]) e_{t-d},    candidate a = (I + C) e,    score = cos(q, a)
+
+At the start W and C are zero and w falls with the distance: a sum of cosines that forgets. The encoder's own vectors
+are untouched, so one store of them also serves search and whole dialogues.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+HEAD_FILE = "turn_order_head.safetensors"
+_ATTRIBUTE = "turn_order_head"
+SAME, OTHER = 0, 1  # the speaker of a turn, seen from the candidate's
+
+
+class TurnOrderHead(nn.Module):
+    """Composes queries for the next utterance from the vectors of the last turns.
+
+    Args:
+        dim: Length of the encoder's vectors.
+        turns: D, how many turns back it looks.
+    """
+
+    def __init__(self, dim: int, turns: int = 10) -> None:
+        super().__init__()
+        if dim < 1 or turns < 1:
+            raise ValueError(f"dim and turns must be 1 or more, got {dim} and {turns}")
+        self.recency = nn.Parameter(torch.arange(1.0, turns + 1).rsqrt().repeat(2, 1))  # w: (2, turns)
+        self.context = nn.Parameter(torch.zeros(2, dim, dim))  # W
+        self.candidate = nn.Parameter(torch.zeros(dim, dim))  # C
+
+    @property
+    def turns(self) -> int:
+        """How many turns back it looks."""
+        return self.recency.shape[1]
+
+    def queries(self, vectors: Tensor, same: Tensor, present: Tensor) -> Tensor:
+        """The queries of contexts.
+
+        Args:
+            vectors: The last turns of each context, of length 1, the latest first (contexts, D or fewer, dim).
+            same: Whether a turn's speaker is the candidate's (contexts, D or fewer).
+            present: Whether there is such a turn (contexts, D or fewer).
+
+        Returns:
+            (contexts, dim) of length 1.
+        """
+        count = vectors.shape[1]
+        weights = torch.where(same, self.recency[SAME, :count], self.recency[OTHER, :count]) * present
+        query = torch.einsum("cd,cdk->ck", weights, vectors)
+        for relation, of_relation in ((SAME, same), (OTHER, ~same)):
+            query = query + torch.einsum("cd,cdk->ck", weights * of_relation, vectors) @ self.context[relation].T
+        return normalize(query, dim=1)
+
+    def candidates(self, vectors: Tensor) -> Tensor:
+        """Candidates as the queries are compared with them: (m, dim) of length 1 to (m, dim) of length 1."""
+        return normalize(vectors + vectors @ self.candidate.T, dim=1)
+
+
+def add_turn_order_head(encoder: SentenceTransformer, head: TurnOrderHead) -> SentenceTransformer:
+    """Put a head beside an encoder, in place; its own ``encode`` and its weights stay as they are.
+
+    Raises:
+        ValueError: The head is for vectors of another length.
+    """
+    dim, expected = encoder.get_embedding_dimension(), head.candidate.shape[0]
+    if dim != expected:
+        raise ValueError(f"the turn-order head is for vectors of {expected} numbers, this encoder gives {dim}")
+    # Past the registration of modules: a stock encoder runs through all of those.
+    object.__setattr__(encoder, _ATTRIBUTE, head.eval().requires_grad_(False))
+    return encoder
+
+
+def turn_order_head_of(encoder: SentenceTransformer) -> TurnOrderHead | None:
+    """The head beside an encoder; ``None`` where there is none."""
+    return encoder.__dict__.get(_ATTRIBUTE)
+
+
+def remove_turn_order_head(encoder: SentenceTransformer) -> None:
+    """Take the head away, such as before the encoder learns and its vectors become others."""
+    encoder.__dict__.pop(_ATTRIBUTE, None)
+
+
+def save_turn_order_head(encoder: SentenceTransformer, folder: Path) -> None:
+    """Write the encoder's head, if it has one, into the folder of the saved encoder."""
+    head = turn_order_head_of(encoder)
+    if head is not None:
+        save_file({name: weight.contiguous().cpu() for name, weight in head.state_dict().items()}, folder / HEAD_FILE)
+
+
+def restore_turn_order_head(encoder: SentenceTransformer, folder: str | os.PathLike[str]) -> None:
+    """Add the head that a folder of turnwise holds; nothing if it holds none.
+
+    Raises:
+        ValueError: The file is no such head, or one for vectors of another length.
+    """
+    path = Path(folder) / HEAD_FILE
+    if not path.is_file():
+        return
+    with safe_open(path, framework="pt") as file:
+        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
+    dim, turns = shapes.get("candidate", (0,))[0], shapes.get("recency", (0, 0))[-1]
+    if shapes != {"recency": (2, turns), "context": (2, dim, dim), "candidate": (dim, dim)} or not dim:
+        raise ValueError(
+            f"{path}: expected the tensors recency, context and candidate of a turn-order head, got {shapes}"
+        )
+    head = TurnOrderHead(dim, turns)
+    head.load_state_dict(weights)
+    add_turn_order_head(encoder, head)

@@ -1,0 +1,84 @@
+"""Composed queries: the turn-order head learns by telling the true next utterance from those of other conversations.
+
+The query that is used at inference is the one that is trained, over all prefixes of all conversations of a batch, by
+cross-entropy over their responses (as SASRec learns sequences of items; Kang and McAuley, ICDM 2018), instead of the
+squared errors of single cosines that CCL and C3L have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from turnwise._utils.settings import check_positive
+from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.losses.in_batch import InBatchSettings, batch_softmax
+
+
+@dataclass(frozen=True)
+class ComposedSettings(InBatchSettings):
+    """Settings of :func:`composed_loss`.
+
+    Attributes:
+        context_turns: How many turns back the head looks.
+        temperature: Divides the cosines.
+    """
+
+    context_turns: int = 10
+    temperature: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "context_turns", "temperature")
+
+
+def last_turns(conversation: Tensor, count: int) -> Tensor:
+    """The turns before each turn of the same conversation, the latest first.
+
+    Args:
+        conversation: The conversation of each turn, the turns of one conversation in a row (turns,).
+        count: How many turns back.
+
+    Returns:
+        Turn numbers, -1 where there is none (turns, count).
+    """
+    numbers = torch.arange(len(conversation), device=conversation.device)[:, None]
+    earlier = numbers - torch.arange(1, count + 1, device=conversation.device)
+    same = conversation[earlier.clamp(min=0)] == conversation[:, None]
+    return earlier.where((earlier >= 0) & same, -1)
+
+
+def composed_loss(
+    head: TurnOrderHead,
+    vectors: Tensor,
+    speaker: Tensor,
+    conversation: Tensor,
+    text_key: Tensor,
+    settings: ComposedSettings,
+) -> Tensor:
+    """Cross-entropy of each turn that has a predecessor against the turns of other conversations.
+
+    Args:
+        head: The head.
+        vectors: The vector of each turn, of length 1 (turns, dim).
+        speaker: A number for each speaker of a conversation (turns,).
+        conversation: The position in the batch of each turn's conversation, its turns in a row (turns,).
+        text_key: Equal for equal texts, which are never negatives of each other (turns,).
+        settings: The settings.
+
+    Returns:
+        The mean over turns, a scalar.
+    """
+    earlier = last_turns(conversation, head.turns)  # (turns, D)
+    some = earlier.clamp(min=0)
+    queries = head.queries(vectors[some], speaker[some] == speaker[:, None], earlier >= 0)
+    return batch_softmax(
+        queries / settings.temperature,
+        head.candidates(vectors),
+        earlier[:, 0] >= 0,
+        conversation,
+        text_key,
+        settings.negatives,
+    )

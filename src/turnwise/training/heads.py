@@ -1,0 +1,83 @@
+"""Training a turn-order head from conversations, or from the vectors of their messages, to a saved model."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise._utils.files import check_folder
+from turnwise.data.cleaning import drop_empty_messages
+from turnwise.data.conversations import read_conversations
+from turnwise.data.fingerprint import fingerprint
+from turnwise.encoders.embed import embed_messages, holds_vectors, read_vectors, write_embeddings
+from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
+from turnwise.encoders.turn_order_head import add_turn_order_head
+from turnwise.training.recipes import TurnOrderHeadRecipe
+from turnwise.training.saving import save_encoder
+from turnwise.training.turn_order_head import fit_turn_order_head
+
+
+def train_turn_order_head(
+    recipe: TurnOrderHeadRecipe,
+    conversations: Dataset | str | os.PathLike[str],
+    encoder: SentenceTransformer | str | os.PathLike[str] | None,
+    output: str | os.PathLike[str] | None,
+    resume: bool = False,
+    force: bool = False,
+) -> SentenceTransformer:
+    """Put a turn-order head beside an encoder, which stays as it is; arguments and errors as for :func:`train`."""
+    if output is not None:
+        check_folder(output, force)
+    if not isinstance(encoder, SentenceTransformer):
+        encoder = load_encoder(encoder)
+    record: dict[str, Any] = {
+        "recipe": {"method": "turn-order head", **dataclasses.asdict(recipe)},
+        "encoder": encoder_source(encoder),
+    }
+    if not isinstance(conversations, Dataset) and holds_vectors(conversations):
+        table = read_vectors(conversations, encoder)
+        record["conversations"] = f"{len(table):,} embedded messages"
+        head, history = fit_turn_order_head(table, recipe)
+    else:
+        if not isinstance(conversations, Dataset):
+            conversations = read_conversations(conversations)
+        conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
+        record["conversations"] = fingerprint(conversations)
+        head, history = fit_turn_order_head(_embedded(encoder, conversations, output, resume, force), recipe)
+    add_turn_order_head(encoder, head)
+    if output is not None:
+        save_encoder(
+            encoder, output, {"turnwise": turnwise.__version__, "level": recipe.level, **record, "loss": history}
+        )
+        shutil.rmtree(_vectors_folder(output), ignore_errors=True)
+    return encoder
+
+
+def _embedded(
+    encoder: SentenceTransformer,
+    conversations: Dataset,
+    output: str | os.PathLike[str] | None,
+    resume: bool,
+    force: bool,
+) -> pa.Table:
+    """The vectors of all messages, made in parts that survive a kill where there is an output."""
+    if output is None:
+        return embed_messages(encoder, conversations)
+    path = _vectors_folder(output) / "vectors.parquet"
+    if not (resume and path.is_file()):
+        what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "utterance"}
+        write_embeddings(partial(embed_messages, encoder), what, conversations, path, resume, force)
+    return read_vectors(path, encoder)
+
+
+def _vectors_folder(output: str | os.PathLike[str]) -> Path:
+    return Path(output).with_name(f"{Path(output).name}.vectors")

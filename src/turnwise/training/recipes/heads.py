@@ -1,0 +1,43 @@
+"""The recipe of the turn-order head, which learns from vectors that are already there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from turnwise._utils.levels import LevelName
+from turnwise._utils.settings import check_positive
+from turnwise.losses.composed import ComposedSettings
+from turnwise.training.recipes.base import Schedule
+
+
+@dataclass(frozen=True)
+class TurnOrderHeadRecipe(Schedule, ComposedSettings):
+    """The encoder stays as it is; see :class:`turnwise.losses.ComposedSettings` for the other settings.
+
+    Attributes:
+        learning_rate: Of the matrices.
+        recency_learning_rate: Of the weights by distance.
+        weight_decay: Of the matrices, towards the untouched vectors.
+        batch_size: Conversations in a step; all their turns are candidates.
+        held_out: Share of the conversations by which the best epoch is chosen; with 0 the last epoch counts.
+    """
+
+    level: ClassVar[LevelName] = "turn-order"
+
+    learning_rate: float = 1e-3
+    recency_learning_rate: float = 2e-2
+    weight_decay: float = 0.1
+    batch_size: int = 64
+    epochs: float = 8.0
+    held_out: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "recency_learning_rate")
+        if self.batch_size < 2:
+            raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
+        if not 0 <= self.weight_decay < 1:
+            raise ValueError(f"weight_decay must be at least 0 and below 1, got {self.weight_decay!r}")
+        if not 0 <= self.held_out < 1:
+            raise ValueError(f"held_out must be at least 0 and below 1, got {self.held_out!r}")

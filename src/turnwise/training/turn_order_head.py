@@ -1,0 +1,149 @@
+"""Training the turn-order head on vectors that are already there: each message is embedded once, ever."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+from transformers import get_linear_schedule_with_warmup
+
+from turnwise._utils.progress import progress_bar
+from turnwise.collators.utterances import text_key
+from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.losses.composed import ComposedSettings, composed_loss
+from turnwise.training.recipes import TurnOrderHeadRecipe
+
+
+@dataclass(frozen=True)
+class EmbeddedMessages:
+    """The messages of conversations, those of one in a row.
+
+    Attributes:
+        vectors: The vector of each message, of length 1 (messages, dim).
+        speaker: A number for each role (messages,).
+        text_key: Equal for equal texts (messages,).
+        starts: Where each conversation starts, and behind the last the number of messages (conversations + 1,).
+    """
+
+    vectors: Tensor
+    speaker: Tensor
+    text_key: Tensor
+    starts: Tensor
+
+    @classmethod
+    def of(cls, table: pa.Table) -> EmbeddedMessages:
+        """The messages of what :func:`turnwise.encoders.embed.embed_messages` made; empty ones are left out.
+
+        Raises:
+            ValueError: Columns are missing, or fewer than two conversations have two messages or more.
+        """
+        missing = [name for name in ("id", "role", "text", "vector") if name not in table.column_names]
+        if missing:
+            raise ValueError(
+                f"the vectors have no column {' and '.join(missing)}: expected what turnwise embed writes for messages"
+            )
+        table = table.filter(pc.not_equal(pc.utf8_trim_whitespace(table["text"]), ""))
+        column = table["vector"].combine_chunks()
+        vectors = np.array(column.flatten(), dtype=np.float32).reshape(len(table), -1)  # a copy, for torch
+        ids = np.asarray(table["id"].dictionary_encode().combine_chunks().indices)
+        starts = np.flatnonzero(np.diff(ids, prepend=-1, append=-1))
+        if (np.diff(starts) > 1).sum() < 2:
+            raise ValueError("training a turn-order head needs at least 2 conversations of 2 messages or more")
+        return cls(
+            normalize(torch.from_numpy(vectors), dim=1),
+            torch.from_numpy(np.asarray(table["role"].dictionary_encode().combine_chunks().indices).astype(np.int64)),
+            torch.tensor([text_key(text) for text in table["text"].to_pylist()]),
+            torch.from_numpy(starts),
+        )
+
+    @property
+    def conversations(self) -> int:
+        """How many conversations there are."""
+        return len(self.starts) - 1
+
+    def loss(self, head: TurnOrderHead, chosen: Tensor, settings: ComposedSettings) -> tuple[Tensor, int]:
+        """The loss on some conversations, and how many turns it is the mean of."""
+        lengths = self.starts[chosen + 1] - self.starts[chosen]
+        rows = torch.cat([torch.arange(int(self.starts[one]), int(self.starts[one + 1])) for one in chosen.tolist()])
+        conversation = torch.arange(len(chosen)).repeat_interleave(lengths)
+        loss = composed_loss(head, self.vectors[rows], self.speaker[rows], conversation, self.text_key[rows], settings)
+        return loss, len(rows) - len(chosen)
+
+
+def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[TurnOrderHead, list[dict[str, Any]]]:
+    """Train a head on embedded messages.
+
+    Args:
+        table: From :func:`turnwise.encoders.embed.embed_messages`: columns id, role, text and vector.
+        recipe: The settings.
+
+    Returns:
+        The head of the best epoch by the loss on the conversations held out, and the losses of all epochs.
+
+    Raises:
+        ValueError: Too few conversations, or training has diverged.
+    """
+    messages = EmbeddedMessages.of(table)
+    settings = ComposedSettings.of(recipe)
+    generator = torch.Generator().manual_seed(recipe.seed)
+    torch.manual_seed(recipe.seed)  # of negatives drawn at random
+    order = torch.randperm(messages.conversations, generator=generator)
+    held_out, learned = order.tensor_split([int(recipe.held_out * len(order))])
+    head = TurnOrderHead(messages.vectors.shape[1], recipe.context_turns)
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": [head.recency], "lr": recipe.recency_learning_rate, "weight_decay": 0.0},
+            {"params": [head.context, head.candidate], "lr": recipe.learning_rate, "weight_decay": recipe.weight_decay},
+        ]
+    )
+    steps = -(-len(learned) // recipe.batch_size)
+    total = recipe.max_steps or max(1, round(recipe.epochs * steps))
+    schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * total), total)
+    history: list[dict[str, Any]] = []
+    best, best_loss = head.state_dict(), float("inf")
+    with progress_bar() as bar:
+        task = bar.add_task("training the turn-order head", total=total)
+        for step, batch in enumerate(_batches(learned, recipe.batch_size, total, generator), start=1):
+            loss, _ = messages.loss(head, batch, settings)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            bar.advance(task)
+            if not loss.isfinite():
+                raise ValueError(f"training has diverged at step {step}: take a lower learning rate")
+            if step % steps == 0 or step == total:
+                measured = _mean_loss(messages, head, held_out, recipe.batch_size, settings) if len(held_out) else None
+                history.append({"step": step, "loss": round(loss.item(), 4), "held_out": measured})
+                if measured is None or measured < best_loss:
+                    best, best_loss = copy.deepcopy(head.state_dict()), measured or best_loss
+    head.load_state_dict(best)
+    return head, history
+
+
+def _batches(learned: Tensor, size: int, total: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Batches of conversations in a random order, epoch after epoch, until there were so many."""
+    done = 0
+    while True:
+        for batch in learned[torch.randperm(len(learned), generator=generator)].split(size):
+            if done == total:
+                return
+            done += 1
+            yield batch
+
+
+def _mean_loss(
+    messages: EmbeddedMessages, head: TurnOrderHead, chosen: Tensor, size: int, settings: ComposedSettings
+) -> float:
+    """The mean loss per turn."""
+    with torch.inference_mode():
+        found = [messages.loss(head, batch, settings) for batch in chosen.split(size)]
+    return round(sum(loss.item() * count for loss, count in found) / max(1, sum(count for _, count in found)), 4)

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer
+from torch.nn.functional import normalize
+
+import turnwise
+from turnwise.encoders.turn_order_head import (
+    HEAD_FILE,
+    TurnOrderHead,
+    add_turn_order_head,
+    save_turn_order_head,
+    turn_order_head_of,
+)
+
+
+def test_untouched_it_sums_cosines_that_fade() -> None:
+    vectors = normalize(torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0)), dim=2)
+    present = torch.tensor([[True, True, True], [True, False, False]])
+    head = TurnOrderHead(4, turns=5)
+    found = head.queries(vectors, torch.zeros(2, 3, dtype=torch.bool), present)
+    expected = torch.stack([vectors[0, 0] + vectors[0, 1] / 2**0.5 + vectors[0, 2] / 3**0.5, vectors[1, 0]])
+    torch.testing.assert_close(found, normalize(expected, dim=1))
+    torch.testing.assert_close(head.candidates(vectors[0]), vectors[0])
+
+
+def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
+    texts = ["my card", "i want a pizza"]
+    before, names = tiny_encoder.encode(texts), list(tiny_encoder.state_dict())
+    head = TurnOrderHead(32, turns=3)
+    with torch.no_grad():
+        head.context += 0.1
+    add_turn_order_head(tiny_encoder, head)
+    assert (tiny_encoder.encode(texts) == before).all() and list(tiny_encoder.state_dict()) == names
+    tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
+    save_turn_order_head(tiny_encoder, tmp_path / "model")
+    assert (SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts) == before).all()
+    again = turn_order_head_of(turnwise.load_encoder(tmp_path / "model"))
+    assert again is not None and again.turns == 3
+    assert all(torch.equal(weight, head.state_dict()[name]) for name, weight in again.state_dict().items())
+    assert turn_order_head_of(copy.deepcopy(tiny_encoder)) is not None
+
+
+def test_no_head_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
+    assert turn_order_head_of(tiny_encoder) is None
+    assert turn_order_head_of(turnwise.load_encoder(tiny_encoder_path)) is None
+
+
+def test_a_head_for_other_vectors(tiny_encoder: SentenceTransformer) -> None:
+    with pytest.raises(ValueError, match="vectors of 8 numbers, this encoder gives 32"):
+        add_turn_order_head(tiny_encoder, TurnOrderHead(8))
+
+
+@pytest.mark.parametrize("sizes", [(0, 1), (1, 0)])
+def test_sizes_out_of_range(sizes: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="must be 1 or more"):
+        TurnOrderHead(*sizes)
+
+
+def test_a_damaged_file(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
+    tiny_encoder.save_pretrained(str(tmp_path), create_model_card=False)
+    save_file({"recency": torch.zeros(2, 3), "context": torch.zeros(2, 4, 4)}, tmp_path / HEAD_FILE)
+    with pytest.raises(ValueError, match="expected the tensors recency, context and candidate"):
+        turnwise.load_encoder(tmp_path)
+
+
+def test_an_encoder_that_learns_loses_its_head(tiny_encoder: SentenceTransformer) -> None:
+    add_turn_order_head(tiny_encoder, TurnOrderHead(32))
+    turnwise.get_recipe("dialogue-cse").prepare(tiny_encoder)
+    assert turn_order_head_of(tiny_encoder) is None

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise.encoders.contexts import encode_contexts
+from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head
+from turnwise.evaluation import EmbeddedSequences, build_sequences, evaluate_next_utterance
+
+TURNS = [("a", "i want a pizza"), ("b", "my card"), ("b", "the order"), ("a", "cancel the flight"), ("c", "thanks")]
+CANDIDATES = ["my pizza", "cancel", "the card", "order thanks"]
+
+
+@pytest.fixture
+def with_head(tiny_encoder: SentenceTransformer) -> SentenceTransformer:
+    head = TurnOrderHead(32, turns=3)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in head.parameters():
+            weight += 0.2 * torch.randn(weight.shape, generator=generator)
+    return add_turn_order_head(tiny_encoder, head)
+
+
+def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTransformer, monkeypatch) -> None:
+    model = turnwise.SequenceModel(with_head)
+    seen: list[str] = []
+    encode = with_head.encode
+    monkeypatch.setattr(with_head, "encode", lambda texts, **how: seen.extend(texts) or encode(texts, **how))
+    candidates = model.encode_candidates(CANDIDATES)
+    np.testing.assert_array_equal(candidates, model.map_candidates(encode(CANDIDATES)))  # from stored vectors
+    seen.clear()
+    running, units = model.start("a"), turnwise.encode_utterances(with_head, [text for _, text in TURNS])
+    units = torch.from_numpy(units / np.linalg.norm(units, axis=1, keepdims=True))
+    seen.clear()
+    for count, (speaker, text) in enumerate(TURNS, start=1):
+        running.add(text, speaker)
+        latest = list(range(count - 1, max(-1, count - 4), -1))
+        same = torch.tensor([[TURNS[turn][0] == "a" for turn in latest]])
+        head = model.head
+        assert head is not None
+        query = head.queries(units[latest][None], same, torch.ones_like(same)).detach().numpy()[0]
+        np.testing.assert_allclose(running.score(candidates), candidates @ query, atol=1e-5)
+    assert seen == [text for _, text in TURNS]  # each message is encoded once
+
+
+def test_modes_that_the_model_lacks(with_head: SentenceTransformer, tiny_encoder_path) -> None:
+    model = turnwise.SequenceModel(with_head)
+    running = model.start()
+    with pytest.raises(ValueError, match="no turn yet"):
+        running.composed_query()
+    running.add("my card", "a")
+    with pytest.raises(ValueError, match="one of this model's, which are composed"):
+        running.score(model.encode_candidates(CANDIDATES), "bi")
+    plain = turnwise.SequenceModel(turnwise.load_encoder(tiny_encoder_path))
+    with pytest.raises(ValueError, match="no turn-order head"):
+        plain.map_candidates(np.zeros((1, 32)))
+    started = plain.start()
+    started.add("my card", "a")
+    with pytest.raises(ValueError, match="no turn-order head"):
+        started.composed_query()
+
+
+def test_joined_contexts_of_a_plain_encoder(tiny_encoder: SentenceTransformer) -> None:
+    model = turnwise.SequenceModel(tiny_encoder)
+    candidates, running = model.encode_candidates(CANDIDATES), model.start("a")
+    for speaker, text in TURNS * 3:
+        running.add(text, speaker)
+    texts = [text for _, text in TURNS * 3][-10:]
+    expected = candidates @ encode_contexts(tiny_encoder, [texts])[0]
+    np.testing.assert_allclose(running.score(candidates, "joined"), expected, atol=1e-6)
+
+
+def test_next_utterance_ranks_as_running_conversations_do(with_head: SentenceTransformer) -> None:
+    generator = np.random.default_rng(0)
+    words = ["card", "order", "pizza", "flight", "cancel", "thanks", "my", "the"]
+    rows = [
+        {
+            "id": str(number),
+            "messages": [
+                {"role": f"s{generator.integers(2)}", "content": " ".join(generator.choice(words, 3))} for _ in range(6)
+            ],
+        }
+        for number in range(8)
+    ]
+    result = evaluate_next_utterance(
+        EmbeddedSequences(with_head, build_sequences(rows)), modes=["composed"], lengths=[4]
+    )
+    model, expected = turnwise.SequenceModel(with_head), []
+    texts = [row["messages"][4]["content"] for row in rows]
+    candidates = model.encode_candidates(texts)
+    for number, row in enumerate(rows):
+        running = model.start(row["messages"][4]["role"])
+        for message in row["messages"][:4]:
+            running.add(message["content"], message["role"])
+        scores = running.score(candidates)
+        expected.append(1 + (scores > scores[number] + 1e-6).sum())
+    assert result.modes["composed"].values["average_rank"].tolist() == expected
+
+
+def test_composed_is_the_first_mode_of_an_encoder_with_a_head(with_head: SentenceTransformer) -> None:
+    rows = turnwise.sample_conversations(12).to_list()
+    figures = turnwise.evaluate(with_head, rows, "next-utterance")["next_utterance"]
+    assert next(iter(figures)) == "composed"

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise.encoders.embed import embed_messages, write_embeddings
+from turnwise.encoders.loading import encoder_source, weights_digest
+from turnwise.encoders.turn_order_head import turn_order_head_of
+from turnwise.evaluation import TaskEvaluator
+from turnwise.training.recipes import TurnOrderHeadRecipe
+from turnwise.training.turn_order_head import fit_turn_order_head
+
+RECIPE = TurnOrderHeadRecipe(batch_size=8, epochs=3, context_turns=4)
+
+
+@pytest.fixture
+def corpus() -> Dataset:
+    return turnwise.sample_conversations(40, seed=1).select_columns(["id", "messages"])
+
+
+def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
+    head = turn_order_head_of(encoder)
+    assert head is not None
+    return head.state_dict()
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(weight, other[name]) for name, weight in one.items())
+
+
+def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, corpus, tmp_path: Path) -> None:
+    before = {name: weight.clone() for name, weight in tiny_encoder.state_dict().items()}
+    trained = turnwise.train(RECIPE, corpus, tiny_encoder, tmp_path / "model")
+    assert same(before, trained.state_dict())
+    assert same(weights(trained), weights(turnwise.load_encoder(tmp_path / "model")))
+    stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    assert (stock.encode(["my card"]) == SentenceTransformer(str(tiny_encoder_path)).encode(["my card"])).all()
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert record["level"] == "turn-order" and len(record["loss"]) == 3
+    assert record["loss"][-1]["held_out"] < record["loss"][0]["held_out"] or len(record["loss"]) > 1
+    assert not list(tmp_path.glob("model.*"))  # nothing of the way is left
+
+
+def test_the_same_seed_gives_the_same_head(tiny_encoder_path, corpus) -> None:
+    one, other = (weights(turnwise.train(RECIPE, corpus, str(tiny_encoder_path))) for _ in range(2))
+    assert same(one, other)
+
+
+def test_it_learns_what_follows_what(tiny_encoder) -> None:
+    """Each conversation stays with one word, but that the answer to "pizza" is always "thanks"."""
+    rows = []
+    for number in range(60):
+        word = ("card", "order", "flight", "cancel")[number % 4]
+        texts = [f"{word} {number % 7}", "pizza", "thanks", f"my {word}"]
+        messages = [{"role": "ab"[turn % 2], "content": text} for turn, text in enumerate(texts)]
+        rows.append({"id": str(number), "messages": messages})
+    table = embed_messages(tiny_encoder, Dataset.from_list(rows))
+    _, history = fit_turn_order_head(table, TurnOrderHeadRecipe(batch_size=10, epochs=20, held_out=0.2))
+    assert history[-1]["held_out"] < history[0]["held_out"]
+    assert min(log["held_out"] for log in history) < 0.8 * history[0]["held_out"]
+
+
+def test_vectors_that_are_already_there(tiny_encoder, corpus, tmp_path: Path) -> None:
+    what = {"encoder": encoder_source(tiny_encoder), "weights": weights_digest(tiny_encoder)}
+    path = tmp_path / "vectors.parquet"
+    write_embeddings(partial(embed_messages, tiny_encoder), what, corpus, path)
+    from_vectors = weights(turnwise.train(RECIPE, path, tiny_encoder))
+    assert same(from_vectors, weights(turnwise.train(RECIPE, corpus, tiny_encoder)))
+    other = SentenceTransformer(modules=list(tiny_encoder), device="cpu")
+    with torch.no_grad():
+        next(other.parameters()).add_(1.0)
+    with pytest.raises(ValueError, match="give the encoder they are of"):
+        turnwise.train(RECIPE, path, other)
+
+
+def test_embedding_goes_on_where_it_was_cut_off(tiny_encoder_path, corpus, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("turnwise.encoders.embed._CONVERSATIONS_IN_PART", 10)
+    original, calls = embed_messages, []
+
+    def cut_off(encoder, rows):
+        calls.append(len(rows))
+        if len(calls) == 3:
+            raise RuntimeError("power cut")
+        return original(encoder, rows)
+
+    monkeypatch.setattr("turnwise.training.heads.embed_messages", cut_off)
+    path = str(tiny_encoder_path)
+    with pytest.raises(RuntimeError, match="power cut"):
+        turnwise.train(RECIPE, corpus, path, tmp_path / "model")
+    with pytest.raises(FileExistsError, match="--resume"):
+        turnwise.train(RECIPE, corpus, path, tmp_path / "model")
+    trained = turnwise.train(RECIPE, corpus, path, tmp_path / "model", resume=True)
+    assert calls == [10, 10, 10, 10, 10]  # the first two parts are not embedded again
+    whole = weights(turnwise.train(RECIPE, corpus, path))  # in one part, so padded otherwise: all but the last bits
+    for name, weight in weights(trained).items():
+        torch.testing.assert_close(weight, whole[name], atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"id": "a", "messages": [{"role": "a", "content": "hello"}, {"role": "b", "content": "yes"}]}], "at least 2"),
+        ([{"id": str(n), "messages": [{"role": "a", "content": "hello"}]} for n in range(5)], "at least 2"),
+    ],
+)
+def test_too_few_conversations(tiny_encoder, rows, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        turnwise.train(RECIPE, Dataset.from_list(rows), tiny_encoder)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"batch_size": 1}, {"held_out": 1.0}, {"weight_decay": -0.1}, {"recency_learning_rate": 0.0}]
+)
+def test_settings_out_of_range(settings: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        TurnOrderHeadRecipe(**settings)
+
+
+def test_no_validation_beside_the_conversations_held_out(tiny_encoder, corpus) -> None:
+    evaluator = TaskEvaluator("next-utterance", corpus)
+    with pytest.raises(ValueError, match="held out"):
+        turnwise.train(RECIPE, corpus, tiny_encoder, evaluator=evaluator)
