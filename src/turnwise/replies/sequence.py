@@ -45,17 +45,17 @@ def encode_turns(encoder: SentenceTransformer, texts: Sequence[str], same: Seque
 
 
 def next_speaker(messages: Sequence[dict[str, Any]]) -> str | None:
-    """Who most likely speaks next: whoever last spoke before the last speaker; ``None`` for somebody new."""
+    """Who most likely speaks next: whoever last spoke before the last speaker; ``None`` for someone new."""
     last = messages[-1]["role"] if messages else None
     return next((message["role"] for message in reversed(messages) if message["role"] != last), None)
 
 
 class SequenceModel:
-    """A turn-order encoder at work on running conversations.
+    """A turn-order encoder applied to running conversations.
 
     Args:
-        encoder: A triple-encoder (C3L). A bi-encoder (CCL) and a plain encoder serve mode ``"bi"`` only; for a plain
-            one that is the sum of the cosines of the texts as they are.
+        encoder: A triple-encoder (C3L). A bi-encoder (CCL) and a plain encoder serve only mode ``"bi"``, which for a
+            plain one is the sum of the cosines of the texts as they are.
     """
 
     def __init__(self, encoder: SentenceTransformer) -> None:
@@ -68,7 +68,7 @@ class SequenceModel:
         return unit_vectors(encode_view(self.encoder, texts, "after", show_progress_bar=show_progress_bar))
 
     def start(self, candidate_speaker: str | None = None) -> RunningConversation:
-        """A conversation without turns, whose next utterance that speaker would say (``None``: somebody new)."""
+        """A conversation without turns, whose next utterance that speaker would say (``None``: someone new)."""
         return RunningConversation(self, candidate_speaker)
 
 
@@ -80,8 +80,8 @@ class _Turn(NamedTuple):
 class RunningConversation:
     """A conversation to which turns are added; see :meth:`SequenceModel.start`.
 
-    Each turn is encoded once in each view that is asked for, when it is first needed: the newest one has no before-1
-    until another follows. A further turn costs O(n·dim), its pairs with the n turns before it.
+    Each turn is encoded once in each view that is asked for, when it is first needed: the newest one is not encoded
+    as before-1 until another follows. A further turn costs O(n·dim), for its pairs with the n turns before it.
     """
 
     def __init__(self, model: SequenceModel, candidate_speaker: str | None) -> None:
@@ -101,7 +101,7 @@ class RunningConversation:
         """:func:`triple_query` of the turns so far, float32 (dim,).
 
         Raises:
-            ValueError: There is no turn, the model is no triple-encoder, or ``last_rows`` is not positive.
+            ValueError: There is no turn, the model is not a triple-encoder, or ``last_rows`` is not positive.
         """
         self._check_triple()
         n = len(self._turns)
@@ -122,7 +122,7 @@ class RunningConversation:
             ValueError: There is no turn.
         """
         self._check_not_empty()
-        # A triple-encoder's before-view is its before-2, which is thus encoded only once.
+        # A triple-encoder's before-view is its before-2, which is thus encoded just once.
         return bi_query(self._embeddings("before2" if self._model.is_triple else "before"))
 
     def score(self, candidates: Any, mode: Mode = "average", last_rows: int | None = None) -> np.ndarray:
@@ -133,7 +133,7 @@ class RunningConversation:
                 float16, perhaps memory-mapped.
             mode: ``"average"`` over all pairs of turns (Eq. 3), ``"max"`` (:func:`max_scores`), or ``"bi"``, the sum of
                 the cosines with each turn.
-            last_rows: With ``"average"``: only pairs whose later turn is among the last so many.
+            last_rows: With ``"average"``: only pairs whose later turn is among this many last ones.
 
         Returns:
             (m,)
@@ -162,7 +162,7 @@ class RunningConversation:
             raise ValueError("the model has no views before1 and before2 (train it with c3l): only mode 'bi' serves it")
 
     def _embeddings(self, view: View, count: int | None = None) -> np.ndarray:
-        """The first ``count`` turns, by default all, in a view, float32 (count, dim); encodes those not yet encoded."""
+        """The first ``count`` turns, by default all, in a view, float32 (count, dim); encodes what is missing."""
         known = self._encoded.get(view)
         missing = self._turns[0 if known is None else len(known) : count]
         if missing or known is None:

@@ -37,7 +37,7 @@ def train(
 
     Args:
         recipe: The method and its settings, or its name in ``turnwise.training.recipes.RECIPES``.
-        conversations: Conversations, see :func:`turnwise.read_conversations`, or the path of some.
+        conversations: Conversations, see :func:`turnwise.read_conversations`, or a path to some.
         encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
             ``<output>.run`` until it is written.

@@ -24,7 +24,7 @@ _BLOCK = 2_000_000  # scores at a time
 
 
 def _bi(before: FloatArray) -> FloatArray:
-    """The mean instead of the sum of the cosines: the same order, and no longer than 1."""
+    """The mean instead of the sum of the cosines: the same order, and no vector longer than 1."""
     return np.asarray(bi_query(before) / before.shape[-2])
 
 
@@ -57,7 +57,7 @@ NEED_BEFORE1 = frozenset({*_TRIPLE, *COMPONENTS, "max"})
 
 
 def served_modes(views: Views | None) -> tuple[str, ...]:
-    """The modes an encoder can be evaluated in, but for the components; BM25 needs no encoder."""
+    """The modes an encoder can be evaluated in, except the components; BM25 needs no encoder."""
     if views is None:
         return (*_BI, *SINGLE, "bm25")
     return (*_TRIPLE, "max", *_BI, "bm25") if views.triple else (*_BI, "bm25")
@@ -75,7 +75,7 @@ def single_vectors(embedded: EmbeddedSequences, depth: Depth, name: str) -> Floa
     turns = embedded.sequences.text[depth.contexts, : depth.turn]
     if name == "single":
         return embedded.joined(turns)
-    # What encode_contexts calls "averaged", of joined contexts that mode "single" and the depth before need as well.
+    # What encode_contexts calls "averaged", from joined contexts that mode "single" and the depth before also need.
     return unit_vectors(embedded.joined(turns[:, :-1]) + embedded.joined(turns[:, -1:]))
 
 

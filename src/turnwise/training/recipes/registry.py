@@ -29,7 +29,7 @@ RECIPES: dict[str, Recipe] = {
     "c3l": C3L(),
 }
 
-# Recipe files and scripts written for the names on the left must go on working.
+# Recipe files and scripts written for the names on the left must keep working.
 _FORMER_NAMES = {"accumulate": "gradient_accumulation_steps", "trained_share": "interpolation"}
 
 
