@@ -105,9 +105,9 @@ class TurnOrderCollator:
         befores = range(0, len(self.columns) - 1, 2)
         for start in range(len(speaker) - self.window + 1):
             turns = range(start, start + self.window)
-            if len(befores) > 1:  # C3L: what precedes the last turn, with it
+            if len(befores) > 1:  # C3L: what precedes the last turn, paired with it
                 pairs = [(turn, turns[-1]) for turn in turns[:-1]]
-            else:  # CCL: the first turn, with what follows
+            else:  # CCL: the first turn, paired with what follows
                 pairs = [(turns[0], turn) for turn in turns[1:]]
             if self.directional:
                 pairs += [(turn, turns[0]) for turn in turns[1:]]

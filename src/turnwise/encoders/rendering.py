@@ -129,7 +129,7 @@ class Renderer:
         return [self._fitting(turns) for turns in tokens]
 
     def warn_of_cuts(self) -> bool:
-        """Log how many of the conversations given to ``fitting`` did not fit, if any; whether there were any."""
+        """Log how many of the conversations given to ``fitting`` did not fit, if any; returns whether any did not."""
         if self._cut_short:
             logging.getLogger("turnwise").warning(
                 "%d of %d conversations have more than %d tokens; only their turns at the %s are kept, and of a turn "
@@ -140,7 +140,7 @@ class Renderer:
         return self._cut_short > 0
 
     def windows(self, turns: list[list[int]]) -> list[list[Piece]]:
-        """Overlapping windows of a tokenised conversation, each of which fits a row and starts halfway into the last.
+        """Overlapping windows of a tokenised conversation; each fits a row and starts halfway into the previous one.
 
         They consist of whole turns, or of halves of a row where a turn is longer than that.
         """

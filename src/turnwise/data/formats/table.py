@@ -65,7 +65,7 @@ def _find_columns(names: Iterable[str]) -> Columns | None:
 
 
 def records(source: Source) -> Iterator[tuple[int, Group | BadRow]]:
-    """Conversations gathered from rows that may be scattered through the file, and bad rows in their places."""
+    """Conversations gathered from rows that may be scattered through the file, after the rows that are bad."""
     columns = None
     with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
         database.execute("CREATE TABLE rows (conversation TEXT, number INTEGER, row TEXT)")

@@ -94,7 +94,7 @@ class Recipe(Schedule):
             Fine-tuning of Zero-shot Models, CVPR 2022).
         snapshots: Keep a model every this many steps, in the folder ``<output>.snapshots``, to see how training goes;
             these are as trained, without interpolation.
-        adaptation: Continued pre-training before, if any.
+        adaptation: Continued pre-training beforehand, if any.
     """
 
     # What the trained encoder embeds, and how many speakers a conversation must have to teach it.
