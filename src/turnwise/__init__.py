@@ -4,5 +4,5 @@ import lazy_loader
 
 __version__ = "0.1.0"
 
-# Public names stand in __init__.pyi and are loaded on first use: `import turnwise` and `turnwise --help` stay fast.
+# Public names are listed in __init__.pyi and loaded on first use: `import turnwise` and `turnwise --help` stay fast.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

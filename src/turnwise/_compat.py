@@ -1,4 +1,4 @@
-"""Everything of turnwise that leans on names its dependencies do not document, so that may move without notice.
+"""Everything in turnwise that relies on undocumented names of its dependencies, which may move without notice.
 
 Each has a test in ``tests/test_compat.py`` that says what moved. Nothing heavy is imported before it is needed.
 """
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class LoadsCheckpoints:
     """Mixed into a ``SentenceTransformerTrainer``: checkpoints are loaded by :meth:`load_checkpoint`.
 
-    The library loads them as stock models, which leaves out what turnwise adds to one, and goes on with the last
-    weights where the best checkpoint cannot be read.
+    The library loads them as stock models, which leaves out what turnwise adds to one, and carries on with the
+    last weights where the best checkpoint cannot be read.
     """
 
     def load_checkpoint(self, folder: Path) -> None:
@@ -39,7 +39,7 @@ def loaded_from(transformer: PreTrainedModel) -> str:
 
 
 def accept_messages(encoder: SentenceTransformer) -> None:
-    """Let an encoder's own ``encode`` render lists of messages by its tokenizer's chat template, and save that."""
+    """Let an encoder's own ``encode`` render lists of messages by its tokenizer's chat template, also once saved."""
     transformer: Any = encoder[0]
     # A new dictionary: the old one is shared by all encoders of this architecture.
     transformer.modality_config = {

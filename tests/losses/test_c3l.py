@@ -12,7 +12,10 @@ from turnwise.losses.c3l import C3LLoss, C3LSettings, c3l_targets
 from turnwise.losses.turn_order import Windows, embed
 
 
-def literal_loss(literal: Literal, window: int, curved: bool, directional: bool, positives: str) -> Tensor:
+# Complex on purpose: the formula as the paper writes it, without the shortcuts under test.
+def literal_loss(  # noqa: C901
+    literal: Literal, window: int, curved: bool, directional: bool, positives: str
+) -> Tensor:
     """Window by window and triple by triple, with all random negatives; the third kind pairs each with itself."""
     total, weight = torch.tensor(0.0), 0.0
     c = [(i + 1) / window for i in range(window - 1)]

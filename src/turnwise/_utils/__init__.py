@@ -1,1 +1,1 @@
-"""What every room uses and no user sees."""
+"""What all other packages use and no user sees."""

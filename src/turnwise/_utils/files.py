@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# What shows that a folder is a model, and so may be overwritten.
+# What shows that a folder is a model and so may be overwritten.
 _MODEL = "modules.json"
 
 
@@ -37,7 +37,7 @@ def check_folder(path: str | os.PathLike[str], force: bool = False) -> Path:
         FileExistsError: The folder is a model and ``force`` is false, or it holds something else.
         NotADirectoryError: The path is a file.
         PermissionError: Nothing can be written there.
-        ValueError: The path is no name of a new folder, such as ``..``.
+        ValueError: The path cannot name a new folder, such as ``..``.
     """
     path = Path(path)
     if path.name in ("", ".."):
@@ -65,8 +65,8 @@ def _check_parent(path: Path) -> None:
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside ``path`` to write a file or a folder to; renamed to ``path`` when the block succeeds.
 
-    Use it for files and for folders; a file never replaces a folder. On any error, Ctrl-C included, the temporary is
-    removed and what stood under ``path`` before is untouched.
+    A file never replaces a folder. On any error, Ctrl-C included, what was written is removed and whatever ``path``
+    held before is untouched.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-# No markup: what is printed are names, paths and texts of users. Wide where no terminal cuts the lines.
+# No markup: users' names, paths and texts are printed as they are. Wide where no terminal wraps the lines.
 console = Console(markup=False, highlight=False)
 if not console.is_terminal:
     console = Console(markup=False, highlight=False, width=200)

@@ -20,7 +20,7 @@ _RECORD = "run.json"
 
 def process_state() -> PartialState:
     """Which process this is among those that ``torchrun`` started; on its own, the main one."""
-    # Without an accelerator it has to be told so, or each process takes itself for the only one.
+    # Without an accelerator, cpu=True must be given, or each process takes itself for the only one.
     return PartialState(cpu=not torch.accelerator.is_available())
 
 
@@ -56,7 +56,7 @@ class RunFolder:
 
     @property
     def snapshots(self) -> Path:
-        """Where models are kept on the way; they outlast the run."""
+        """Where models are kept during training; they outlast the run."""
         return self.folder.with_suffix(".snapshots")
 
     def _prepare(self, settings: dict[str, Any], resume: bool, force: bool) -> None:

@@ -1,4 +1,4 @@
-"""Settings as frozen dataclasses whose values are of the types they state."""
+"""Settings as frozen dataclasses whose values have the types they declare."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _TOLD: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true o
 
 @dataclass(frozen=True)
 class Settings:
-    """A base of frozen dataclasses: every value is of the type its field states.
+    """A base of frozen dataclasses: every value has the type its field declares.
 
-    Subclasses check what else must hold in ``__post_init__``, after that of ``super()``, so that several combine.
+    Subclasses check what else must hold in ``__post_init__``, after calling that of ``super()``, so several combine.
 
     Raises:
-        ValueError: A value is of another type, or out of range.
+        ValueError: A value has another type, or is out of range.
     """
 
     def __post_init__(self) -> None:
@@ -31,7 +31,7 @@ class Settings:
 
 
 def check_types(settings: Any) -> None:
-    """Raise ``ValueError`` if a field of a dataclass has a value of another type than it says."""
+    """Raise ``ValueError`` if the value of a dataclass's field is not of the declared type."""
     hints = get_type_hints(type(settings))
     for field in fields(settings):
         value, allowed = getattr(settings, field.name), _alternatives(hints[field.name])

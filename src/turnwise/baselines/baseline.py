@@ -11,7 +11,7 @@ from turnwise._utils.levels import LevelName
 Need = Literal["nothing", "encoder", "word_vectors", "model"]
 # What it can do: embed, name clusters (one task), or rank the candidates of a retrieval task.
 Output = Literal["embeddings", "clusters", "rankings"]
-# How ``fit`` learns; only what is learned randomly depends on the seed.
+# How ``fit`` learns; only learning with randomness depends on the seed.
 Learning = Literal["nothing", "deterministically", "randomly"]
 
 
@@ -20,7 +20,7 @@ class BaselineInputs:
     """What baselines are made of.
 
     Attributes:
-        encoder: For those that start from an encoder; none of them changes it.
+        encoder: An encoder, for those that start from one; none of them changes it.
         word_vectors: A file of word vectors.
         model: A Hugging Face model, by name or folder.
         topics: Number of topics, for those that find topics.
@@ -46,7 +46,7 @@ class Baseline:
         description: What it is.
         paper: Authors and year.
         make: How it is made, for each level it serves.
-        needs: What the user has to have: an encoder (the default one will do), a file of word vectors, a model.
+        needs: What the user has to provide: an encoder (the default one will do), a file of word vectors, a model.
         learns: How it learns from the conversations it is fitted to.
         gives: What it gives; only ``"embeddings"`` serve all tasks of the level.
     """

@@ -1,7 +1,7 @@
 """BM25 as a row of the retrieval tasks (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009).
 
-BM25 is no embedding: its score of a text for a query is no cosine of two vectors made apart from each other. So it has
-no ``encode_utterances``; it takes the tasks themselves and ranks the very candidates that embeddings rank.
+BM25 is not an embedding: its score of a text for a query is not a cosine of two vectors computed separately. So it has
+no ``encode_utterances``; it takes the tasks themselves and ranks the same candidates that embeddings rank.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Query = tuple[int, IntArray, BoolArray]
 
 
 class BM25:
-    """The same variant that draws the candidates of semantic retrieval: Lucene's, k1 1.5, b 0.75."""
+    """The variant that also retrieves the candidates of semantic retrieval: Lucene's, k1 1.5, b 0.75."""
 
     def fit(self, conversations: Conversations) -> Self:
         """Nothing is learned."""

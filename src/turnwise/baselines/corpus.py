@@ -13,7 +13,7 @@ def utterances(conversations: Conversations) -> list[str]:
     """The distinct utterances of conversations.
 
     Raises:
-        ValueError: There is none.
+        ValueError: There are none.
         ConversationError: A row is malformed.
     """
     texts = distinct_utterances(conversations)

@@ -1,4 +1,4 @@
-"""Whole dialogues from what embeds utterances: the mean of their embeddings, or one text of all turns."""
+"""Whole dialogues by baselines that embed utterances: the mean of their embeddings, or one text of all turns."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class MeanOfUtterances:
 class Concatenation:
     """All turns as one text, as the dial2vec paper gives dialogues to language models (section 4.3).
 
-    The paper says no more than that a dialogue may have 512 tokens. Here the first turns are taken, whole, for as long
-    as they fit; a first turn that is too long by itself is cut.
+    The paper says no more than that a dialogue may have 512 tokens. Here the first turns are taken whole, as many as
+    fit; a first turn that is too long by itself is cut.
 
     Args:
         utterances: What embeds the text.
-        limit: The transformer inside, whose tokens are counted; None where a text may have any length.
+        limit: The transformer inside, whose tokens are counted; None if a text may have any length.
     """
 
     def __init__(self, utterances: UtteranceBaseline, limit: TokenPooling | None = None) -> None:
@@ -79,7 +79,7 @@ class Concatenation:
         if self.limit is None:
             return [len(messages) for messages in conversations]
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
-        # With the space that joins it to the turn before: byte-level tokenizers make it part of the word.
+        # With the space that joins it to the previous turn: byte-level tokenizers make it part of the word.
         length = dict(zip(texts, self.limit.count_tokens([f" {text}" for text in texts])))
         fitting = []
         for messages in conversations:

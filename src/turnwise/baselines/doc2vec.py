@@ -54,7 +54,7 @@ class Doc2Vec:
         return self
 
     def encode_conversations(self, conversations: Sequence[Messages]) -> np.ndarray:
-        """Infer vectors of dialogues, float32 (dialogues, dim); zeros for one without a word seen in training."""
+        """Infer vectors of dialogues, float32 (dialogues, dim); zeros for one without any word seen in training."""
         model = fitted(self.model, self)
         with progress_bar() as bar:
             shown = bar.track(conversations, description="inferring Doc2Vec")
@@ -64,8 +64,8 @@ class Doc2Vec:
     def _infer(self, model: Any, words: list[str]) -> np.ndarray:
         """What gensim's ``infer_vector`` does, but from zeros and with its own seed.
 
-        gensim starts from a vector that depends on Python's hash of the text, another one in every process, and draws
-        negative samples from where the last inference left the generator.
+        gensim starts from a vector that depends on Python's hash of the text, different in every process, and draws
+        negative samples from wherever the last inference left the generator.
         """
         train = require("gensim.models.doc2vec", "baselines").train_document_dbow
         model.random.seed(self.seed)

@@ -1,4 +1,4 @@
-"""Any Hugging Face encoder or encoder–decoder: BERT, RoBERTa, T5, TOD-BERT, Blender, …"""
+"""Any Hugging Face encoder or encoder–decoder, such as BERT, RoBERTa, T5, TOD-BERT or Blender."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class HuggingFaceModel(TokenPooling):
 
 
 def _encoder_of(model: PreTrainedModel) -> PreTrainedModel:
-    """The model itself, or the encoder where that is one half. (``get_encoder`` of BERT leaves out its embeddings.)"""
+    """The model itself, or an encoder–decoder's encoder; ``get_encoder`` of BERT would leave out its embeddings."""
     return model.get_encoder() if hasattr(model, "decoder") and hasattr(model, "encoder") else model
 
 
 def _missing(model: PreTrainedModel, encoder: PreTrainedModel, missing: list[str]) -> list[str]:
-    """The parameters of the encoder that were not in the file, so that their values are random.
+    """The parameters of the encoder that were not in the file, so their values are random.
 
     The pooler over the first token does not count: pooling takes the last layer, and many models have none.
     """

@@ -15,7 +15,7 @@ from turnwise.training.recipes import Adaptation
 
 
 class PooledEncoder(TokenPooling):
-    """The last layer of an encoder, without whatever modules follow its transformer.
+    """The last layer of an encoder's transformer, without whatever modules follow it.
 
     Args:
         encoder: The encoder; it is not changed.

@@ -13,7 +13,9 @@ from turnwise.data.messages import Messages
 class UtteranceBaseline(Protocol):
     """Embeds utterances. ``fit`` takes conversations; where nothing is to be learned it does nothing."""
 
-    def fit(self, conversations: Any) -> Self: ...
+    def fit(self, conversations: Any) -> Self:
+        """Learn from conversations, if there is anything to learn."""
+        ...
 
     def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, dim)."""
@@ -23,7 +25,9 @@ class UtteranceBaseline(Protocol):
 class DialogueBaseline(Protocol):
     """Embeds whole dialogues."""
 
-    def fit(self, conversations: Any) -> Self: ...
+    def fit(self, conversations: Any) -> Self:
+        """Learn from conversations, if there is anything to learn."""
+        ...
 
     def encode_conversations(self, conversations: Sequence[Messages]) -> np.ndarray:
         """Embed dialogues, float32 (dialogues, dim)."""

@@ -28,8 +28,8 @@ class TokenPooling:
         max_length: Longest text in tokens, special ones counted; longer texts are cut.
 
     Raises:
-        ValueError: An unknown pooling, or a tokenizer that lacks the token for padding or, for ``"cls"``, does not
-            start texts with a classification token.
+        ValueError: An unknown pooling, or a tokenizer that lacks a padding token or, for ``"cls"``, does not start
+            texts with a classification token.
     """
 
     def __init__(self, transformer: PreTrainedModel, tokenizer: Any, pooling: Pooling, max_length: int) -> None:
@@ -47,7 +47,7 @@ class TokenPooling:
     def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, each distinct one once: float32 (texts, dim)."""
         row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-        distinct = sorted(row_of, key=len)  # so that what is padded together is of a length
+        distinct = sorted(row_of, key=len)  # so that what is padded together is of similar length
         embeddings = np.zeros((len(distinct), self.transformer.config.hidden_size), dtype=np.float32)
         self.transformer.eval()
         with progress_bar() as bar, torch.inference_mode():

@@ -1,4 +1,4 @@
-"""Progress of libraries that do all their work in one call."""
+"""Progress bars for libraries that do all their work in one call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from turnwise._utils.progress import progress_bar
 
 @contextmanager
 def waiting(description: str) -> Iterator[None]:
-    """A moving bar and the time it takes, for a call that does not say how far it is."""
+    """A moving bar and the time elapsed, for a call that does not report its progress."""
     with progress_bar() as bar:
         bar.add_task(description, total=None)
         yield
@@ -30,11 +30,15 @@ class EpochBar:
         self.bar = bar
         self.task = task
 
-    def on_train_begin(self, model: object) -> None: ...
+    def on_train_begin(self, model: object) -> None:
+        """Gensim calls it; there is nothing to do."""
 
-    def on_epoch_begin(self, model: object) -> None: ...
+    def on_epoch_begin(self, model: object) -> None:
+        """Gensim calls it; there is nothing to do."""
 
     def on_epoch_end(self, model: object) -> None:
+        """Advance the bar."""
         self.bar.advance(self.task)
 
-    def on_train_end(self, model: object) -> None: ...
+    def on_train_end(self, model: object) -> None:
+        """Gensim calls it; there is nothing to do."""

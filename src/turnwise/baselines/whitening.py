@@ -36,7 +36,7 @@ class Whitening:
         """Learn mean and covariance.
 
         Raises:
-            ValueError: There is no text, or all texts have one embedding.
+            ValueError: There is no text, or all texts have the same embedding.
         """
         embeddings = self.base.fit(conversations).encode_utterances(utterances(conversations)).astype(np.float64)
         self.mean = embeddings.mean(axis=0)

@@ -72,9 +72,9 @@ class Word2Vec(_Averaged):
         dim: Length of the vectors.
         window: A word predicts at most this many words to either side.
         epochs: Passes over the data.
-        learning_rate: At the start; gensim's 0.025 is for corpora of billions of words.
-        subsample: Words more frequent than this share are dropped at random, since they say least.
-        seed: Seed of the training, which runs in one thread so that nothing else decides.
+        learning_rate: Initial learning rate; gensim's 0.025 is for corpora of billions of words.
+        subsample: Words more frequent than this share are dropped at random, since they carry least information.
+        seed: Seed of the training, which runs in one thread so that nothing else matters.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ def _has_header(path: Path) -> bool:
     """Whether the text of a file of word vectors starts with its two sizes.
 
     Raises:
-        ConversationError: It is no text file of word vectors.
+        ConversationError: It is not a text file of word vectors.
     """
     expected = "a text file of GloVe or word2vec (word 0.1 0.2 …, possibly .gz) is needed"
     if not path.is_file():

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typing_extensions import override
 
 from turnwise._utils.progress import console
 from turnwise.cli.options import Encoder, parse_settings
@@ -17,6 +18,7 @@ from turnwise.experiments.papers import PAPERS
 class Suites(TyperGroup):
     """A command for each suite, and ``report``; any other name is taken for the name of a suite."""
 
+    @override
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in self.commands:
             raise ValueError(f"unknown suite {args[0]!r}: expected one of {', '.join(PAPERS)}, or report")

@@ -1,4 +1,4 @@
-"""The command that converts conversations, `turnwise convert`, and reading them for the others."""
+"""The command that converts conversations, `turnwise convert`, and how all commands read them."""
 
 from __future__ import annotations
 

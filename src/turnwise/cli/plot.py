@@ -108,7 +108,7 @@ def additivity(
 
 
 def _messages_to_draw(rows: Iterable[dict[str, Any]], id: str | None) -> list[dict[str, Any]]:
-    """The messages of the conversation with that id, by default of the first with at least two speakers."""
+    """The messages of the conversation with this id, by default of the first with at least two speakers."""
     for row in rows:
         messages: list[dict[str, Any]] = row["messages"]
         if row["id"] == id or (id is None and len({message["role"] for message in messages}) > 1):

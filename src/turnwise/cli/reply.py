@@ -61,7 +61,7 @@ def reply(
     if json_file is not None:
         check_file(json_file, force)
     if embeddings is not None:
-        check_file(embeddings, force=True)  # those of the same candidates are used again
+        check_file(embeddings, force=True)  # those of the same candidates are reused
     messages = _messages(conversation, id)
     texts = read_candidates(candidates)
     sequence_model = SequenceModel(load_encoder(model))
@@ -142,7 +142,7 @@ def _generate(generator: str, messages: list[dict[str, Any]], number: int, speak
 
 
 def _show(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None) -> None:
-    """Write the best, the first of equals first, if asked to, and print them."""
+    """Print the best, equal ones in their order, and write them to the file if there is one."""
     order = (-scores).argsort(kind="stable")[:top]
     ranking = [{"utterance": texts[row], "score": float(scores[row])} for row in order]
     if json_file is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 from typer.core import TyperGroup
+from typing_extensions import override
 
 from turnwise._utils.progress import error_console
 
@@ -13,6 +14,7 @@ from turnwise._utils.progress import error_console
 class Commands(TyperGroup):
     """The commands; a user's mistake is reported in one line, and Ctrl-C ends cleanly."""
 
+    @override
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -25,7 +27,7 @@ class Commands(TyperGroup):
 
 
 def quiet_transformers() -> None:
-    """No bars for reading and writing weights between our own. Not at start-up: the import takes a second."""
+    """No bars for reading and writing weights among our own. Not at start-up: the import takes a second."""
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.set_verbosity_error()

@@ -20,7 +20,7 @@ class ConversationCollator:
 
     The mixed dialogues of a conversation depend on the seed, the epoch and the conversation's id alone: they are fresh
     every epoch, and the same however many workers or processes share the work. Conversations of fewer than two
-    speakers have no interaction; they give no rows.
+    speakers have no interaction and give no rows.
 
     Args:
         encoder: A conversational encoder, see :func:`turnwise.encoders.rendering.make_conversational`.
@@ -53,7 +53,7 @@ class ConversationCollator:
         self._has_warned = False
 
     def set_epoch(self, epoch: int) -> None:
-        """Draw other mixed dialogues from now on."""
+        """Draw different mixed dialogues from now on."""
         self.epoch = epoch
 
     def __call__(self, conversations: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
@@ -63,13 +63,13 @@ class ConversationCollator:
             Tensors, with the prefix ``messages_`` that the trainer strips again: ``input_ids``, ``attention_mask``,
             ``speaker`` and ``turn`` (rows, length), see :class:`turnwise.encoders.rendering.Rows`; ``dialogue``
             (rows,), the dialogue each row belongs to; ``is_real`` (rows,); and ``speakers`` (dialogues,),
-            how many each has.
+            the number of speakers of each.
         """
         rows, dialogue, is_real = [], [], []
         speakers: list[int] = []
         # The turns are chosen before mixing, so that the real dialogue and the mixed ones have the same turns.
         fitting = self.renderer.fitting(self.renderer.tokenize([row["messages"] for row in conversations]))
-        if not self._has_warned:  # at the first that are cut: nobody knows which batch is the last
+        if not self._has_warned:  # at the first cut: nobody knows which batch is the last
             self._has_warned = self.renderer.warn_of_cuts()
         for row, pieces in zip(conversations, fitting):
             messages = [row["messages"][turn] for turn, _ in pieces]

@@ -46,7 +46,7 @@ class UtterancePool:
             raise ValueError("conversation ids must be unique: utterances are drawn from conversations of other ids")
 
     def draw(self, role: str, conversation: str, generator: random.Random) -> str:
-        """A random utterance of that role from another conversation; of any role where no other has that role."""
+        """A random utterance of that role from another conversation; of any role if no other has that role."""
         number = self._number.get(conversation, -1)
         for members in (self._of_role[self._codes[role]] if role in self._codes else (), range(len(self._owner))):
             for _ in range(_TRIES if len(members) else 0):
@@ -61,13 +61,13 @@ def mixed_dialogues(
 ) -> list[list[Message]]:
     """Dialogues in which one speaker's turns are real and the others' come from other conversations.
 
-    Which of two speakers is kept is random each time; of more, every speaker in turn from a random one on.
+    Of two speakers, a random one is kept each time; of more, each in turn, starting with a random one.
 
     Args:
         conversation: The id of the real dialogue.
         messages: Its messages, by two speakers or more.
         pool: Where utterances are drawn from.
-        count: How many mixed dialogues.
+        count: The number of mixed dialogues.
         generator: The source of randomness.
     """
     speakers = list(dict.fromkeys(message["role"] for message in messages))

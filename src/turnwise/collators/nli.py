@@ -1,4 +1,4 @@
-"""Conversations and inference pairs in one training: batches of the two take turns."""
+"""Conversations and inference pairs in one training: batches of the two alternate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONVERSATIONS, PAIRS = "conversations", "nli"
 
 
 class MixedCollator:
-    """Collates a batch of conversations or one of pairs, whichever it is; the trainer picks the loss by its name.
+    """Collates a batch of conversations or one of pairs, and names which it is; the trainer picks the loss by that.
 
     Args:
         encoder: The encoder.

@@ -1,4 +1,4 @@
-"""The data collator of CCL and C3L: conversations in, each text once in every view it is needed in."""
+"""The data collator of CCL and C3L: conversations in, each text once in every view that is needed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ C3L_COLUMNS: tuple[tuple[View, bool], ...] = (
 
 
 class TurnOrderCollator:
-    """Tokenises the utterances of all windows, every distinct pair of text and view once.
+    """Tokenises the utterances of all windows, each distinct pair of text and view once.
 
     Args:
         encoder: An encoder with views, see :func:`turnwise.encoders.views.add_views`.
         window: Consecutive utterances in a window. Shorter conversations have none.
         max_length: Longest utterance in tokens, prefix and special tokens included; longer ones are cut.
-        directional: Also what directional negatives need: the first utterance of a window as the after-text.
+        directional: Whether to add what directional negatives need: the first utterance of a window as after-text.
 
     Raises:
         ValueError: The encoder has no views, or a setting is out of range; in a call, no conversation has a window.
@@ -105,9 +105,9 @@ class TurnOrderCollator:
         befores = range(0, len(self.columns) - 1, 2)
         for start in range(len(speaker) - self.window + 1):
             turns = range(start, start + self.window)
-            if len(befores) > 1:  # C3L: what precedes the last turn, against it
+            if len(befores) > 1:  # C3L: what precedes the last turn, paired with it
                 pairs = [(turn, turns[-1]) for turn in turns[:-1]]
-            else:  # CCL: the first turn, against what follows
+            else:  # CCL: the first turn, paired with what follows
                 pairs = [(turns[0], turn) for turn in turns[1:]]
             if self.directional:
                 pairs += [(turn, turns[0]) for turn in turns[1:]]

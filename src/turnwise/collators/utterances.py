@@ -1,4 +1,4 @@
-"""Data collators: a list of conversations in, the tensors of one training step out."""
+"""The data collator of the losses on utterances: conversations in, each distinct text once."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class UtteranceCollator:
     Attributes:
         encoder: The encoder whose tokenizer is used.
         max_length: Longest utterance in tokens, special tokens included; longer ones are cut.
-        joined_context_turns: If positive, each turn's preceding turns (up to so many) are added as further texts, see
-            :func:`turnwise.encoders.contexts.joined_context`. They may have so many times ``max_length`` tokens, as far
-            as the encoder takes them; of longer ones the newest words stay.
+        joined_context_turns: If positive, up to this many turns before each turn are added as one further text, see
+            :func:`turnwise.encoders.contexts.joined_context`. It may have this many times ``max_length`` tokens, within
+            the encoder's own limit; of a longer one the newest words are kept.
     """
 
     encoder: SentenceTransformer
@@ -47,7 +47,7 @@ class UtteranceCollator:
             Tensors, with the prefix ``messages_`` that the trainer strips again: ``input_ids`` and
             ``attention_mask`` (texts, length); ``turn_text`` (turns,), the row of each turn's text;
             ``conversation`` (turns,), the position in the batch of each turn's conversation; ``text_key`` (turns,),
-            equal for equal texts in whatever process; and, if contexts are joined, ``context_text`` (turns,), the row
+            equal for equal texts in any process; and, if contexts are joined, ``context_text`` (turns,), the row
             of each turn's joined context, -1 where nothing precedes it.
         """
         texts: dict[str, int] = {}

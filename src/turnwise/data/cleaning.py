@@ -11,7 +11,7 @@ import datasets
 def merge_consecutive_messages(conversations: datasets.Dataset, separator: str = " ") -> datasets.Dataset:
     """Join neighbouring messages of one role into one, which keeps the labels of the first.
 
-    A conversation of one role alone, such as a story in sentences, has no turns to restore and stays as it is.
+    A conversation with a single role, such as a story in sentences, has no turns to restore and stays as it is.
     """
     return _map_messages(conversations, _merged, separator=separator)
 
@@ -29,7 +29,7 @@ def _merged(messages: list[dict[str, Any]], separator: str) -> list[dict[str, An
 
 
 def drop_empty_messages(conversations: datasets.Dataset) -> datasets.Dataset:
-    """Strip white space around contents, and drop messages, and then conversations, that are left empty."""
+    """Strip whitespace around contents, and drop messages, and then conversations, that are left empty."""
     return keep_long_enough(_map_messages(conversations, _stripped), min_turns=1)
 
 

@@ -1,7 +1,7 @@
 """Conversations as a `datasets.Dataset`, read from files, and written as chat JSONL.
 
-A row is ``{"id", "messages": [{"role", "content"}, …], …labels}``. Any label beside the role and the content of a
-message is kept too.
+A row is ``{"id", "messages": [{"role", "content"}, …], …labels}``. Labels of messages, besides role and content, are
+kept too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from turnwise.data.formats.arrow_file import write_arrow
 from turnwise.data.formats.files import Paths, find_files
 from turnwise.data.formats.reading import OnError, SkippedRows, read_rows
 
-# Part of the cache key: raise it whenever the same files would give other rows.
+# Part of the cache key: raise it whenever the same files would give different rows.
 _CACHE_VERSION = 2
 _COMPRESSION_LEVEL = 6
 
@@ -33,8 +33,8 @@ _COMPRESSION_LEVEL = 6
 def read_conversations(paths: Paths, format: str = "auto", on_error: OnError = "raise") -> datasets.Dataset:
     """Read conversations from files of any known format.
 
-    The rows are streamed to an Arrow file in the cache directory of `datasets`, so memory stays small. Reading the same
-    unchanged files again opens that file.
+    The rows are streamed to an Arrow file in the cache directory of `datasets`, so memory stays small. Reading the
+    same files again, unchanged, opens that file.
 
     Args:
         paths: One or several of: a file, a folder (all files in it with a known ending), a glob.
@@ -42,8 +42,8 @@ def read_conversations(paths: Paths, format: str = "auto", on_error: OnError = "
         on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out and logs a summary.
 
     Returns:
-        Columns ``id`` (``<file stem>-<row number>`` where the source has none, with as much of the path as tells files
-        of one name apart), ``messages`` and the source's labels.
+        Columns ``id`` (``<file stem>-<row number>`` where the source has none, preceded by as much of the path
+        as distinguishes files of the same name), ``messages`` and the source's labels.
 
     Raises:
         ConversationError: Nothing to read, or a bad row; names the file and line.
@@ -56,7 +56,7 @@ def read_conversations(paths: Paths, format: str = "auto", on_error: OnError = "
         SkippedRows.from_json((cached / "skipped.json").read_text(encoding="utf-8")).report()
     else:
         cached.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{cached}.lock"):  # of processes that start together one reads, and the others wait
+        with FileLock(f"{cached}.lock"):  # of processes that start together, one reads and the others wait
             if not cached.exists():
                 _read_into(cached, files, format, skipped)
     return datasets.Dataset.from_file(str(cached / "conversations.arrow"))
@@ -71,7 +71,7 @@ def _read_into(cached: Path, files: list[Path], format: str, skipped: SkippedRow
 
 def _cache_folder(files: list[Path], format: str, on_error: str) -> Path:
     states = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    # the given names count too: they are in the ids and the skip summary
+    # the names as given count too: they are in the ids and the skip summary
     key = json.dumps([_CACHE_VERSION, format, on_error, states, [str(file) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return datasets_cache() / "turnwise" / name
@@ -117,7 +117,7 @@ def convert_conversations(
 def _open_output(path: Path) -> Iterator[TextIO]:
     with path.open("wb") as raw:
         if path.suffix == ".gz":
-            # no time and no name inside, so that the same conversations give the same bytes
+            # no time or name inside, so that the same conversations give the same bytes
             packed = gzip.GzipFile("", "wb", _COMPRESSION_LEVEL, raw, mtime=0)
             with packed, io.TextIOWrapper(packed, "utf-8", newline="\n") as text:
                 yield text

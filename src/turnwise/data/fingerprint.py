@@ -1,4 +1,4 @@
-"""What identifies conversations, so that a run is never continued with others."""
+"""What identifies conversations, so that a run is never continued with different ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datasets import Dataset
 
 
 def fingerprint(conversations: Dataset) -> str:
-    """A hash of the conversations' ids, roles and texts, to notice that a run goes on with other data."""
+    """A hash of the conversations' ids, roles and texts, to notice if a run is continued with other data."""
     digest = hashlib.blake2b(digest_size=8)
     for rows in conversations.iter(1000):
         for name, messages in zip(rows["id"], rows["messages"]):

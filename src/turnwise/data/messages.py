@@ -42,11 +42,11 @@ def labelled_utterances(conversations: Conversations, label: str) -> dict[str, s
     A text seen with two different labels ("Yes, please.") says nothing about either: it is left out altogether.
 
     Args:
-        conversations: Rows with ``messages``, each ``{"role", "content", <label>}``; none or empty: unlabelled.
+        conversations: Rows with ``messages``, each ``{"role", "content", <label>}``; absent or empty: unlabelled.
         label: Name of the message field that holds the label, a string or a whole number.
 
     Raises:
-        ConversationError: No message carries the label, or one is neither text nor number.
+        ConversationError: No message carries the label, or a label is neither text nor number.
     """
     labels: dict[str, str | None] = {}  # None: ambiguous
     fields: dict[str, None] = {}
@@ -67,7 +67,7 @@ def labelled_utterances(conversations: Conversations, label: str) -> dict[str, s
 
 
 def check_messages(conversations: Sequence[Messages]) -> None:
-    """Raise ``ValueError`` if conversations are not lists of messages, or one has none."""
+    """Raise ``ValueError`` if conversations are not lists of messages, or one is empty."""
     if len(conversations) and isinstance(conversations[0], Mapping):
         raise ValueError("expected lists of messages, got rows: give conversations['messages'] instead")
     if empty := [number for number, messages in enumerate(conversations) if not messages]:

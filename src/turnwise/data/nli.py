@@ -1,6 +1,6 @@
-"""Natural language inference pairs as a second objective beside the conversations, as CCL and C3L may have.
+"""Natural language inference pairs as a second objective beside the conversations, for CCL and C3L.
 
-Batches of the two take turns (round robin) until one of them is used up; the loss of the pairs is the library's
+Batches of the two alternate (round robin) until one of them is used up; the loss of the pairs is the library's
 contrastive loss: entailed pairs are drawn together, all others pushed apart.
 """
 
@@ -31,7 +31,7 @@ def read_nli(path: str | os.PathLike[str]) -> Dataset:
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: Another ending, a row that is not as expected, or no pairs; names the line.
+        ValueError: Another ending, an unexpected row (the message names the line), or no pairs.
     """
     path = Path(path)
     name = path.name.removesuffix(".gz")

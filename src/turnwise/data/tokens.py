@@ -11,7 +11,7 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\U00020000-\U0003ffff"
 )
-# Not "anything but \w": the vowel signs of Hindi or Tamil are no \w, and would cut their words to pieces.
+# Not "anything but \w": the vowel signs of Hindi or Tamil are not \w, and would cut words into pieces.
 _SEPARATORS = r"\s!-/:-@\[-`{-~¡¦§«»¿।॥\u2000-\u206f\u3000-\u3004\u3008-\u303f\ufe10-\ufe6f\uff00-\uff0f"
 _TOKEN = re.compile(f"[{_UNSPACED}]|[^{_SEPARATORS}{_UNSPACED}]+")
 

@@ -18,7 +18,7 @@ Context = Literal["joined", "averaged"]
 def joined_context(texts: Sequence[str], separator_token: str | None) -> str:
     """Turns as one text, oldest first and most recent last, with the separator token (or a line break) between them.
 
-    The text may be too long for the encoder: let it read the text under :func:`newest_words_kept`.
+    The text may be too long for the encoder: encode it inside :func:`newest_words_kept`.
 
     Args:
         texts: The turns, oldest first.
@@ -29,7 +29,7 @@ def joined_context(texts: Sequence[str], separator_token: str | None) -> str:
 
 @contextmanager
 def newest_words_kept(tokenizer: Any) -> Iterator[None]:
-    """A block in which a text beyond the encoder's limit loses its first words, not its last."""
+    """Inside the block, a text beyond the encoder's limit loses its first words, not its last."""
     side, tokenizer.truncation_side = tokenizer.truncation_side, "left"
     try:
         yield
@@ -50,7 +50,7 @@ def encode_contexts(
         encoder: The encoder.
         contexts: For each context its turns, oldest first.
         context: ``"joined"``, all turns as one text; ``"averaged"``, the mean of the last turn alone and of the earlier
-            ones joined, both of length 1.
+            ones joined, each of length 1.
         batch_size: Texts per forward pass.
         show_progress_bar: Show a progress bar.
 

@@ -37,13 +37,13 @@ def encode_conversations(
     Args:
         encoder: The encoder.
         conversations: Lists of messages, ``{"role", "content"}``.
-        pooling: ``"mean"`` of all tokens, which is what the own ``encode`` of an encoder that pools so gives for
-            conversations within its limit (unless it has turn tables, which only this function uses);
+        pooling: ``"mean"`` of all tokens, which for conversations within its limit is what the ``encode`` of an encoder
+            that pools this way gives (unless it has turn tables, which only this function uses);
             ``"interlocutor"``, the sum over speakers of the mean of their tokens (dial2vec, Eq. 4), zero where nobody
             says anything; or ``"speaker:<role>"``, the mean of one speaker's tokens.
         long: What to do with conversations longer than the encoder's limit: ``"truncate"`` keeps whole turns at the
-            ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns (of a part of
-            one that is longer than half the limit) and weights them by their tokens.
+            ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns (of parts of
+            those longer than half the limit) and weights them by their tokens.
         keep: ``"head"``, ``"tail"`` or ``"both"``.
         show_progress_bar: Show a progress bar.
 
@@ -51,7 +51,7 @@ def encode_conversations(
         Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim).
 
     Raises:
-        ValueError: An unknown setting, an empty conversation, or one without the role asked for or in which it says
+        ValueError: An unknown setting, an empty conversation, or one in which the role asked for is missing or says
             nothing.
     """
     if pooling not in ("mean", "interlocutor") and not pooling.startswith("speaker:"):
@@ -81,7 +81,7 @@ def encode_conversations(
 def _sums_by_speaker(
     encoder: SentenceTransformer, renderer: Renderer, conversations: Sequence[Messages], long: str
 ) -> tuple[Tensor, Tensor]:
-    """Sum and number of the tokens of nobody (0) and of each speaker: (conversations, 1 + speakers[, dim])."""
+    """Sum and number of the tokens of no speaker (0) and of each speaker: (conversations, 1 + speakers[, dim])."""
     tokens = renderer.tokenize(conversations)
     if long == "window":
         windows = [renderer.windows(turns) for turns in tokens]

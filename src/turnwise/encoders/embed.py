@@ -1,4 +1,4 @@
-"""Embedding whole corpora into one Parquet file, in bounded memory and in parts that survive a kill."""
+"""Embedding whole corpora into one Parquet file, in bounded memory and in parts that survive being killed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def write_embeddings(
     """Embed a corpus part by part and write one Parquet file.
 
     Args:
-        embed: Embeds some conversations: :func:`embed_messages` or :func:`embed_whole` with its first arguments bound.
+        embed: Embeds conversations: :func:`embed_messages` or :func:`embed_whole` with its first arguments bound.
         settings: What ``embed`` depends on; must be the same when continuing. JSON values.
         conversations: Conversations, see :func:`turnwise.read_conversations`.
         output: The Parquet file. Until it is complete its parts are kept in ``<output>.run``.

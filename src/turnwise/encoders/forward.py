@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-# Padded tokens per slice. Small enough to stay in a processor's cache, large enough to fill a GPU's lanes.
+# Padded tokens per slice. Small enough to stay in a processor's cache, large enough to keep a GPU busy.
 TOKENS_PER_SLICE = {"cpu": 2048, "cuda": 32768}
 
 
@@ -45,11 +45,11 @@ def encode_sliced(
         input_ids: Token ids (rows, length).
         attention_mask: 1 for tokens, 0 for padding (rows, length).
         tokens_per_slice: At most this many padded tokens in a slice; by default what suits the device.
-        further: Further inputs of the encoder, by name (rows, length).
+        further: Other inputs of the encoder, by name (rows, length).
 
     Yields:
-        Slices that together hold every row once. Each is computed when it is asked for, so that without gradients one
-        alone is in memory.
+        Slices that together hold every row once. Each is computed when it is asked for, so that without gradients only
+        one is in memory.
     """
     budget = tokens_per_slice or TOKENS_PER_SLICE.get(input_ids.device.type, 8192)
     lengths = attention_mask.sum(1)
@@ -64,9 +64,9 @@ def encode_sliced(
 
 
 def full_precision(device: torch.device) -> torch.autocast:
-    """A block that computes in the precision of its inputs, also where a trainer runs the encoder in bfloat16.
+    """Inside the block, compute in the precision of the inputs, even if a trainer runs the encoder in bfloat16.
 
-    The objectives compare cosines that differ in the third digit, which bfloat16 does not have.
+    The losses compare cosines that differ in the third digit, which bfloat16 does not have.
     """
     return torch.autocast(device.type, enabled=False)
 
@@ -88,14 +88,14 @@ def sliced_means(slices: Iterable[TokenSlice]) -> Tensor:
 
 
 def take(values: Tensor, rows: Tensor, dim: int = 0) -> Tensor:
-    """Entries of a tensor by their numbers, as by indexing, but with gradients added up in a fixed order.
+    """Entries of a tensor by their numbers, as by indexing, but with gradients summed in a fixed order.
 
-    The backward pass of indexing adds the gradients of an entry taken twice in the order in which threads get there, so
-    that no two runs are alike; this one does so on processors in the order of ``rows``.
+    The backward pass of indexing sums the gradients of an entry taken twice in whatever order threads finish, so no
+    two runs are alike; here, on processors, they are summed in the order of ``rows``.
 
     Args:
         values: What to take from.
-        rows: Numbers of entries; a negative one, which stands for none, gives any entry (any shape).
-        dim: The dimension to take from; the shape of ``rows`` is put in its place.
+        rows: Numbers of entries; for a negative one, which stands for none, the entry is arbitrary (any shape).
+        dim: The dimension to take from; the shape of ``rows`` takes its place.
     """
     return values.index_select(dim, rows.flatten().clamp(min=0)).unflatten(dim, rows.shape)

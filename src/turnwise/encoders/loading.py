@@ -32,7 +32,7 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str
     Args:
         name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the default encoder,
             ``sentence-transformers/all-MiniLM-L6-v2``: from the Hub cache, else from the package of the
-            extra ``offline`` (its weights are checked to be the published ones), else from the Hub.
+            extra ``offline`` (whose weights are checked to be the published ones), else from the Hub.
         device: A torch device; ``None`` lets sentence-transformers choose.
 
     Raises:
@@ -62,7 +62,7 @@ def _load_default(device: str | None) -> SentenceTransformer:
 def packaged_encoder() -> Path | None:
     """The folder of the default encoder as packaged on PyPI, checked by SHA-256; ``None`` if not installed."""
     try:
-        # By its installed files, so that none of the package's code is imported.
+        # Found by its installed files, so that none of the package's code is imported.
         files = importlib.metadata.files(_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:
         return None
@@ -94,7 +94,7 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
         raise ValueError(f"cannot load the encoder {name!r}: {error}\n{hint}") from error
     is_local = Path(name).is_dir()
     weights = Path(name) / "model.safetensors" if is_local else try_to_load_from_cache(name, "model.safetensors")
-    # Encoders of other kinds keep their weights elsewhere; they have no turn tables.
+    # Other kinds of encoders keep their weights elsewhere; they have no turn tables.
     if isinstance(weights, (str, Path)) and Path(weights).is_file():
         restore_turn_tables(encoder, weights)
     if is_local:
@@ -105,7 +105,7 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
 def encoder_source(encoder: SentenceTransformer) -> str:
     """Where an encoder was loaded from: a Hub name or a path."""
     source = loaded_from(transformer_of(encoder))
-    # The packaged copy is the published encoder; where it was installed says nothing.
+    # The packaged copy is the published encoder; where it was installed does not matter.
     return DEFAULT_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
 
 

@@ -19,7 +19,7 @@ from turnwise.encoders.transformer import positions, transformer_of
 Keep = Literal["head", "tail", "both"]
 Piece = tuple[int, list[int]]  # the number of a turn, and its token ids or some of them
 
-# The templates themselves write the special tokens: the separator after every turn, or the turns as one plain text.
+# The templates themselves write the special tokens: a separator after every turn, or the turns as one plain text.
 SEPARATED_TURNS = "{{ cls_token }}{% for message in messages %}{{ message['content'] }}{{ sep_token }}{% endfor %}"
 PLAIN_TEXT = "{{ cls_token }}{% for message in messages %} {{ message['content'] }}{% endfor %}{{ sep_token }}"
 
@@ -58,8 +58,8 @@ class Rows:
     Attributes:
         input_ids: Token ids (rows, length).
         attention_mask: 1 for tokens, 0 for padding (rows, length).
-        speaker: Speaker of each token, numbered by first appearance in the conversation; -1 for tokens of nobody (the
-            classification token, the end of a plain text) and padding (rows, length).
+        speaker: Speaker of each token, numbered by first appearance in the conversation; -1 for tokens of no speaker
+            (the classification token, the end of a plain text) and padding (rows, length).
         turn: Turn of each token in the whole conversation; -1 likewise (rows, length).
     """
 
@@ -69,6 +69,7 @@ class Rows:
     turn: Tensor
 
     def as_dict(self) -> dict[str, Tensor]:
+        """The four tensors by name, as ``encode_rows`` takes them."""
         names = ("input_ids", "attention_mask", "speaker", "turn")
         return {name: getattr(self, name) for name in names}
 
@@ -81,8 +82,8 @@ class Renderer:
         max_length: Longest row in tokens; by default the limit of a dialogue model, and for any other encoder what the
             transformer has positions for, 512 at most.
         keep: Which turns of a longer conversation: from its ``"head"``, its ``"tail"``, or ``"both"`` ends in turn.
-            Whole turns are kept; only where the conversation does not fit, a turn longer than half a row is itself
-            cut, so that two always do.
+            Whole turns are kept; only where the conversation does not fit is a turn longer than half a row itself
+            cut, so that two always fit.
     """
 
     def __init__(self, encoder: SentenceTransformer, max_length: int | None = None, keep: Keep = "head") -> None:
@@ -109,7 +110,7 @@ class Renderer:
         return self.pack(conversations, [self._fitting(turns) for turns in self.tokenize(conversations)])
 
     def tokenize(self, conversations: Sequence[Messages]) -> list[list[list[int]]]:
-        """Token ids of every turn, with the separator after it if there is one; each distinct text tokenised once."""
+        """Token ids of every turn, followed by the separator if there is one; each distinct text tokenised once."""
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
         rendered = [self._before_turn + text for text in texts]
         ids = self._ids(rendered) if texts else []
@@ -117,18 +118,18 @@ class Renderer:
         return [[of_text[message["content"]] for message in messages] for messages in conversations]
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
-        # Not verbose: what is too long for the encoder is cut later.
+        # No warning: what is too long for the encoder is cut later.
         ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
         return ids
 
     def fitting(self, tokens: Sequence[list[list[int]]]) -> list[list[Piece]]:
-        """The turns of each tokenised conversation that fit a row, cut where needed, which is counted."""
+        """The turns of each tokenised conversation that fit a row, cut where needed; counts how many were cut."""
         self._seen += len(tokens)
         self._cut_short += sum(not self._fit(turns) for turns in tokens)
         return [self._fitting(turns) for turns in tokens]
 
     def warn_of_cuts(self) -> bool:
-        """Tell how many of the conversations given to ``fitting`` did not fit, if any."""
+        """Log how many of the conversations given to ``fitting`` did not fit, if any; returns whether any did not."""
         if self._cut_short:
             logging.getLogger("turnwise").warning(
                 "%d of %d conversations have more than %d tokens; only their turns at the %s are kept, and of a turn "
@@ -139,8 +140,10 @@ class Renderer:
         return self._cut_short > 0
 
     def windows(self, turns: list[list[int]]) -> list[list[Piece]]:
-        """Overlapping windows of a tokenised conversation, each of which fits a row and starts halfway into the one
-        before; of whole turns, or of halves of a row where a turn is longer than that."""
+        """Overlapping windows of a tokenised conversation; each fits a row and starts halfway into the previous one.
+
+        They consist of whole turns, or of halves of a row where a turn is longer than that.
+        """
         pieces = list(enumerate(turns)) if self._fit(turns) else self._halves(turns)
         found, start = [], 0
         while True:
@@ -186,7 +189,7 @@ class Renderer:
         if self.keep == "tail":
             order = list(range(count - 1, -1, -1))
         elif self.keep == "both":
-            # The first two before the last: neighbours are of two speakers, the two ends may be of one.
+            # The first two before the last: neighbours have different speakers, the two ends may have the same.
             order = [*range(min(2, count)), *_from_both_ends(2, count)]
         else:
             order = list(range(count))
@@ -194,7 +197,7 @@ class Renderer:
         return sorted(self._taken([(number, cut[number]) for number in order]))
 
     def _cut(self, turn: list[int]) -> list[int]:
-        """At most half a row of a turn."""
+        """The start of a turn, at most half a row."""
         whole = len(turn) - len(self._after_turn)
         return turn if whole <= self._half else [*turn[: self._half], *self._after_turn]
 
@@ -209,7 +212,7 @@ class Renderer:
         return pieces
 
     def _taken(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """The first pieces that fit a row together; one at least."""
+        """The first pieces that together fit a row; at least one."""
         taken, length = [], 0
         for number, ids in pieces:
             length += len(ids)
@@ -224,6 +227,6 @@ def _length(turns: list[list[int]]) -> int:
 
 
 def _from_both_ends(start: int, stop: int) -> list[int]:
-    """The numbers from ``start`` to ``stop``: the last, the first, the last but one, …"""
+    """The numbers from ``start`` to ``stop``: the last, the first, the last but one and so on."""
     count = max(0, stop - start)
     return [stop - 1 - place // 2 if place % 2 == 0 else start + place // 2 for place in range(count)]

@@ -12,8 +12,8 @@ from transformers import PreTrainedModel
 def use_mean_pooling(encoder: SentenceTransformer) -> SentenceTransformer:
     """Make the sentence embedding the mean of the last layer's token embeddings, as all methods here expect.
 
-    An encoder that pools otherwise gets a mean pooling module instead, and what comes after pooling (dense layers) is
-    left out, with a warning; the scaling to length 1 is kept.
+    An encoder that pools otherwise is given a mean pooling module, and what comes after pooling (dense layers) is left
+    out, with a warning; the scaling to length 1 is kept.
     """
     from sentence_transformers.base.modules import Normalize
     from sentence_transformers.sentence_transformer.modules import Pooling
@@ -37,7 +37,7 @@ def transformer_of(encoder: SentenceTransformer) -> PreTrainedModel:
     """The transformer inside an encoder.
 
     Raises:
-        ValueError: There is none.
+        ValueError: The encoder is not made of one.
     """
     transformer = encoder.transformers_model
     if transformer is None:
@@ -46,10 +46,10 @@ def transformer_of(encoder: SentenceTransformer) -> PreTrainedModel:
 
 
 def positions(transformer: PreTrainedModel) -> int | None:
-    """How many tokens a transformer has positions for; None where positions are relative and nothing ends."""
+    """How many tokens a transformer has positions for; ``None`` where they are relative and there is no limit."""
     count = getattr(transformer.config, "max_position_embeddings", None)
     for name, module in transformer.named_modules():
-        # RoBERTa and its kin count from behind the padding token's number.
+        # RoBERTa and its kin start counting after the padding token's number.
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
             return module.num_embeddings - module.padding_idx - 1
     return count

@@ -2,7 +2,7 @@
 
 dial2vec (Liu et al., EMNLP 2022, section 3.2.1) sums four input embeddings, as PLATO does (Bao et al., ACL 2020):
 token, position within the turn, turn and role. Here the last three are tables added to the word embeddings of any
-encoder; its own absolute positions stay. The tables are saved with its weights and take part where turns are known: in
+encoder; its own absolute positions stay. The tables are saved with its weights and used where turns are known: in
 ``Dial2vecLoss`` and ``encode_conversations``. Plain ``SentenceTransformer(path)`` loads such a model without them, and
 the model's own ``encode`` never uses them: it knows texts, not turns.
 """
@@ -26,7 +26,7 @@ from turnwise.encoders.forward import TokenSlice, encode_sliced
 
 _PREFIX = "turn_tables."
 
-# How published checkpoints end the names of their tables; PLATO calls the role "type".
+# How the names of the tables end in published checkpoints; PLATO calls the role "type".
 TABLE_NAMES: dict[str, tuple[str, ...]] = {
     "position": ("pos_embedding.weight",),
     "turn": ("turn_embedding.weight", "turn_embeddings.weight"),
@@ -38,7 +38,7 @@ class TurnTables(nn.Module):
     """Embeddings of a token's position within its turn, its turn and its role, summed; zero at first.
 
     Args:
-        turns: Rows of the table of turns; its last row serves all later ones, as in the other tables.
+        turns: Rows of the table of turns; its last row serves all later ones, as in the others.
         positions: Rows of the table of positions within the turn.
         roles: Rows of the table of roles (speakers by first appearance).
         dim: Width.
@@ -63,11 +63,11 @@ class TurnTables(nn.Module):
         """What is added to the word embeddings.
 
         Args:
-            turn: Turn of each token; -1 for tokens of nobody and padding (rows, length).
+            turn: Turn of each token; -1 for tokens of no speaker and padding (rows, length).
             speaker: Speaker of each token, from 0; -1 likewise (rows, length).
 
         Returns:
-            The sum of the three embeddings, zero for tokens of nobody (rows, length, dim).
+            The sum of the three embeddings, zero for tokens of no speaker (rows, length, dim).
         """
         number, position = turn_and_position(turn)
         number = torch.where(self.from_end, number.amax(1, keepdim=True) + 1 - number, number)
@@ -81,10 +81,10 @@ def turn_and_position(turn: Tensor) -> tuple[Tensor, Tensor]:
     Turns are counted as they stand in the row, so that a window of a longer conversation looks like a conversation.
 
     Args:
-        turn: Turn of each token, the tokens of a turn together; -1 for tokens of nobody (rows, length).
+        turn: Turn of each token, the tokens of a turn together; -1 for tokens of no speaker (rows, length).
 
     Returns:
-        Both (rows, length); without meaning for tokens of nobody.
+        Both (rows, length); meaningless for tokens of no speaker.
     """
     begins = turn != pad(turn[:, :-1], (1, 0), value=-1)
     index = torch.arange(turn.shape[1], device=turn.device)
@@ -100,9 +100,9 @@ def _look_up(table: nn.Embedding, numbers: Tensor) -> Tensor:
 def add_turn_tables(
     encoder: SentenceTransformer, turns: int = 64, positions: int = 128, roles: int = 8, from_end: bool = False
 ) -> SentenceTransformer:
-    """Let an encoder take each token's turn and speaker as further inputs, ``turn`` and ``speaker`` (rows, length).
+    """Let an encoder take each token's turn and speaker as additional inputs, ``turn`` and ``speaker`` (rows, length).
 
-    The tables start at zero, so nothing changes until they learn. Without those inputs nothing ever changes.
+    The tables start at zero, so nothing changes until they learn. Without those inputs, nothing ever changes.
 
     Args:
         encoder: An encoder without such tables; changed in place.
@@ -168,7 +168,7 @@ def load_turn_tables(
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: Not a safetensors file, no such tables in it, or tables of another width than the encoder's.
+        ValueError: Not a safetensors file, no such tables in it, or tables whose width is not the encoder's.
     """
     path = Path(path)
     if path.suffix in (".pt", ".pth", ".bin", ".pkl", ".ckpt"):
@@ -226,7 +226,7 @@ def _attach(encoder: SentenceTransformer, tables: TurnTables) -> None:
     module = _transformer_module(encoder)
     is_first = not uses_turns(encoder)
     words = module.model.get_input_embeddings().weight
-    # Registered last, so that freezing the lower layers does not freeze the tables.
+    # Registered last, so that freezing lower layers does not freeze the tables.
     module.model.turn_tables = tables.to(words.device, words.dtype)
     if is_first:
         # On the module around the transformer: it calls the transformer's forward directly, past any hook.

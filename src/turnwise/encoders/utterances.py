@@ -26,7 +26,7 @@ def encode_utterances(
         texts: The utterances.
         batch_size: Texts per forward pass.
         show_progress_bar: Show a progress bar on a terminal.
-        prompt_name: The encoder's prompt to put before each text; by default its own default.
+        prompt_name: The encoder's prompt to put before each text; by default that of the encoder, if any.
 
     Returns:
         Embeddings, float32 (len(texts), dim).

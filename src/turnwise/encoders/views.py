@@ -1,7 +1,7 @@
-"""Views of an utterance: before or after another one, said by the prefix tokens of CCL and C3L.
+"""Views of an utterance: before or after another one, marked by the prefix tokens of CCL and C3L.
 
 A view is an ordinary prompt of sentence-transformers, stored with the model, so that a stock
-``encode(texts, prompt_name="after")`` needs no turnwise. ``_same`` and ``_other`` at the end of a prompt's name tell
+``encode(texts, prompt_name="after")`` needs no turnwise. ``_same`` and ``_other`` at the end of a prompt's name say
 whether the utterance's speaker is that of the after-text it is paired with.
 
 Erker et al., Imagination is All You Need!, Findings of ACL 2023, and Triple-Encoders, ACL 2024.
@@ -35,7 +35,7 @@ class Views:
 
     Attributes:
         triple: It has the two before-views of a triple-encoder.
-        speakers: Its before-views tell the speakers apart.
+        speakers: Its before-views distinguish the speakers.
     """
 
     triple: bool
@@ -50,7 +50,7 @@ def add_views(encoder: SentenceTransformer, views: Literal["ccl", "c3l"], speake
     Args:
         encoder: The encoder; changed in place.
         views: ``"ccl"``, one before-view; ``"c3l"``, two.
-        speakers: Whether the before-views tell the speakers apart.
+        speakers: Whether the before-views distinguish the speakers.
 
     Raises:
         ValueError: Unknown views.
@@ -115,7 +115,7 @@ def encode_view(
     batch_size: int = 64,
     show_progress_bar: bool = False,
 ) -> np.ndarray:
-    """Embed texts in a view, each distinct text once; with a plain encoder the texts as they are, whatever the view.
+    """Embed texts in a view, each distinct text once; a plain encoder embeds them as they are, whatever the view.
 
     Args:
         encoder: The encoder.
@@ -138,8 +138,8 @@ def encode_view(
 def _add_tokens(encoder: SentenceTransformer) -> None:
     """Add the tokens that the tokenizer lacks, with embeddings that hardly change a text's own.
 
-    They start as full stops, which of all tokens tried move an embedding and what is near it least, with some noise
-    that tells them apart. Measured in docs/training.md.
+    They start as copies of the full stop, which of all tokens tried disturbs embeddings and their neighbours least,
+    with some noise that makes them different. Measured in docs/training.md.
     """
     tokenizer, transformer = encoder.tokenizer, transformer_of(encoder)
     new = [token for token in TOKENS if token not in tokenizer.get_vocab()]

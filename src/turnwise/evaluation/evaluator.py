@@ -10,6 +10,7 @@ from typing import Any
 from accelerate.utils import extract_model_from_parallel
 from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import nn
+from typing_extensions import override
 
 from turnwise.data.messages import Conversations
 from turnwise.evaluation.loading import load_task
@@ -64,6 +65,7 @@ class TaskEvaluator(BaseEvaluator):
         self.primary_metric = f"{self.name}_{self.task.metric}"
         self.greater_is_better = self.task.greater_is_better
 
+    @override
     def __call__(
         self, model: nn.Module, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
@@ -86,10 +88,12 @@ class TaskEvaluator(BaseEvaluator):
         return metrics
 
     @property
+    @override
     def description(self) -> str:
         """The task's name as a title."""
         return self.task.name.replace("-", " ").title()
 
+    @override
     def get_config_dict(self) -> dict[str, Any]:
         """What the figures depend on besides the data and the encoder."""
         return {"task": self.task.name, **self.settings}

@@ -1,4 +1,4 @@
-"""What the names of figures mean: which are better when lower, and which are no percentages."""
+"""What the names of figures mean: which are better when lower, and which are not percentages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The levels of tasks: what a task of each embeds before it scores."""
+"""The levels of tasks: what the tasks of each embed before they score."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Encoder = SentenceTransformer | Encode | EncodeConversations
 
 @dataclass(frozen=True)
 class Level:
-    """What tasks have in common that embed the same things.
+    """What tasks that embed the same things have in common.
 
     Args:
         name: Its name.
-        embed: ``embed(encoder, data, pooling)`` gives what its tasks measure, before the seed. ``data`` is from
+        embed: ``embed(encoder, data, pooling)`` gives the arguments of ``measure`` before the seed. ``data`` is from
             ``load_task``; ``pooling`` says how whole dialogues are embedded, see ``turnwise.encode_conversations``.
-        shares_data: Whether its tasks are all made from the same data, so that one embedding serves them all.
+        shares_data: Whether all its tasks are made from the same data, so that one embedding serves them all.
         takes_functions: Whether a function that embeds may stand for the encoder.
     """
 

@@ -28,7 +28,7 @@ def load_task(
     Args:
         name: Name of the task.
         data: A ``datasets.Dataset`` of conversations, or a path: a released file (``select.txt``, ``sts.txt`` or a
-            name that ends so), a folder that holds one, or anything ``read_conversations`` reads.
+            name that ends in one), a folder that holds one, or anything ``read_conversations`` reads.
             A task that cannot be built from conversations reads any file in its released form, whatever its name.
         seed: Seed of the samples.
         max_queries: Use at most this many random queries; by default all.

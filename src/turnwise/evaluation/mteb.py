@@ -35,7 +35,9 @@ def mteb_tasks(
     label: str = "intent",
     dialogue_label: str | None = None,
 ) -> list[Any]:
-    """The tasks for ``mteb.evaluate(model, mteb_tasks("test.jsonl"), cache=None)``.
+    """Make MTEB tasks of conversations.
+
+    Run them with ``mteb.evaluate(model, mteb_tasks("test.jsonl"), cache=None)``.
 
     Args:
         data: Conversations, or a file of them, as for ``turnwise.evaluate``.
@@ -140,7 +142,7 @@ def _retrieval(
     from mteb.abstasks.retrieval import AbsTaskRetrieval
     from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 
-    every = len(corpus)  # a cut-off no ranking reaches: MAP and MRR over all of it, as in turnwise
+    every = len(corpus)  # a cut-off that no ranking reaches: MAP and MRR over all of it, as in turnwise
     members = {"k_values": (1, 5, 10, every), "ignore_identical_ids": True}
     queries = {query: corpus[query] for query in relevant}
 

@@ -56,7 +56,7 @@ def token_interactions(
 def plot_interactions(
     encoder: SentenceTransformer, messages: Messages, output: str | os.PathLike[str], window: float = 10
 ) -> None:
-    """Write the heat map of :func:`token_interactions`."""
+    """Plot :func:`token_interactions` as a heat map."""
     matches, first, others = token_interactions(encoder, messages, window)
     roles = list(dict.fromkeys(message["role"] for message in messages))
     figure, axes = _subplots(2 + _INCHES_PER_TOKEN * len(others), 2 + _INCHES_PER_TOKEN * len(first))
@@ -70,7 +70,7 @@ def plot_interactions(
 
 
 def plot_alignment_uniformity(points: Mapping[str, tuple[float, float]], output: str | os.PathLike[str]) -> None:
-    """Write adjusted alignment against uniformity, one point for each encoder in their order (dial2vec, Figure 3).
+    """Plot adjusted alignment against uniformity, one point for each encoder, in the order given (dial2vec, Figure 3).
 
     Args:
         points: Name of the encoder -> (adjusted alignment, uniformity).
@@ -89,7 +89,7 @@ def plot_alignment_uniformity(points: Mapping[str, tuple[float, float]], output:
 
 
 def plot_additivity(curves: Mapping[str, Sequence[float]], output: str | os.PathLike[str]) -> None:
-    """Write how much each turn of a context points to what was said next (triple-encoders, Figure 7).
+    """Plot how much each turn of a context points to what was said next (triple-encoders, Figure 7).
 
     Args:
         curves: Name of the encoder and mode -> (turns,) the cosine with the true next utterance minus the mean cosine

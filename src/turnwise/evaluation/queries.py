@@ -11,17 +11,17 @@ from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
 
 
 class PerQuery(Protocol):
-    """A result with a value for every query.
-
-    Attributes:
-        queries: (queries,) what identifies each query.
-        per_query: (queries,) the values whose mean is the task's main figure.
-    """
+    """A result with a value for every query."""
 
     @property
-    def queries(self) -> tuple[str, ...]: ...
+    def queries(self) -> tuple[str, ...]:
+        """(queries,) what identifies each query."""
+        ...
+
     @property
-    def per_query(self) -> FloatArray: ...
+    def per_query(self) -> FloatArray:
+        """(queries,) the values whose mean is the task's main figure."""
+        ...
 
 
 def sample_queries(count: int, wanted: int | None, seed: int) -> list[int]:

@@ -30,23 +30,27 @@ class RankingResult:
 
     @property
     def per_query(self) -> FloatArray:
-        """(queries,) what two encoders are compared by."""
+        """(queries,) average precision, by which two encoders are compared."""
         return self.average_precision
 
     @cached_property
     def map(self) -> float:
+        """Mean average precision, in percent."""
         return percent(float(self.average_precision.mean()))
 
     @cached_property
     def map_interval(self) -> tuple[float, float]:
+        """The interval of ``map``."""
         return self._interval(self.average_precision)
 
     @cached_property
     def mrr(self) -> float:
+        """Mean reciprocal rank, in percent."""
         return percent(float(self.reciprocal_rank.mean()))
 
     @cached_property
     def mrr_interval(self) -> tuple[float, float]:
+        """The interval of ``mrr``."""
         return self._interval(self.reciprocal_rank)
 
     def _interval(self, values: FloatArray) -> tuple[float, float]:

@@ -12,8 +12,8 @@ from turnwise._utils.vectors import FloatArray, embed_distinct, unit_vectors
 # Embeds texts: list of n strings -> (n, dim). ``SentenceTransformer.encode`` is one.
 Encode = Callable[[list[str]], Any]
 
-# Rounding of a float64 cosine differs by the position of a row in its matrix (~1e-15). Without this, texts with equal
-# embeddings would be ranked by where they stand in the data instead of counting as ties.
+# The rounding of a float64 cosine depends on the position of a row in its matrix (~1e-15). Without this, texts with
+# equal embeddings would be ranked by their position in the data instead of counting as ties.
 DECIMALS = 12
 
 

@@ -15,7 +15,9 @@ from turnwise.evaluation.levels import Encoder, Level
 class Result(Protocol):
     """What scoring returns: the task's figures. Values of single queries are attributes of their own."""
 
-    def summary(self) -> dict[str, object]: ...
+    def summary(self) -> dict[str, object]:
+        """The figures, ready for JSON."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,12 @@ class Task:
 
     @property
     def data_key(self) -> str:
-        """What all tasks have in common that share their data and its embedding."""
+        """The same for all tasks that share their data and its embedding."""
         return self.level.name if self.level.shares_data else self.name
 
     @property
     def greater_is_better(self) -> bool:
-        """Whether a greater main figure is better."""
+        """Whether a higher main figure is better."""
         return self.metric not in LOWER_IS_BETTER
 
     def score(self, encoder: Encoder, data: Any, seed: int = 0, pooling: str = "mean") -> Result:

@@ -132,7 +132,7 @@ TASKS = {
 
 
 def find_task(name: str) -> Task:
-    """The task of that name, hyphens or underscores.
+    """The task of that name, with hyphens or underscores.
 
     Raises:
         ValueError: There is none; the message lists those there are.

@@ -1,4 +1,4 @@
-"""Rows for the baselines of ``turnwise.baselines``: what they need, learn and serve stands in their registry."""
+"""Rows for the baselines of ``turnwise.baselines``, whose registry says what they need, learn and serve."""
 
 from __future__ import annotations
 

@@ -100,9 +100,9 @@ def plan_cells(
         suite: The suite.
         scale: How large the run is.
         data: The data sets.
-        studied: Those the studies are made on.
+        studied: Those used for the studies.
         methods: Methods by name.
-        seeds: Number of seeds; a method that no seed changes has the first only.
+        seeds: Number of seeds; a method that no seed changes has only the first.
     """
 
     def seeds_of(method: Method) -> range:
@@ -123,8 +123,11 @@ def plan_cells(
 
 
 def running_order(plan: Sequence[Cell]) -> list[int]:
-    """Places in the plan as they are run: tables before studies, and of a data set all methods with one seed before
-    the next seed, so that an early table is a whole one."""
+    """Places in the plan in the order in which they are run.
+
+    Tables come before studies, and all methods on a data set with one seed before the next seed, so that early tables
+    are complete.
+    """
     data = list(dict.fromkeys(cell.data.name for cell in plan))
 
     def rank(place: int) -> tuple[bool, int, int]:

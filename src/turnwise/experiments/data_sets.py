@@ -1,4 +1,4 @@
-"""Data sets of the experiments: where their conversations are found, and which are held out as the test."""
+"""Data sets of the experiments: where their conversations are found, and which are held out for testing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENDINGS = (".jsonl.gz", ".jsonl", ".sample", "")
 
 
 class MissingDataError(Exception):
-    """What a data set or a method needs and does not have; no error of the run."""
+    """What a data set or a method needs and does not have; not an error of the run."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Splits:
     """A data set's conversations.
 
     Attributes:
-        train: What methods learn from; None where there is nothing.
+        train: What methods learn from; None if there is nothing.
         test: Conversations, or the folder of a released benchmark.
-        needs: Where ``train`` is None: what would have to be there.
+        needs: Where ``train`` is None, what is missing.
     """
 
     train: Dataset | None
@@ -46,7 +46,7 @@ class DataSet:
     Attributes:
         name: Its name.
         title: Its name in the report.
-        tasks: What is measured on it.
+        tasks: The tasks evaluated on it.
         load: Finds it under the folder of the user's data; raises ``MissingDataError``.
         needs_folder: Whether it comes from that folder, and is left out of a run without one.
         settings: Settings of trainings on it, by the training's name.
@@ -61,7 +61,7 @@ class DataSet:
 
 
 def find(folder: Path, name: str) -> Path | None:
-    """The file or folder of that name, with any of the endings that conversations are looked for with."""
+    """The file or folder of that name, with any of the endings under which conversations are looked for."""
     return next((path for ending in _ENDINGS if (path := folder / f"{name}{ending}").exists()), None)
 
 
@@ -109,12 +109,12 @@ def released(test: tuple[str, ...], train: str, format: str = "auto") -> Load:
 
 
 def held_out(name: str, test: float) -> Load:
-    """One file or folder, of which a share is held out as the test."""
+    """One file or folder, a share of which is held out for testing."""
     return lambda folder: _split(read_conversations(needed(folder, name)), test)
 
 
 def generated(conversations: int, test: float = 0.2) -> Load:
-    """The sample corpus, of which a share is held out as the test."""
+    """The sample corpus, a share of which is held out for testing."""
     return lambda folder: _split(sample_conversations(conversations, seed=0), test)
 
 

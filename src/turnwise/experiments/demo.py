@@ -29,7 +29,7 @@ def run_demo(
         force: Overwrite an earlier demo.
 
     Returns:
-        Intent retrieval on the held-out conversations of the untouched and the trained encoder, and the p-value of
+        Intent retrieval on the held-out conversations by the untouched and by the trained encoder, and the p-value of
         their difference (paired bootstrap over queries).
     """
     output = Path(output)

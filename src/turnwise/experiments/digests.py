@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from turnwise.encoders.loading import encoder_source, weights_digest
 
-# Those whose release may change a figure.
+# Libraries whose releases may change a figure.
 _LIBRARIES = (
     "torch",
     "transformers",
@@ -38,7 +38,7 @@ def digest(value: Any) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of turnwise and of what it computes with; libraries that are not installed are left out."""
+    """The versions of turnwise and of the libraries it computes with, as far as they are installed."""
     found = {"turnwise": turnwise.__version__, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:

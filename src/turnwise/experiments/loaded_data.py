@@ -17,7 +17,7 @@ from turnwise.experiments.suite import Scale
 
 
 class LoadedDataSet:
-    """A data set that was found.
+    """A data set that is there.
 
     Args:
         data: The data set.
@@ -48,7 +48,7 @@ class LoadedDataSet:
             count: How many conversations; None means all.
 
         Raises:
-            MissingDataError: There is nothing to learn from, or less than that.
+            MissingDataError: There is nothing to learn from, or less than asked for.
         """
         if self.train is None:
             raise MissingDataError(self.needs)
@@ -64,7 +64,7 @@ class LoadedDataSet:
         return tuple(name for name in self.data.tasks if method.tasks is None or name in method.tasks)
 
     def tasks(self, method: Method) -> dict[str, Any]:
-        """The tasks that the method is measured in, each loaded once; those above the level of utterances share one."""
+        """The data of each task that the method is measured in; tasks that share data load it once."""
         found = {}
         for name in self.task_names(method):
             key = TASKS[name].data_key

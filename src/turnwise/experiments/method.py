@@ -19,8 +19,8 @@ class TaskFigures:
 
     Attributes:
         summary: The task's figures, ready for JSON.
-        per_query: (queries,) values of the main figure: under the task's key, or for a task with several ways of
-            scoring under ``"<key>/<mode>"`` each. Empty where queries have no values of their own.
+        per_query: (queries,) values of the main figure under the task's key, or for a task with several ways of
+            scoring under ``"<key>/<mode>"``. Empty where queries have no values of their own.
     """
 
     summary: dict[str, Any]
@@ -44,7 +44,7 @@ class ScoringInputs:
     word_vectors: str | None
 
 
-Tasks = Mapping[str, Any]  # name -> from ``load_task``; the tasks of one level above utterances share one
+Tasks = Mapping[str, Any]  # name -> from ``load_task``; the tasks of one level above utterances share theirs
 Score = Callable[[ScoringInputs, Tasks], dict[str, TaskFigures]]
 
 
@@ -67,9 +67,9 @@ class Method:
         stages: Trainings of the encoder, one after the other. Methods that share them share the trained model.
         learns: How ``score`` itself learns from the training conversations.
         tasks: The tasks it serves; None means all of its suite.
-        needs: What it needs besides; the user has to provide the word vectors.
+        needs: What else it needs; the user has to provide word vectors.
         model: A Hugging Face model of its own, a name or a folder.
-        proposed: Whether the paper proposes it; all others are what the paper's methods are compared with.
+        proposed: Whether the paper proposes it; the others are what its methods are compared with.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Trained encoders of a benchmark, stock SentenceTransformers in folders named by what determines them."""
+"""Trained encoders of a benchmark, stock SentenceTransformers in folders named after what determines them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Training:
         Args:
             encoder: Where to start from.
             conversations: What to learn from.
-            unfinished: A folder for checkpoints, from which a run that was cut off goes on. SimCSE has none.
+            unfinished: A folder for checkpoints, from which an interrupted run continues. SimCSE has none.
         """
         if isinstance(self.settings, Adaptation):
             return adapt_encoder(encoder, conversations, self.settings, unfinished)
@@ -63,7 +63,7 @@ class Training:
 
 
 def resolve_stage(stage: Stage, **settings: Any) -> Training:
-    """A stage with all settings, those of the suite, the seed or a study last.
+    """A stage with all settings; those of the suite, the seed or a study prevail.
 
     Raises:
         ValueError: An unknown stage or setting, or a value out of range.
@@ -99,7 +99,7 @@ class ModelFolder:
     def get(
         self, trainings: Sequence[Training], conversations: Dataset | None, learned: str | None
     ) -> tuple[SentenceTransformer, dict[str, Any]]:
-        """The encoder after some trainings, each of which is run unless its result is there.
+        """The encoder after some trainings, each of which is run unless its result exists.
 
         Args:
             trainings: One after the other.
@@ -133,7 +133,7 @@ class ModelFolder:
             with counted_tokens(called) as count:
                 trained = training.run(encoder, conversations, unfinished)
         except Exception:
-            shutil.rmtree(unfinished, ignore_errors=True)  # what failed begins again; what was stopped goes on
+            shutil.rmtree(unfinished, ignore_errors=True)  # what failed begins again; what was stopped continues
             raise
         level = getattr(training.settings, "level", "utterance")
         record = {

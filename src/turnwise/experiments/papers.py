@@ -22,10 +22,10 @@ class PaperTable:
         table: The table's name in the paper.
         task: Key of the task, as in the results of ``turnwise.evaluate``.
         metric: The metric, named as there and in the same unit.
-        columns: Data sets; of a study its values.
-        rows: Name of the row -> (columns,) its figures. Rows are methods; of a study they are data sets.
-        study: Name of the study, "" if it is none.
-        note: What a reader has to know.
+        columns: Data sets, or the values of a study.
+        rows: Name of the row -> (columns,) its figures. Rows are methods, or in a study data sets.
+        study: Name of the study, "" if it is not one.
+        note: What a reader has to know about it.
     """
 
     table: str
@@ -50,7 +50,7 @@ class Paper:
         paper: Authors and year.
         url: Where it is.
         encoder: The encoder its methods start from.
-        encoders: Row -> another encoder that this row is of.
+        encoders: Row -> its encoder, if it is another one.
         methods: Our method -> rows of the same method.
         tables: Its tables.
     """
@@ -63,11 +63,11 @@ class Paper:
     tables: tuple[PaperTable, ...]
 
     def encoder_of(self, row: str) -> str:
-        """The encoder that a row is of."""
+        """The encoder behind a row."""
         return self.encoders.get(row, self.encoder)
 
     def figure(self, method: str, data: str, task: str, metric: str) -> str:
-        """What the paper reports for one of our methods, with its encoder; "" where it reports nothing."""
+        """What the paper reports for one of our methods, with its encoder; "" if it reports nothing."""
         for table in self.tables:
             if (table.task, table.metric, table.study) != (task, metric, ""):
                 continue
@@ -78,7 +78,7 @@ class Paper:
         return ""
 
     def notes(self, data: str, task: str) -> list[str]:
-        """What a reader has to know of the figures of a task on a data set, by the tables they are from."""
+        """What a reader has to know about the figures of a task on a data set, by table."""
         of_task = [one for one in self.tables if (one.task, one.study) == (task, "")]
         some = [one for one in of_task if one.note and data in map(str.lower, one.columns)]
         return list(dict.fromkeys(f"The paper's {one.table}: {one.note}" for one in some))

@@ -23,7 +23,7 @@ def write_report(out: str | os.PathLike[str], plots: bool = True) -> Path:
 
     Args:
         out: The folder with ``results.json``.
-        plots: Whether to draw the plots, too; they take some seconds.
+        plots: Whether to draw plots, too, which takes some seconds.
 
     Returns:
         The report.
@@ -97,7 +97,7 @@ def _read(path: Path) -> Any:
 
 
 def _body(results: Results, paper: Paper, heading: str) -> list[str]:
-    """How to read it, all data sets, the studies, and what was not found."""
+    """How to read the report, all data sets, the studies, and what was not found."""
     sections = [_introduction(results, paper)]
     for data in distinct(results["cells"], "data"):
         sections += _data_section(results, paper, data, heading)
@@ -137,7 +137,7 @@ def _data_section(results: Results, paper: Paper, data: str, heading: str) -> li
 
 
 def _without_figures(cells: Iterable[CellRecord]) -> list[str]:
-    """What failed or was not run, by the reason."""
+    """What failed or was not run, by reason."""
     titles: dict[str, dict[str, None]] = {}
     for cell in cells:
         if cell["status"] != "done":

@@ -23,8 +23,8 @@ from turnwise.experiments.suites import find_suite
 
 # Title -> x -> the figure for each seed.
 Lines = Mapping[str, Mapping[float, Sequence[float]]]
-_STYLE = {"svg.hashsalt": "turnwise", "svg.fonttype": "none"}  # no random ids, no fonts of this machine
-# No dates and no versions.
+_STYLE = {"svg.hashsalt": "turnwise", "svg.fonttype": "none"}  # no random ids, no fonts of the machine it runs on
+# Neither dates nor versions.
 _METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
 

@@ -1,4 +1,4 @@
-"""Cells of a run put together: one row for each method, over its seeds."""
+"""The cells of a run combined: one row for each method, over its seeds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Row:
         return float(np.std([one[metric] for one in self.figures], ddof=1)) if len(self.figures) > 1 else None
 
     def interval(self, metric: str) -> tuple[float, float] | None:
-        """95 %: a bootstrap over queries, else the mean ends of the seeds' own intervals; None without either."""
+        """The 95 % interval: a bootstrap over queries, else the mean of the seeds' intervals; None without either."""
         if self.values is not None:
             return _interval(self.values.tobytes())
         if f"{metric}_interval" not in self.figures[0]:
@@ -65,7 +65,7 @@ def cells_of(results: Results, data: str | None = None, study: str | None = None
 
 
 def distinct(cells: Iterable[CellRecord], name: str) -> list[str]:
-    """The values of ``"data"``, ``"method"`` …, in the order of the cells."""
+    """The values of ``"data"``, ``"method"`` and so on, in the order of the cells."""
     return list(dict.fromkeys(cell[name] for cell in cells))
 
 
@@ -85,7 +85,7 @@ def rows_of(cells: Iterable[CellRecord], task: str) -> list[Row]:
 
 
 def _rows(cells: Sequence[CellRecord], task: str) -> list[Row]:
-    """One method's cells, each another seed: a row, or one for each mode."""
+    """A row from one method's cells, each with another seed; or one row for each mode."""
     method, title, baseline = (cells[0][name] for name in ("method", "title", "baseline"))
     metric, found = main_metric(task), [cell["figures"][task] for cell in cells]
     if metric in found[0]:
@@ -103,7 +103,7 @@ def _rows(cells: Sequence[CellRecord], task: str) -> list[Row]:
 
 
 def title_of(cell: CellRecord, mode: str) -> str:
-    """What a method is called when it scores in one way, which goes without saying where it knows no other."""
+    """A method's title in one mode, which is named only if the method has others."""
     modes = {mode for task, found in cell["figures"].items() if main_metric(task) not in found for mode in found}
     return cell["title"] if modes == {mode} else f"{cell['title']}: {mode}"
 

@@ -1,4 +1,4 @@
-"""What came of the cells of a run, and the files it is kept in."""
+"""The outcomes of a run's cells, and the files they are kept in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Results = dict[str, Any]  # of a run, from ``results.json``
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a cell.
+    """The outcome of a cell.
 
     Attributes:
         status: Whether it was run.
@@ -54,12 +54,12 @@ class CellFolder:
         write_json(self.folder / f"{key}.json", {**record, "cost": cost})
 
 
-# A list of numbers as json writes it with an indent; no text can look so, its line breaks are escaped.
+# A list of numbers as json indents it; no text can look like this, as its line breaks are escaped.
 _NUMBERS = re.compile(r"\[\n[\s\d.,eE+-]+\]")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a file as a whole or not at all; lists of numbers, one for each query, stay on one line."""
+    """Write a file completely or not at all; lists of numbers, one for each query, stay on one line."""
     text = _NUMBERS.sub(lambda found: re.sub(r"\s+", "", found[0]).replace(",", ", "), json.dumps(value, indent=1))
     with atomic_path(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8", newline="\n")

@@ -1,4 +1,4 @@
-"""Running a suite: every cell once, also when the run is killed or extended."""
+"""Running a suite: every cell once, even if the run is killed or extended."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from turnwise.experiments.suite import Scale, Suite
 from turnwise.experiments.suites import chosen_methods, find_suite
 from turnwise.training.recipes import Schedule, with_current_names
 
-# Seconds: a report's p-values take some, and so does writing the values of all queries.
+# Seconds: computing a report's p-values takes some, and so does writing the values of all queries.
 _REPORT_EVERY, _RESULTS_EVERY = 60, 5
-# What every training has, but for what a run sets itself.
+# The settings of every training, except those that a run sets itself.
 _SETTINGS = tuple(one.name for one in fields(Schedule) if one.name not in ("seed", "checkpoint_steps"))
 
 
@@ -43,7 +43,7 @@ def run_suite(
     word_vectors: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Run the experiments of one paper, and write results and report after each.
+    """Run the experiments of one paper, and write results and report in between.
 
     Args:
         suite: The suite, or its name in ``suites.SUITES``.
@@ -51,10 +51,10 @@ def run_suite(
         encoder: The encoder to start from: a folder or a Hub name; None is the default encoder.
         out: The folder of the results. What is finished there is not done again.
         methods: Names of methods; by default all. The untouched encoder is always among them.
-        seeds: Number of seeds; by default 3, and 1 where ``quick``.
+        seeds: Number of seeds; by default 3, or 1 if ``quick``.
         quick: Few steps, small samples and no studies.
         word_vectors: A text file of word vectors.
-        settings: Settings of every training, among those that all have, see ``recipes.Schedule``.
+        settings: Settings of every training, from those that all share, see ``recipes.Schedule``.
 
     Returns:
         What is in ``results.json``.
@@ -149,7 +149,7 @@ class SuiteRunner:
                     report_written = time.monotonic()
 
     def _outcome(self, cell: Cell) -> Outcome:
-        """Run a cell unless it is finished; what goes wrong is its outcome."""
+        """Run a cell unless it is finished; if something goes wrong, that is its outcome."""
         loaded = self.loaded[cell.data.name]
         try:
             key = cell_key(cell, loaded, self.scale, self.environment, self.word_vectors)
@@ -167,7 +167,7 @@ class SuiteRunner:
         return outcome
 
     def _measure(self, cell: Cell, loaded: LoadedDataSet) -> Outcome:
-        """Train what is to be trained, and score."""
+        """Train what has to be trained, and score."""
         start = time.perf_counter()
         train, learned = cell.training_conversations(loaded)
         trainings = cell.trainings(self.scale)
@@ -184,7 +184,7 @@ class SuiteRunner:
         )
 
     def _forget(self, cell: Cell, trainings: list[Training], learned: str | None) -> None:
-        """Delete the model of a study's value, unless the main tables have the same one."""
+        """Delete the model of a study's value, unless the main tables share it."""
         own = self.models.key(trainings, learned)
         of_table = replace(cell, study=None, value=None)
         _, learned_by_table = of_table.training_conversations(self.loaded[cell.data.name])
@@ -206,13 +206,13 @@ class SuiteRunner:
         }
 
     def _write_results(self) -> None:
-        """Results and costs as far as they are there, each file as a whole."""
+        """Write results and costs as far as there are any, each file completely or not at all."""
         write_json(self.out / "results.json", self._results())
         costs = [self.outcomes[place].cost for place in sorted(self.outcomes)]
         write_json(self.out / "results-cost.json", {"cells": costs})
 
     def _command(self, encoder: str | None, methods: Sequence[str] | None, settings: Mapping[str, Any]) -> str:
-        """The command that runs the same; where it writes to is left out."""
+        """The command that runs the same, without where it writes to."""
         parts = ["turnwise", "bench", self.suite.name]
         parts += ["--data", str(self.folder)] if self.folder is not None else []
         parts += ["--encoder", encoder] if encoder is not None else []

@@ -46,7 +46,7 @@ def as_trained(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
 
 
 def character_ngrams(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
-    """One to three characters, hashed: needs no training and works in every language."""
+    """One to three characters, hashed: needs no training and works in any language."""
     hashed = HashingVectorizer(analyzer="char_wb", ngram_range=(1, 3), n_features=4096)
     return utterance_figures(lambda texts: hashed.transform(texts).toarray(), tasks)
 
@@ -111,7 +111,7 @@ class _OwnEmbeddings:
 
 
 def turn_order(*modes: str) -> Score:
-    """The next utterance scored in these ways, and the other tasks in all ways that the encoder serves."""
+    """The next utterance scored in these ways, and the other tasks in all ways that the encoder supports."""
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
         embedded = EmbeddedSequences(inputs.encoder, next(iter(tasks.values())))

@@ -16,14 +16,14 @@ _NUMBER_OF_CONVERSATIONS = "train_conversations"
 
 @dataclass(frozen=True)
 class Study:
-    """One setting of some methods over several values, on the first data set at hand that has training conversations.
+    """One setting of some methods over several values, on the first data set found that has training conversations.
 
     Attributes:
         name: Its name.
         title: Its name in the report.
         methods: The methods, by name.
         setting: Setting of the method's last training; ``"train_conversations"`` is how many it learns from.
-        values: The values; the method's own is among them or is the row of the main table.
+        values: The values; the method's own is among them, or stands in the main table.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Scale:
     """How large a run is.
 
     Attributes:
-        settings: Settings of trainings, by the training's name; whole epochs where ``max_steps`` is not among them.
+        settings: Settings of trainings, by the training's name; whole epochs if ``max_steps`` is not among them.
         train: Learn from at most this many conversations, a random sample; None means all.
         test: Test on at most this many conversations, likewise.
         queries: Evaluate at most this many queries in the retrieval of utterances, and at most this many conversations

@@ -19,7 +19,7 @@ def find_suite(name: str) -> Suite:
     """The suite of that name.
 
     Raises:
-        ValueError: There is none.
+        ValueError: There is no such suite.
     """
     if name not in SUITES:
         raise ValueError(f"unknown suite {name!r}: expected one of {', '.join(SUITES)}")

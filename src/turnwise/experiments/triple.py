@@ -21,6 +21,7 @@ _ABLATION = turn_order("average", "last-2", "bi")
 _BI = turn_order("bi")
 
 _SINGLE_VECTOR = (Stage("single-vector", {"learning_rate": 2e-4, "frozen_layers": 0}),)  # as the others here
+_HEAD = (Stage("turn-order-head"),)
 _CCL = (Stage("ccl"),)
 _SCRATCH = (Stage("c3l", {"ccl_first": False}),)
 
@@ -37,8 +38,9 @@ _METHODS = (
     Method("untouched", "encoder, untouched", turn_order("bi", "single"), tasks=_ORDER),
     Method("bm25", "BM25", turn_order("bm25"), tasks=_NEXT),
     Method("single-vector", "single vector (ConveRT-style)", turn_order("single"), _SINGLE_VECTOR, tasks=_NEXT),
+    Method("turn-order-head", "turn-order head, encoder untouched", turn_order("composed"), _HEAD, tasks=_NEXT),
     Method("ccl", "CCL", _BI, _CCL, tasks=_ORDER),
-    # As many steps as C3L has with those of CCL before.
+    # As many steps as C3L has including those of CCL before it.
     Method("ccl-longer", "CCL, trained as long as C3L", _BI, (*_CCL, *_CCL), tasks=_ORDER),
     Method("c3l", "C3L", _TRIPLE, _c3l(), proposed=True),
     _ablation("c3l-scratch", "no CCL before", _SCRATCH),
@@ -53,14 +55,14 @@ _TASKS = (*_ORDER, "component-analysis")
 
 
 def daily_dialog(folder: Path) -> Splits:
-    """Its own splits, or where one file of it is all there is, a tenth of that as the test."""
+    """Its own splits, or if there is only a single file, a tenth of that for testing."""
     if find(folder, "dailydialog/train"):
         return files("dailydialog/train", "dailydialog/test")(folder)
     return held_out("dailydialog/dev", 0.1)(folder)
 
 
 def persona_chat(folder: Path) -> Splits:
-    """Tested on another corpus than was learned from, as in the paper."""
+    """Tested on a corpus other than that learned from, as in the paper."""
     test = read_conversations(needed(folder, "personachat/test"))
     return Splits(daily_dialog(folder).train, test)
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise.losses.base import ConversationLoss
@@ -75,13 +76,13 @@ class C3LSettings(TurnOrderSettings):
 class C3LLoss(ConversationLoss[C3LSettings]):
     """Mean squared error between the cosines of triples and their targets.
 
-    Takes the features of :class:`turnwise.collators.TurnOrderCollator`. Of each window ``u_0 … u_{w-1}``,
+    Takes the features of :class:`turnwise.collators.TurnOrderCollator`. For each window ``u_0 … u_{w-1}``,
     with ``a = A(u_{w-1})``:
 
     - ``cos((B1(u_i) + B2(u_j)) / 2, a) → s_ij`` for the context positions i < j, see :func:`c3l_targets`;
-    - for every i random negatives ``(B1(u_i), B2(r))``, ``(B1(r'), B2(u_i))`` and ``(B1(r'), B2(r))``, all ``→ 0``
+    - for every i, random negatives ``(B1(u_i), B2(r))``, ``(B1(r'), B2(u_i))`` and ``(B1(r'), B2(r))``, all ``→ 0``
       (Eq. 2). r and r' are utterances of other conversations in this process's batch whose text does not occur in the
-      window's conversation, with the speaker token of the other context position they stand for.
+      window's conversation, with the speaker token of the other context position that they stand for.
 
     Args:
         model: The encoder, with the views of C3L.
@@ -93,6 +94,7 @@ class C3LLoss(ConversationLoss[C3LSettings]):
     def __init__(self, model: nn.Module, settings: C3LSettings | None = None) -> None:
         super().__init__(model, settings or C3LSettings())
 
+    @override
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         windows = Windows.of(self.settings.window, features)
         return self.compute_loss_from_embeddings(embed(self.model, features), windows)
@@ -134,7 +136,7 @@ class C3LLoss(ConversationLoss[C3LSettings]):
         places, negatives = self.settings.window - 1, self.settings.negatives
         context, last = windows.turns[:, :-1], windows.turns[:, -1:]
         other = (windows.speaker[context] != windows.speaker[last]).long()  # (windows, w - 1)
-        # Both before-views of a turn are there, or none: the collator makes them together.
+        # Both before-views of a turn are there, or neither: the collator makes them together.
         rows1, rows2 = (windows.rows.T[column + other].flatten(1) for column in (_BEFORE1, _BEFORE2))
         positions = torch.arange(places, device=other.device).repeat_interleave(len(windows.rows))
         elsewhere = positions != torch.arange(places, device=other.device).unsqueeze(1)  # (w - 1, options)

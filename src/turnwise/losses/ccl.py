@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise.losses.base import ConversationLoss
@@ -50,13 +51,13 @@ class CCLSettings(TurnOrderSettings):
 class CCLLoss(ConversationLoss[CCLSettings]):
     """Mean squared error between the cosines of before- and after-views and their targets.
 
-    Takes the features of :class:`turnwise.collators.TurnOrderCollator`. Of each window ``u_0 … u_{w-1}``:
+    Takes the features of :class:`turnwise.collators.TurnOrderCollator`. For each window ``u_0 … u_{w-1}``:
 
     - ``cos(B(u_0), A(u_i)) → (w - i) / w``;
     - directional negatives, ``cos(B(u_i), A(u_0)) → 0``;
-    - random negatives, either side of the first replaced, ``→ 0``, each of half weight. They are utterances of other
-      conversations in this process's batch whose text does not occur in the window's conversation; a before-text
-      keeps the speaker token of the one it replaces.
+    - random negatives, the first kind of pair with either side replaced, ``→ 0``, each of half weight. Replacements are
+      utterances of other conversations in this process's batch whose text does not occur in the window's conversation;
+      a before-text keeps the speaker token of the one it replaces.
 
     Args:
         model: The encoder, with the views of CCL.
@@ -68,6 +69,7 @@ class CCLLoss(ConversationLoss[CCLSettings]):
     def __init__(self, model: nn.Module, settings: CCLSettings | None = None) -> None:
         super().__init__(model, settings or CCLSettings())
 
+    @override
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         windows = Windows.of(self.settings.window, features)
         return self.compute_loss_from_embeddings(embed(self.model, features), windows)
@@ -82,12 +84,12 @@ class CCLLoss(ConversationLoss[CCLSettings]):
         if self.settings.directional:
             backwards = pair_cosine(gram, windows.before(others, _BEFORE, first), windows.after(first))
             terms.append((backwards, 0.0, 1.0))
-        # The after-text replaced: any turn there is an after-view of.
+        # The after-text replaced by any turn that has an after-view.
         foreign = windows.foreign.unsqueeze(1)  # (windows, 1, turns)
         allowed = (foreign & (windows.rows[:, _AFTER] >= 0)).expand(-1, self.settings.window - 1, -1)
         chosen, weights = draw(allowed, self.settings.negatives)
         terms.append((pair_cosine(gram, before.unsqueeze(2), windows.rows[chosen, _AFTER]), 0.0, weights / 2))
-        # The before-text replaced: any turn there is a before-view of with the same speaker token.
+        # The before-text replaced by any turn that has a before-view with the same speaker token.
         column = _BEFORE + (windows.speaker[first] != windows.speaker[others]).long()  # (windows, w - 1)
         of_column = windows.rows.T[column]  # (windows, w - 1, turns)
         chosen, weights = draw(foreign & (of_column >= 0), self.settings.negatives)

@@ -3,12 +3,12 @@
 Liu et al., Dial2vec: Self-Guided Contrastive Learning of Unsupervised Dialogue Embeddings, EMNLP 2022.
 
 The paper matches all token pairs of two interlocutors, C = Ê' Êᵀ (Eq. 2, n × n, zero for turns further apart than the
-window w), and multiplies by Ê again (Eq. 3). Pooled over tokens this is left, for an interlocutor with the tokens e_j:
+window w), and multiplies by Ê again (Eq. 3). Pooled over tokens, this leaves, for an interlocutor with the tokens e_j:
 
     pooled Ẽ = Σ_j (e_j · v_T(j)) e_j / n_other,    v_t = Σ of the others' tokens in turns within w of turn t,
 
-and v follows for all turns from one cumulative sum over turns: O(n · d), and no n × n matrix. With more than two
-interlocutors the others of each are all the rest.
+and one cumulative sum over turns gives v for all of them: O(n · d), without any n × n matrix. With more than two
+interlocutors, the others of each are all the rest.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, one_hot, pad
+from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise._utils.settings import Settings, check_positive
@@ -52,7 +53,7 @@ def cross_representation(tokens: Tensor, speaker: Tensor, turn: Tensor, window: 
         window: Turns further apart do not match; ``math.inf`` for no limit.
 
     Returns:
-        The mean over the other speakers' tokens of the rows of Ẽ; zero for a speaker who has no tokens, or whose
+        The mean over the other speakers' tokens of the rows of Ẽ; zero for a speaker without tokens, or if all the
         others have none (B, speakers, d).
 
     Raises:
@@ -130,6 +131,7 @@ class Dial2vecLoss(ConversationLoss[Dial2vecSettings]):
     def __init__(self, model: nn.Module, settings: Dial2vecSettings | None = None) -> None:
         super().__init__(model, settings or Dial2vecSettings())
 
+    @override
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         speaker, turn = features["speaker"], features["turn"]
         speakers = int(speaker.max()) + 1

@@ -19,6 +19,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise._utils.settings import check_positive
@@ -96,7 +97,7 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
     """Contrast each response's context-aware with its context-free embedding, against other conversations' responses.
 
     Takes the features of :class:`turnwise.collators.UtteranceCollator`. Every distinct text of the batch is encoded
-    once; all pairs of contexts and responses are scored by algebra, so further negatives cost nothing.
+    once; all pairs of contexts and responses are scored by algebra, so more negatives cost nothing.
 
     Args:
         model: The encoder, pooled by the mean.
@@ -112,6 +113,7 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
             dim = int(model.get_embedding_dimension())  # type: ignore[operator]
             self.turn_scorer = nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, 1))
 
+    @override
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         slices = list(encode_sliced(self.model, features["input_ids"], features["attention_mask"]))
         return self.compute_loss_from_embeddings(
@@ -169,11 +171,11 @@ def _masked_mean(turn_means: Tensor, contexts: Tensor) -> Tensor:
 
 
 def _attended(turn_scorer: nn.Module, responses: TokenSlice, turn_means: Tensor, contexts: Tensor) -> Tensor:
-    """z of I1: the turns' own z, weighted by the attention each turn gets for this response (R, n, C)."""
+    """The z of I1: the turns' own z, weighted by the attention each turn gets for this response (R, n, C)."""
     refined = context_aware_embeddings(responses.tokens, responses.mask, turn_means)  # (turns, R, dim)
     turn_scores = take(turn_scorer(refined).squeeze(-1), contexts)  # (C, 2 · context_turns, R)
     absent = contexts < 0
-    # A turn without any context gets equal weights of nothing: finite, and its row is not used.
+    # A turn without any context gets equal weights of zeros: finite, and its row is not used.
     turn_scores = turn_scores.masked_fill(absent.unsqueeze(-1), -1e30)
     weights = turn_scores.softmax(1).masked_fill(absent.unsqueeze(-1), 0)
     turn_z = torch.einsum("rnd,td->rnt", responses.tokens, turn_means)

@@ -1,8 +1,8 @@
 """What contrastive losses over the turns of a batch share: gathering across processes, negatives, cross-entropy.
 
 Every process holds some whole conversations. The candidates (responses) never travel: each process scores the contexts
-of all processes against its own responses, and only the scores are exchanged. All with gradients, so that several
-processes compute exactly what one would with the joined batch.
+of all processes against its own responses, and only the scores are exchanged. Gradients flow through all of it, so
+several processes compute exactly what one would with the joined batch.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Turns:
     """The turns of the batches of all processes, padded so that each process has the same number.
 
     Attributes:
-        conversation: A number per conversation, unique across processes, -1 for padding (turns,).
+        conversation: A number for each conversation, unique across processes, -1 for padding (turns,).
         text_key: Equal for equal texts (turns,).
         start: Where this process's own turns start.
         own: How many turns this process has.

@@ -1,4 +1,4 @@
-"""The Siamese baselines of the DialogueCSE paper (section 5.2.2), context and response in one softmax over the batch.
+"""The Siamese baselines of the DialogueCSE paper (section 5.2.2), context and response in a softmax over the batch.
 
 SiameseBERT_S scores a response against its previous turn (Yang et al., 2018; Reimers and Gurevych, 2019),
 SiameseBERT_M against its preceding turns flattened into one text (Henderson et al., 2020). Both put a non-linear
@@ -12,6 +12,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
@@ -55,6 +56,7 @@ class SiameseLoss(ConversationLoss[SiameseSettings]):
         dim = int(model.get_embedding_dimension())  # type: ignore[operator]
         self.response_network = nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, dim))
 
+    @override
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         """The loss of a batch from the features of the collator, a scalar.
 

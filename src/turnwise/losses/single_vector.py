@@ -1,7 +1,7 @@
 """The single-vector baseline of the triple-encoders paper: a dual encoder like ConveRT (Henderson et al., 2020).
 
-The whole context becomes one vector, the response goes through the same encoder, and their cosine meets those of the
-other responses of the batch in a softmax. Unlike :class:`turnwise.losses.SiameseLoss`, nothing but the encoder
+The whole context becomes one vector, the response goes through the same encoder, and their cosine competes with those
+of the other responses of the batch in a softmax. Unlike :class:`turnwise.losses.SiameseLoss`, nothing but the encoder
 is trained: ranking by its cosines is exactly what it learned.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 from torch.nn.functional import normalize
+from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise._utils.settings import check_positive
@@ -55,6 +56,7 @@ class SingleVectorLoss(ConversationLoss[SingleVectorSettings]):
     def __init__(self, model: nn.Module, settings: SingleVectorSettings | None = None) -> None:
         super().__init__(model, settings or SingleVectorSettings())
 
+    @override
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         """The loss of a batch from the features of the collator, a scalar.
 
@@ -77,7 +79,7 @@ class SingleVectorLoss(ConversationLoss[SingleVectorSettings]):
             if self.settings.context == "joined":
                 contexts = take(embeddings, context_text)  # (turns, dim)
             else:
-                # What the previous turn had as its context are the turns before it.
+                # The previous turn's own context is the turns before it.
                 earlier = of_previous_turn(context_text, conversation)
                 contexts = take(embeddings, of_previous_turn(turn_text, conversation))
                 contexts = normalize(contexts + take(embeddings, earlier) * (earlier >= 0).unsqueeze(1), dim=1)

@@ -1,10 +1,10 @@
 """What CCL and C3L share: windows, cosines from one Gram matrix, random negatives and the mean squared error.
 
-All vectors of a batch enter by their inner products only. The cosine of the mean of two vectors with a third is
+The vectors of a batch enter only by their inner products. The cosine of the mean of two vectors with a third is
 
     (b1·a + b2·a) / (|b1 + b2| |a|),   |b1 + b2|² = |b1|² + |b2|² + 2 b1·b2,
 
-so every pair and triple, random ones too, is looked up in one Gram matrix, and no vector is copied.
+so every pair and triple, random ones included, is looked up in one Gram matrix, and no vector is copied.
 """
 
 from __future__ import annotations
@@ -108,8 +108,10 @@ class Windows:
         return cls(turns, ~occurs[conversation[turns[:, 0]]][:, text], speaker, rows)
 
     def before(self, turns: Tensor, column: int, paired_with: Tensor) -> Tensor:
-        """Rows of turns in a before-view: ``column`` if the speaker is that of the turns they are paired with, else
-        the column after it; the turns' numbers broadcast."""
+        """Rows of turns in a before-view; the turns' numbers broadcast.
+
+        The view is ``column`` if the speaker is that of the turns they are paired with, else the column after it.
+        """
         return self._there(self.rows[turns, column + (self.speaker[turns] != self.speaker[paired_with]).long()])
 
     def after(self, turns: Tensor) -> Tensor:

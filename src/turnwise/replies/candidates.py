@@ -14,11 +14,11 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import distinct_utterances
 from turnwise.replies.sequence import SequenceModel
 
-_ROUNDING = 2e-3  # of a component in half precision, and more
+_ROUNDING = 2e-3  # more than that of a component in half precision
 
 
 def read_candidates(path: str | os.PathLike[str]) -> list[str]:
-    """The distinct utterances of a ``.txt`` file with one a line, or else of conversations in any known format.
+    """The distinct utterances of a ``.txt`` file with one per line, or else of conversations in any known format.
 
     Raises:
         ValueError: There are none, or the file cannot be read.
@@ -40,13 +40,13 @@ def read_candidates(path: str | os.PathLike[str]) -> list[str]:
 def candidate_embeddings(
     model: SequenceModel, candidates: list[str], path: str | os.PathLike[str], half: bool = False
 ) -> np.ndarray:
-    """Embeddings of candidates, computed once and then mapped from a file.
+    """Embeddings of candidates, computed once and from then on mapped from a file.
 
     Args:
         model: The model.
         candidates: The utterances.
-        path: A ``.npy`` file, written if it is missing. Beside it ``<path>.blake2b`` tells the candidates.
-        half: Write float16: half the size, scores equal to about three digits.
+        path: A ``.npy`` file, written if it is missing. Beside it, ``<path>.blake2b`` identifies the candidates.
+        half: Write float16: half the size, scores accurate to about three digits.
 
     Returns:
         (len(candidates), dim), memory-mapped.

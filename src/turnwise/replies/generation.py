@@ -37,9 +37,9 @@ def generate_candidates(
     Args:
         model_name: A folder, or a name of the Hugging Face Hub; weights must be safetensors.
         context: The conversation so far, ``{"role", "content"}`` each.
-        n: How many.
-        top_p: Sample from the likeliest tokens of at least this probability together.
-        temperature: Of the sampling.
+        n: The number of utterances.
+        top_p: Sample from the likeliest tokens that together have at least this probability.
+        temperature: Temperature of the sampling.
         speaker: Who speaks next.
         seed: The same seed gives the same candidates.
         device: A torch device; ``None`` is a GPU if there is one.
@@ -82,7 +82,7 @@ def generate_candidates(
     return found
 
 
-@lru_cache(maxsize=1)  # one context after the other is given to the same model
+@lru_cache(maxsize=1)  # many contexts in a row are given to the same model
 def _load_generator(name: str, device: str | None) -> tuple[Any, Any]:
     from safetensors import SafetensorError
     from sentence_transformers.util import get_device_name
@@ -100,7 +100,7 @@ def _load_generator(name: str, device: str | None) -> tuple[Any, Any]:
 
 
 def _prompt(tokenizer: Any, context: Sequence[Message], speaker: str | None, longest: int) -> torch.Tensor:
-    """Token ids of as many of the last turns as fit, and of the end of the last if not even that fits (1, tokens)."""
+    """Token ids of as many of the last turns as fit, or of the end of the last if not even that fits (1, tokens)."""
     for start in range(len(context)):
         ids = _prompt_ids(tokenizer, context[start:], speaker)
         if len(ids) <= longest:

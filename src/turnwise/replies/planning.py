@@ -68,11 +68,11 @@ def rank(
     """Score candidates for the next utterance by how well they lead to a goal; higher is better.
 
     Args:
-        model: The model. With a triple-encoder the context counts, else only candidate and goal.
+        model: The model. With a triple-encoder the context counts, otherwise only candidate and goal.
         context: The conversation so far, ``{"role", "content"}`` each.
         candidates: What could be said next.
         goal: What should be said some turns later.
-        candidate_speaker: Who says the candidates; ``None`` for somebody who has not spoken yet.
+        candidate_speaker: Who says the candidates; ``None`` for someone who has not spoken yet.
         goal_speaker: Who says the goal; likewise, and if both are ``None`` it is the same person.
 
     Returns:
@@ -85,7 +85,7 @@ def rank(
         raise ValueError(f"expected turns and candidates, got {len(context)} turns and {len(candidates)} candidates")
     encoder = model.encoder
     after = encode_view(encoder, [goal], "after")[0]
-    # Speakers are told apart by their relation to the goal's, whose after-text all the others are paired with.
+    # What counts is whether a speaker is the goal's, whose after-text all the other texts are paired with.
     before = encode_view(encoder, candidates, "before", same=candidate_speaker == goal_speaker)
     if not model.is_triple:
         return bi_plan_scores(before, after)
@@ -94,7 +94,7 @@ def rank(
 
 
 def _cosines(vectors: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """(..., m, dim) and (..., dim) to (..., m)"""
+    """Cosines of candidates (..., m, dim) with a goal (..., dim): (..., m)."""
     return np.asarray((unit_vectors(vectors) @ unit_vectors(goal)[..., None])[..., 0])
 
 

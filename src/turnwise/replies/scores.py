@@ -1,7 +1,7 @@
 """Scores of candidate next utterances, as algebra on the embeddings of a context.
 
 The score of a triple-encoder is a mean of inner products with the normalised after-embedding of the candidate, so all
-pairs of a context fold into one query vector: ranking is one inner-product search, and any vector index serves it.
+pairs of a context fold into one query vector: ranking is one inner-product search, which any vector index can do.
 
 Erker et al., Triple-Encoders, ACL 2024, section 4.1 and appendix B.
 """
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from turnwise._utils.vectors import unit_vectors
 
-# Candidates at a time, so that what is made of them stays in the processor's cache.
+# Candidates at a time, so that what is computed from them stays in the processor's cache.
 _ROWS_CONVERTED = 4096
 _ROWS_MAXIMISED = 16384
 
@@ -64,10 +64,10 @@ def triple_query(before1: ArrayLike, before2: ArrayLike, last_rows: int | None =
     Args:
         before1: The utterances as earlier ones of a pair (..., n, dim); the last is never used.
         before2: The same as later ones (..., n, dim).
-        last_rows: Only pairs whose later utterance is among the last so many; ``None`` for all.
+        last_rows: Only pairs whose later utterance is among this many last ones; ``None`` for all.
 
     Returns:
-        (..., dim), computed in double precision, of the precision of ``before2``.
+        (..., dim), computed in double precision, returned in the precision of ``before2``.
 
     Raises:
         ValueError: The shapes differ, there is no utterance, or ``last_rows`` is not positive.
@@ -90,7 +90,7 @@ def bi_query(before: ArrayLike) -> np.ndarray:
         before: The utterances (..., n, dim).
 
     Returns:
-        (..., dim), of the precision of ``before``.
+        (..., dim), in the precision of ``before``.
 
     Raises:
         ValueError: There is no utterance.
@@ -100,12 +100,12 @@ def bi_query(before: ArrayLike) -> np.ndarray:
 
 
 def max_scores(before1: ArrayLike, before2: ArrayLike, candidates: Any) -> np.ndarray:
-    """MaxSim (appendix B): the mean of the best pair scores that each bring an utterance not yet part of the mean.
+    """MaxSim (appendix B): the mean of the best pair scores, each of which adds an utterance to those covered.
 
-    The paper walks through the pair scores of a candidate in decreasing order, and adds one if an utterance of the pair
+    The paper goes through the pair scores of a candidate in decreasing order and adds one if an utterance of the pair
     is not yet covered. The first pair in that order that contains u is always added (u was not covered), and no pair
-    is added for another reason: what is added are the best pairs of all utterances, each pair once. So nothing needs
-    sorting. Equal scores are taken in the order in which the pairs come up: (0, 1), (0, 2), (1, 2), (0, 3), …
+    is added for any other reason: what is added is the best pair of every utterance, each pair once. So nothing needs
+    sorting. Equal scores are taken in the order in which the pairs arise: (0, 1), (0, 2), (1, 2), (0, 3), …
 
     Args:
         before1: The utterances as earlier ones of a pair (n, dim); the last is never used.
@@ -113,7 +113,7 @@ def max_scores(before1: ArrayLike, before2: ArrayLike, candidates: Any) -> np.nd
         candidates: Normalised after-embeddings (m, dim), float32 or float16, perhaps memory-mapped.
 
     Returns:
-        (m,), of the precision of :func:`inner_products`; for a single utterance the cosine of its ``B2``.
+        (m,), in the precision of :func:`inner_products`; for a single utterance the cosine of its ``B2``.
 
     Raises:
         ValueError: The shapes do not fit, or there is no utterance or no candidate.
@@ -150,7 +150,7 @@ def _mean_of_best_pairs(earlier: np.ndarray, later: np.ndarray, weights: np.ndar
         scores = scores_with_earlier(j)
         np.maximum(best[:j], scores, out=best[:j])
         best[j] = scores.max(0)
-    # Computed again rather than kept: that is cheap, and keeping them would take n² / 2 numbers a candidate.
+    # Computed again rather than kept: that is cheap, and keeping them would take n² / 2 numbers per candidate.
     for j in range(1, n):
         scores = scores_with_earlier(j)
         best_of_earlier, best_of_j = scores == best[:j], scores == best[j]
@@ -159,7 +159,7 @@ def _mean_of_best_pairs(earlier: np.ndarray, later: np.ndarray, weights: np.ndar
         for i in range(j):
             first_of_both[i] &= best_of_j[i] > found[j]
             found[j] |= best_of_j[i]
-        mutual[:j] |= first_of_both  # the best pair of both its utterances, which counts once
+        mutual[:j] |= first_of_both  # the best pair of both its utterances counts once
     total = best.sum(0) - (best * mutual).sum(0)
     return np.asarray(total / (n - mutual.sum(0, dtype=weights.dtype)))
 
@@ -172,7 +172,7 @@ def inner_products(vectors: np.ndarray, candidates: Any) -> np.ndarray:
         candidates: (m, dim), perhaps memory-mapped.
 
     Returns:
-        (..., m), of the higher precision of the two, float32 at least.
+        (..., m), in the higher precision of the two, at least float32.
 
     Raises:
         ValueError: The dimensions differ, or there is no candidate.
@@ -184,7 +184,7 @@ def inner_products(vectors: np.ndarray, candidates: Any) -> np.ndarray:
         return np.asarray(vectors @ candidates.T)
     products = np.empty((*vectors.shape[:-1], len(candidates)), precision)
     for start in range(0, len(candidates), _ROWS_CONVERTED):
-        # A copy, as torch wants memory it may write to. It converts float16 ten times as fast as numpy.
+        # A copy, as torch wants memory it may write to; it converts float16 ten times as fast as numpy.
         block = torch.from_numpy(np.array(candidates[start : start + _ROWS_CONVERTED])).float().numpy()
         products[..., start : start + len(block)] = vectors @ block.T
     return products

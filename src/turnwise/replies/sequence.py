@@ -52,7 +52,7 @@ def encode_turns(encoder: SentenceTransformer, texts: Sequence[str], same: Seque
 
 
 def next_speaker(messages: Sequence[dict[str, Any]]) -> str | None:
-    """Who most likely speaks next: whoever last spoke before the last speaker; ``None`` for somebody new."""
+    """Who most likely speaks next: whoever last spoke before the last speaker; ``None`` for someone new."""
     last = messages[-1]["role"] if messages else None
     return next((message["role"] for message in reversed(messages) if message["role"] != last), None)
 
@@ -106,7 +106,7 @@ class SequenceModel:
             return self.head.candidates(units.to(self.head.candidate.device)).cpu().numpy()
 
     def start(self, candidate_speaker: str | None = None) -> RunningConversation:
-        """A conversation without turns, whose next utterance that speaker would say (``None``: somebody new)."""
+        """A conversation without turns, whose next utterance that speaker would say (``None``: someone new)."""
         return RunningConversation(self, candidate_speaker)
 
 
@@ -118,8 +118,8 @@ class _Turn(NamedTuple):
 class RunningConversation:
     """A conversation to which turns are added; see :meth:`SequenceModel.start`.
 
-    Each turn is encoded once in each view that is asked for, when it is first needed: the newest one has no before-1
-    until another follows. A further turn costs O(n·dim), its pairs with the n turns before it.
+    Each turn is encoded once in each view that is asked for, when it is first needed: the newest one is not encoded
+    as before-1 until another follows. A further turn costs O(n·dim), for its pairs with the n turns before it.
     """
 
     def __init__(self, model: SequenceModel, candidate_speaker: str | None) -> None:
@@ -141,7 +141,7 @@ class RunningConversation:
         """:func:`triple_query` of the turns so far, float32 (dim,).
 
         Raises:
-            ValueError: There is no turn, the model is no triple-encoder, or ``last_rows`` is not positive.
+            ValueError: There is no turn, the model is not a triple-encoder, or ``last_rows`` is not positive.
         """
         self._check_triple()
         n = len(self._turns)
@@ -162,7 +162,7 @@ class RunningConversation:
             ValueError: There is no turn.
         """
         self._check_not_empty()
-        # A triple-encoder's before-view is its before-2, which is thus encoded only once.
+        # A triple-encoder's before-view is its before-2, which is thus encoded just once.
         return bi_query(self._embeddings("before2" if self._model.is_triple else "before"))
 
     def composed_query(self) -> np.ndarray:
@@ -198,7 +198,7 @@ class RunningConversation:
             mode: ``"average"`` over all pairs of turns (Eq. 3), ``"max"`` (:func:`max_scores`), ``"bi"``, the sum of
                 the cosines with each turn, ``"composed"`` (:meth:`composed_query`) or ``"joined"``
                 (:meth:`joined_query`). By default the first the model serves.
-            last_rows: With ``"average"``: only pairs whose later turn is among the last so many.
+            last_rows: With ``"average"``: only pairs whose later turn is among this many last ones.
 
         Returns:
             (m,)
@@ -236,7 +236,7 @@ class RunningConversation:
             raise ValueError("the model has no views before1 and before2 (train it with c3l): only mode 'bi' serves it")
 
     def _embeddings(self, view: View, count: int | None = None) -> np.ndarray:
-        """The first ``count`` turns, by default all, in a view, float32 (count, dim); encodes those not yet encoded."""
+        """The first ``count`` turns, by default all, in a view, float32 (count, dim); encodes what is missing."""
         known = self._encoded.get(view)
         missing = self._turns[0 if known is None else len(known) : count]
         if missing or known is None:

@@ -1,4 +1,4 @@
-"""Masked-language-model continue pre-training of an encoder on raw conversations ("BERT(adapt)" of the papers).
+"""Continued pre-training of an encoder on raw conversations as a masked language model ("BERT(adapt)" of the papers).
 
 Gururangan et al., Don't Stop Pretraining, ACL 2020; settings of DialogueCSE, section 5.3.
 """
@@ -35,7 +35,7 @@ def adapt_encoder(
     settings: Adaptation | None = None,
     checkpoints: Path | None = None,
 ) -> SentenceTransformer:
-    """Continue to pre-train an encoder as a masked language model on the utterances of conversations.
+    """Continue the pre-training of an encoder as a masked language model on the utterances of conversations.
 
     Args:
         encoder: The encoder; it is changed in place.
@@ -79,7 +79,7 @@ def adapt_encoder(
 
 
 def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
-    """The encoder's own transformer, shared, under the prediction head of its checkpoint, or a new one.
+    """The encoder's own transformer, shared, under the prediction head of its checkpoint or a new one.
 
     Raises:
         ValueError: Its architecture has no masked language model.
@@ -89,7 +89,7 @@ def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
     try:
         try:
             model = AutoModelForMaskedLM.from_pretrained(source, use_safetensors=True, trust_remote_code=False)
-            # The encoder may have got tokens since it was loaded, such as those of turnwise.encoders.views.
+            # The encoder may have been given tokens since it was loaded, such as those of turnwise.encoders.views.
             model.resize_token_embeddings(len(transformer.get_input_embeddings().weight), mean_resizing=False)
         except OSError as error:
             logging.getLogger("turnwise").warning("the prediction head of adaptation starts anew: %s", error)

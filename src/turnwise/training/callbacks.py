@@ -1,4 +1,4 @@
-"""Beside the steps of a training run: progress, stopping in good order, evaluating, keeping the loss's own weights."""
+"""What goes on beside the training steps: progress, clean stopping, evaluation, keeping the loss's own weights."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import torch.distributed as dist
 from safetensors.torch import save_file
 from torch import nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from typing_extensions import override
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.progress import progress_bar
@@ -22,7 +23,7 @@ from turnwise.training.checkpoints import LOSS_FILE
 
 
 class StopInGoodOrder(TrainerCallback):
-    """On Ctrl-C the step in progress is finished and a checkpoint written; pressed again, it stops at once."""
+    """On Ctrl-C, finish the step in progress and write a checkpoint; if pressed again, stop at once."""
 
     def __init__(self) -> None:
         self.interrupted = False
@@ -45,6 +46,7 @@ class StopInGoodOrder(TrainerCallback):
             raise KeyboardInterrupt
         self.interrupted = True
 
+    @override
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if self.interrupted:
             control.should_save = args.save_strategy != "no"
@@ -57,6 +59,7 @@ class LossWeights(TrainerCallback):
     def __init__(self, parameters: dict[str, nn.Parameter]) -> None:
         self.parameters = parameters
 
+    @override
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
@@ -67,6 +70,7 @@ class LossWeights(TrainerCallback):
                 dist.all_reduce(parameter.grad)
                 parameter.grad /= dist.get_world_size()
 
+    @override
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
@@ -80,6 +84,7 @@ class TellEpoch(TrainerCallback):
     def __init__(self, set_epoch: Callable[[int], None]) -> None:
         self.set_epoch = set_epoch
 
+    @override
     def on_epoch_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
@@ -87,20 +92,22 @@ class TellEpoch(TrainerCallback):
 
 
 class EvaluateLastStep(TrainerCallback):
-    """The last step is evaluated too, whether or not a checkpoint is due; it may be the best."""
+    """Evaluates the last step too, whether or not a checkpoint is due; it may be the best."""
 
+    @override
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if state.global_step >= state.max_steps:
             control.should_evaluate = True
 
 
 class Snapshots(TrainerCallback):
-    """Keeps a model every so many steps, in a folder ``step-00030`` each."""
+    """Keeps a model every ``every`` steps, each in a folder such as ``step-00030``."""
 
     def __init__(self, folder: Path, every: int) -> None:
         self.folder = folder
         self.every = every
 
+    @override
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if state.global_step % self.every == 0 and state.is_world_process_zero:
             with atomic_path(self.folder / f"step-{state.global_step:05}") as temporary:
@@ -113,6 +120,7 @@ class TrainingProgress(TrainerCallback):
     def __init__(self) -> None:
         self.bar = progress_bar()
 
+    @override
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
@@ -120,9 +128,11 @@ class TrainingProgress(TrainerCallback):
             self.bar.start()
         self.task = self.bar.add_task("training", total=state.max_steps, completed=state.global_step)
 
+    @override
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         self.bar.update(self.task, completed=state.global_step)
 
+    @override
     def on_log(
         self,
         args: TrainingArguments,

@@ -1,4 +1,4 @@
-"""Checkpoints of a training run, and what of the loss belongs into them."""
+"""Checkpoints of a training run, and which of the loss's parameters belong in them."""
 
 from __future__ import annotations
 

@@ -26,8 +26,17 @@ from turnwise.training.trainer import ConversationTrainer, fit, training_argumen
 def finish_stage(
     encoder: SentenceTransformer, name: str, work: Callable[[Path | None], object], run: RunFolder | None
 ) -> SentenceTransformer:
-    """A stage before: ``work`` changes the encoder, with a folder for checkpoints; or what an earlier part of this run
-    has finished."""
+    """Run a stage before the contrastive one, or load what an earlier part of this run has made of the encoder.
+
+    Args:
+        encoder: The encoder; it may be changed.
+        name: Name of the stage.
+        work: Changes the encoder, given a folder for checkpoints.
+        run: The run; without one, nothing is kept.
+
+    Returns:
+        The encoder after the stage.
+    """
     if run is None:
         work(None)
         return encoder
@@ -55,14 +64,14 @@ def contrast(
         encoder: The encoder; it is changed in place.
         conversations: What it learns from.
         recipe: The method and its settings.
-        frozen: How many of the lowest layers do not learn.
+        frozen: How many of the lowest layers are frozen.
         checkpoints: A folder to write checkpoints to and to continue from.
-        snapshots: A folder for the models on the way, if the recipe asks for them.
+        snapshots: A folder for models kept during training, if the recipe asks for them.
         evaluator: Chooses the best checkpoint; without it the last step counts.
 
     Returns:
-        What is to be remembered, ready for JSON: the steps and their losses, and the steps and their figure where
-        there is an evaluator.
+        What goes into the training record, ready for JSON: the steps and their losses, and with an evaluator the steps
+        and their figure.
 
     Raises:
         ValueError: Training has diverged.

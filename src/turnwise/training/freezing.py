@@ -1,5 +1,7 @@
-"""What does not happen to an encoder while it learns: frozen layers, as DialogueCSE has them against catastrophic
-forgetting (section 5.3), frozen word embeddings, attention dropout."""
+"""What is switched off in an encoder while it learns: lower layers, word embeddings, attention dropout.
+
+DialogueCSE freezes layers against catastrophic forgetting (section 5.3).
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def frozen_lower_layers(encoder: SentenceTransformer, layers: int) -> Iterator[N
 
 @contextmanager
 def learning_rows(encoder: SentenceTransformer, rows: Sequence[int]) -> Iterator[None]:
-    """Inside the block, some rows of the word embeddings learn, also in a frozen layer, and the others do not.
+    """Inside the block, only some rows of the word embeddings learn, even if their layer is frozen.
 
     Args:
         encoder: The encoder.

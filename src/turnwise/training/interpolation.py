@@ -1,4 +1,4 @@
-"""Weights between those before training and the trained ones."""
+"""Weights between those before and those after training."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def interpolate_weights(encoder: SentenceTransformer, before: dict[str, Tensor],
 
     Args:
         encoder: The trained encoder.
-        before: Weights before, by name; weights that are not among them stay.
-        interpolation: How far from those before (0) to the encoder's own (1).
+        before: The weights it had before, by name; weights that are not among them stay.
+        interpolation: The position on the line, from those before (0) to the encoder's own (1).
     """
     weights = encoder.state_dict()
     with torch.no_grad():

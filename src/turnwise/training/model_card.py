@@ -38,7 +38,7 @@ _EXAMPLES = {
 
 
 def without_paths(record: dict[str, Any]) -> dict[str, Any]:
-    """A training record as it may be published: where files lay on somebody's disk is nobody's business."""
+    """A training record fit for publication: where files lay on somebody's disk is left out."""
     shown = dict(record)
     if "encoder" in record:
         shown["encoder"] = "/".join(Path(record["encoder"]).parts[-2:])  # as long as a Hub name

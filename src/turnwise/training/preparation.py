@@ -1,4 +1,4 @@
-"""What training needs of conversations and encoder, checked before anything is written."""
+"""What training requires of conversations and encoder, checked before anything is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from turnwise.training.recipes import Recipe
 
 
 def frozen_layers(recipe: Recipe, encoder: SentenceTransformer) -> int:
-    """How many layers do not learn: by default the lower half, as in the paper of DialogueCSE."""
+    """How many layers are frozen: by default the lower half, as in the paper of DialogueCSE."""
     if recipe.frozen_layers == 0:
         return 0
     layers = len(transformer_layers(encoder))
@@ -24,7 +24,7 @@ def frozen_layers(recipe: Recipe, encoder: SentenceTransformer) -> int:
 
 
 def clean(conversations: Dataset, recipe: Recipe) -> Dataset:
-    """What the methods expect: non-empty messages, speakers that take turns, at least so many turns."""
+    """Make conversations what the methods expect: no empty messages, speakers who take turns, enough turns."""
     conversations = merge_consecutive_messages(drop_empty_messages(conversations.select_columns(["id", "messages"])))
     conversations = keep_long_enough(conversations, recipe.shortest)
     if recipe.min_speakers > 1:

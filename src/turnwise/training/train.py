@@ -79,18 +79,31 @@ def train(
     if evaluator is not None:
         settings["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
     with RunFolder.open(output, settings, resume, force) if output is not None else nullcontext() as run:
-        if recipe.adaptation is not None:
-            adapt = partial(adapt_encoder, encoder, conversations, recipe.adaptation)
-            encoder = finish_stage(encoder, "adaptation", adapt, run)
-        if stage is not None:
-            encoder = finish_stage(encoder, "before", partial(contrast, encoder, conversations, stage, frozen), run)
-            recipe.prepare(encoder)
+        encoder = _stages_before(encoder, conversations, recipe, stage, frozen, run)
         checkpoints, snapshots = (run.folder / "training", run.snapshots) if run is not None else (None, None)
         history = contrast(encoder, conversations, recipe, frozen, checkpoints, snapshots, evaluator)
         if output is not None and run is not None and process_state().is_main_process:
             record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **history}
             save_encoder(encoder, output, record)
             run.close()
+    return encoder
+
+
+def _stages_before(
+    encoder: SentenceTransformer,
+    conversations: Dataset,
+    recipe: Recipe,
+    stage: Recipe | None,
+    frozen: int,
+    run: RunFolder | None,
+) -> SentenceTransformer:
+    """The encoder after adaptation and after the method that comes first, as far as the recipe asks for them."""
+    if recipe.adaptation is not None:
+        adapt = partial(adapt_encoder, encoder, conversations, recipe.adaptation)
+        encoder = finish_stage(encoder, "adaptation", adapt, run)
+    if stage is not None:
+        encoder = finish_stage(encoder, "before", partial(contrast, encoder, conversations, stage, frozen), run)
+        recipe.prepare(encoder)
     return encoder
 
 

@@ -11,6 +11,7 @@ from sentence_transformers import SentenceTransformerTrainer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import nn
 from transformers import PrinterCallback, Trainer
+from typing_extensions import override
 
 from turnwise._compat import LoadsCheckpoints
 from turnwise.encoders.loading import load_encoder
@@ -59,15 +60,18 @@ def validation_arguments(evaluator: BaseEvaluator, settings: Schedule) -> dict[s
 class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
     """The trainer of sentence-transformers, for models that may have turn tables and for data that is private."""
 
+    @override
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """Left out: the library's own card quotes rows of the training data, here people's conversations."""
 
+    @override
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
-        """All that decay by default, but for the word embeddings: those that do not learn must stay."""
+        """All that decay by default except the word embeddings: those that do not learn must stay as they are."""
         words = transformer_of(self.model).get_input_embeddings().weight
         decaying = set(super().get_decay_parameter_names(model))
         return [name for name, parameter in model.named_parameters() if name in decaying and parameter is not words]
 
+    @override
     def load_checkpoint(self, folder: Path) -> None:
         """Put the weights of a checkpoint, turn tables included, into the model being trained."""
         self.model.load_state_dict(load_encoder(folder, device="cpu").state_dict())

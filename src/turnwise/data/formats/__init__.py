@@ -28,7 +28,7 @@ from turnwise.data.formats.json_text import JsonText
 from turnwise.data.formats.source import ENDINGS, BadRow, Source, parse_record, parse_text
 from turnwise.errors import ConversationError
 
-# Detection takes the first match, so the formats with the most peculiar layouts stand first.
+# Detection takes the first match, so the formats with the most distinctive layouts come first.
 _MODULES = (
     chat,
     sgd,

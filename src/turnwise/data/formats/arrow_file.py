@@ -30,7 +30,7 @@ def write_arrow(rows: Iterable[dict[str, Any]], path: Path) -> None:
     if len(parts.paths) == 1:
         parts.paths[0].rename(path)
         return
-    # Labels that came late are missing from the earlier parts.
+    # Labels that turned up late are missing from the earlier parts.
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, parts.schema) as writer:
         for part in parts.paths:
             for table in _batches(part):

@@ -2,7 +2,7 @@
 
 What the wizard asks of the knowledge base, and its answers, are events too; they hold no text and are left out. The
 label ``domains`` is taken from the tasks of the scenario: a name such as ``hotels_en_US_search`` begins with its
-domain. Chinese names get the English domain.
+domain. Chinese names are given the English domain.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def _is_query(event: dict[str, Any]) -> bool:
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
+    """Leaves out what passes between the wizard and the knowledge base, and takes the domains from the tasks' names."""
     dialogue = parse_record(raw)
     tasks = [capability["Task"] for capability in dialogue["Scenario"]["WizardCapabilities"]]
     return {
@@ -44,6 +45,7 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """The file's own keys are ids, so those inside the first dialogue decide."""
     return {"Scenario", "Events"} <= head.inner_keys
 
 

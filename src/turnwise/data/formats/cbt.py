@@ -1,14 +1,14 @@
-"""Children's Book Test: books, one sentence a line, and questions of 21 sentences each.
+"""Children's Book Test: books, one sentence per line, and questions of 21 sentences each.
 
 ``cbt_train.txt``, ``cbt_valid.txt`` and ``cbt_test.txt`` hold whole books. A line ``_BOOK_TITLE_ : …`` begins a book, a
-line ``CHAPTER …`` a chapter. Each chapter is a conversation, and so is what stands before the first one, or a book
-without any. The labels ``book`` and ``chapter`` are the headings, which are no sentences.
+line ``CHAPTER …`` a chapter. Each chapter is a conversation, and so is what precedes the first one, or a book
+without any. The headings become the labels ``book`` and ``chapter`` and are not sentences.
 
 ``cbtest_NE_train.txt``, ``cbtest_CN_valid_2000ex.txt``, … hold questions: twenty sentences numbered from 1, then the
-query with ``XXXXX`` for a word, that word, nothing, and candidates for it, in columns separated by tabs. The query with
+query with ``XXXXX`` for a word, that word, an empty column, and candidates for it, separated by tabs. The query with
 its word put back is the last sentence; the candidates are left out.
 
-A story has no speakers: every sentence is a message of the one role ``narrator``. The tokenisation of the release
+A story has no speakers: every sentence is a message of the role ``narrator``. The tokenisation of the release
 (spaces before punctuation, ``-LCB-``) is kept.
 """
 
@@ -29,7 +29,7 @@ _GAP = "XXXXX"
 
 
 class Chapter(NamedTuple):
-    """Sentences that stand together under one heading."""
+    """The sentences under one heading."""
 
     book: str | None
     heading: str | None
@@ -37,6 +37,7 @@ class Chapter(NamedTuple):
 
 
 def records(source: Source) -> Iterator[tuple[int, Chapter | list[Line]]]:
+    """Chapters of books, or blocks of numbered lines where the file holds questions."""
     is_question = any(text.startswith("1 ") for _, text in islice(text_lines(source), 1))
     return blocks(source) if is_question else _chapters(source)
 
@@ -62,6 +63,7 @@ def _chapters(source: Source) -> Iterator[tuple[int, Chapter]]:
 
 
 def convert(raw: Chapter | list[Line], source: Source) -> dict[str, Any]:
+    """A chapter as it stands, or the sentences of a question with the answer put back into the last one."""
     if isinstance(raw, Chapter):
         return {"messages": _messages(raw.sentences), "book": raw.book, "chapter": raw.heading}
     *context, query = (without_number(line, FORMAT.layout) for line in raw)
@@ -76,6 +78,7 @@ def _messages(sentences: list[str]) -> list[dict[str, str]]:
 
 
 def matches(head: Head) -> bool:
+    """A book's title, or a numbered line without columns. So is a persona of PersonaChat, which is tried first."""
     return head.line.startswith(_TITLE) or bool(re.match(r"1 [^\t]+$", head.line))
 
 

@@ -30,6 +30,7 @@ def _joined_parts(content: list[Any]) -> str:
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
+    """Renames ShareGPT's keys and roles, and joins contents given in parts."""
     row = parse_record(raw)
     if "messages" not in row and "conversations" in row:
         messages = row.pop("conversations")
@@ -40,11 +41,12 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
             if isinstance(message, dict) and type(message.get("content")) is list:
                 message["content"] = _joined_parts(message["content"])
             elif isinstance(message, dict) and message.get("content") is None and _CALLS & message.keys():
-                message["content"] = ""  # it calls a tool and says nothing
+                message["content"] = ""  # it calls a tool without saying anything
     return row
 
 
 def matches(head: Head) -> bool:
+    """Either key is enough: ``messages``, or ShareGPT's ``conversations``."""
     return bool({"messages", "conversations"} & head.keys)
 
 

@@ -1,4 +1,4 @@
-"""Files that lie beside the conversations of well-known releases and hold none themselves."""
+"""Files that accompany the conversations of well-known releases and hold none themselves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-# Names in lower case, and what is in the files. Known names only: other files that hold no conversations are most
+# Names in lower case, and what the files hold. Known names only: other files that hold no conversations are most
 # likely a mistake, which should be an error.
 _COMPANIONS = {
     "schema.json": "services and slots (SGD, MultiWOZ 2.2)",
@@ -35,7 +35,7 @@ _COMPANIONS = {
 
 
 def without_companions(files: list[Path]) -> list[Path]:
-    """The files without the well-known companions of conversations, unless there is nothing else."""
+    """Leave out the well-known companions of conversations, unless there is nothing else."""
     kept = []
     for file in files:
         content = _companion_content(file)
@@ -43,7 +43,7 @@ def without_companions(files: list[Path]) -> list[Path]:
             kept.append(file)
         else:
             logging.getLogger("turnwise").info("passed over %s: %s; name the file itself to read it", file, content)
-    # files of other origin may have these names too: alone in a folder, they are what was meant
+    # files of other origins may have these names too: alone in a folder, they are what was meant
     return kept or files
 
 

@@ -1,4 +1,4 @@
-"""DailyDialog: ``dialogues_text.txt``, one dialogue a line, every turn ended by ``__eou__``.
+"""DailyDialog: ``dialogues_text.txt``, one dialogue per line, every turn ended by ``__eou__``.
 
 The two speakers take turns. The tokenisation of the release (spaces before punctuation) is kept.
 """
@@ -14,6 +14,7 @@ _TURN_END = "__eou__"
 
 
 def convert(raw: bytes, source: Source) -> dict[str, Any]:
+    """The release names no speakers, so user and assistant alternate."""
     text = parse_text(raw)
     if _TURN_END not in text:
         raise BadRow(f"found no {_TURN_END}; expected {FORMAT.layout}")
@@ -23,6 +24,7 @@ def convert(raw: bytes, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """The mark at the end of a turn is the release's own."""
     return _TURN_END in head.line
 
 

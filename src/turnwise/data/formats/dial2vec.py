@@ -3,22 +3,22 @@
 Both are taken from the code of the release (``data/generate_training.py``, ``data/generate_clustering.py`` and
 ``data/data_provider.py``).
 
-``datasets/<name>/train.tsv``, ``clustering_dev.tsv`` and ``clustering_test.tsv`` have one dialogue a line, as the
-loader takes it:
+``datasets/<name>/train.tsv``, ``clustering_dev.tsv`` and ``clustering_test.tsv`` have one dialogue per line, as the
+loader expects it:
 
-1. the speakers, one digit a turn (``0101``)
-2. ten samples separated by ``|``, the turns of each separated by ``#``. The first is the dialogue; in training the
-   others have turns of one speaker put in from elsewhere, for evaluation they repeat the first.
-3. the topic as a number; in training always ``0``, which is no topic
+1. the speakers, one digit per turn (``0101``)
+2. ten samples separated by ``|``, the turns of each separated by ``#``. The first is the dialogue. For training, the
+   others have one speaker's turns replaced by turns from elsewhere; for evaluation, they repeat the first.
+3. the topic as a number; for training always ``0``, which means none
 
-A training file has ten lines in a row for every dialogue, each with other samples. The dialogue is read once; the
-samples made from it are left out.
+A training file has ten consecutive lines for every dialogue, each with different samples. The dialogue is read once;
+the samples made from it are left out.
 
-The files these were made from (``preprocess_session_<name>.txt``) have one message a line: session, speaker (0 or 1),
-text, topics separated by ``|``. The lines of a session stand together.
+The files these were made from (``preprocess_session_<name>.txt``) have one message per line: session, speaker (0 or 1),
+text, topics separated by ``|``. The lines of a session are consecutive.
 
 The release does not say which speaker is the user; 0 is read as user and 1 as assistant. The label ``topics`` is a
-list. With a header that names the columns, such a file is a `table`.
+list. Such a file with a header is a `table`.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def _dialogue(line: Line) -> Hashable:
 
 
 def records(source: Source) -> Iterator[tuple[int, list[Line]]]:
+    """Lines that make up one dialogue: ten with different samples for training, or the messages of a session."""
     # surrogateescape keeps bytes that are not UTF-8, so that the rows they are in can be named or skipped
     lines = ((number, _split_line(raw.decode("utf-8", "surrogateescape"))) for number, raw in source.lines())
     first = next(lines, None)
@@ -65,6 +66,7 @@ def records(source: Source) -> Iterator[tuple[int, list[Line]]]:
 
 
 def convert(raw: list[Line], source: Source) -> dict[str, Any]:
+    """Three columns hold a whole dialogue, four a message of a session."""
     cells = raw[0][1]
     return _from_dialogue(cells) if len(cells) == 3 else _from_session(raw)
 
@@ -96,6 +98,7 @@ def _from_session(lines: list[Line]) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """Three columns, the first with a digit for each turn in the second; or four, the second a 0 or 1."""
     cells = _split_line(head.line)
     if len(cells) == 3:
         return set(cells[0]) <= _ROLES.keys() and len(cells[0]) == len(_turns(cells[1])) > 1

@@ -18,6 +18,7 @@ _DEPTH = 4  # dial_data, domain, document, and the array of dialogues
 
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
+    """Dialogues below their domain and document, or in MultiDoc2Dial below their domain alone."""
     for number, (keys, dialogue) in source.json_members(_DEPTH):
         if len(keys) < 2 or keys[0] != "dial_data":
             found = f"the key {keys[0]!r}" if keys else "no object of dialogues"
@@ -26,6 +27,7 @@ def records(source: Source) -> Iterator[tuple[int, Any]]:
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
+    """The agent is the assistant; references to the document are left out."""
     dialogue = parse_record(raw)
     return {
         "id": dialogue["dial_id"],
@@ -35,6 +37,7 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """The one key of the outermost object is the release's own."""
     return "dial_data" in head.keys
 
 

@@ -1,4 +1,4 @@
-"""E-commerce Dialogue Corpus, response selection release: one session with its candidates a line.
+"""E-commerce Dialogue Corpus, response selection release: one session with its candidates per line.
 
 The layout, inferred from the files (six columns separated by tabs, lists separated by ``|``):
 
@@ -8,9 +8,9 @@ The layout, inferred from the files (six columns separated by tabs, lists separa
    (user), 1 the seller (assistant)
 4. a label, always 1
 5. the candidates for the response
-6. one flag a candidate; 1 marks the true response
+6. one flag per candidate; 1 marks the true response
 
-The session is put together again: before, the true response, after. The negative candidates are left out.
+The session is restored: before, the true response, after. The negative candidates are left out.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def _split(cell: str) -> list[str]:
 
 
 def convert(raw: bytes, source: Source) -> dict[str, Any]:
+    """Puts the true response back between the utterances before and after it."""
     cells = parse_text(raw).split("\t")
     if len(cells) != 6 or not _SPEAKERS.fullmatch(cells[2]):
         raise BadRow(f"found {len(cells)} columns; expected {FORMAT.layout}")
@@ -45,6 +46,7 @@ def convert(raw: bytes, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """Six columns, the third of which says who speaks (``1|0-1-0``)."""
     cells = head.line.split("\t")
     return len(cells) == 6 and bool(_SPEAKERS.fullmatch(cells[2]))
 

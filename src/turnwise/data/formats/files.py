@@ -1,4 +1,4 @@
-"""From paths as users give them to the files to read."""
+"""Finding the files to read from the paths that users give."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 def find_files(paths: Paths, format: str) -> list[Path]:
     """The files that ``paths`` (files, folders, globs) stand for, each once.
 
-    In folders and globs, files that are known to lie beside conversations and hold none are passed over.
+    In folders and globs, files that are known to accompany conversations and hold none are passed over.
 
     Raises:
         ConversationError: A path stands for no file, or the format is unknown.

@@ -34,8 +34,8 @@ class Format:
         layout: What a file must hold, for error messages.
         records: From a file to ``(line or row number, raw)`` for every conversation.
         convert: From ``raw`` to ``{"id"?, "messages": [{"role", "content", …}], …labels}``. Raises `BadRow` or the
-            ``KeyError``, ``TypeError``, … of a record that is not laid out as expected.
-        matches: Whether a file beginning like this has this format.
+            ``KeyError``, ``TypeError``, … of a record with an unexpected layout.
+        matches: Whether a file that begins like this has this format.
     """
 
     name: str

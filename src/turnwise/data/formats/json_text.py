@@ -1,4 +1,4 @@
-"""JSON read from a text stream one value at a time, so that a file of many values never stands in memory whole."""
+"""JSON read from a text stream one value at a time, so that a file of many values is never held in memory whole."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class JsonText:
         self._take("]")
 
     def _peek(self) -> str:
-        """The next character that is neither white space nor a comma; empty at the end of the text."""
+        """The next character that is neither whitespace nor a comma; empty at the end of the text."""
         while True:
             self._start = cast(re.Match[str], _BETWEEN_VALUES.match(self._buffer, self._start)).end()
             if self._start < len(self._buffer):

@@ -1,8 +1,8 @@
-"""Microsoft Dialogue Challenge: ``movie_all.tsv``, ``restaurant_all.tsv``, ``taxi_all.tsv``; one message a row.
+"""Microsoft Dialogue Challenge: ``movie_all.tsv``, ``restaurant_all.tsv``, ``taxi_all.tsv``; one message per row.
 
 The columns are ``session.ID``, ``Message.ID``, ``Message.Timestamp``, ``Message.From`` (user or agent),
-``Message.Text`` and then any number of dialogue acts, most of whose columns have no name. The rows of a session stand
-together. Session ids repeat from file to file, so the domain, the first word of the file's name, goes before them.
+``Message.Text`` and then any number of dialogue acts, most of whose columns have no name. The rows of a session are
+consecutive. Session ids repeat from file to file, so the domain, the first word of the file's name, precedes them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _ROLES = {"user": "user", "agent": "assistant"}
 
 
 def records(source: Source) -> Iterator[tuple[int, list[tuple[int, list[str]]]]]:
+    """Sessions of consecutive rows; a file without the five columns is refused as a whole."""
     rows = source.cells()
     _, header = next(rows, (1, _COLUMNS))
     if header[: len(_COLUMNS)] != _COLUMNS:
@@ -40,6 +41,7 @@ def _message(number: int, cells: list[str]) -> dict[str, Any]:
 
 
 def convert(raw: list[tuple[int, list[str]]], source: Source) -> dict[str, Any]:
+    """Puts the domain before the session's id, which occurs in other files too."""
     domain = re.split(r"[^A-Za-z]", source.stem)[0].lower()
     return {
         "id": f"{domain}-{raw[0][1][0]}",
@@ -49,6 +51,7 @@ def convert(raw: list[tuple[int, list[str]]], source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """Most columns of dialogue acts have no name, so only columns that always have one count."""
     return {"session.ID", "Message.From", "Message.Text"} <= head.keys
 
 

@@ -1,4 +1,4 @@
-"""MetaLWOZ: ``dialogues/*.txt``, one JSON object a line.
+"""MetaLWOZ: ``dialogues/*.txt``, one JSON object per line.
 
 The two speakers take turns, the one who plays the bot first. The ids of the crowd workers are left out.
 """
@@ -12,6 +12,7 @@ from turnwise.data.formats.source import BadRow, Source, parse_record
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
+    """The release names no speakers, but the bot always opens."""
     dialogue = parse_record(raw)
     turns = dialogue["turns"]
     if not isinstance(turns, list):
@@ -26,6 +27,7 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """All four keys are needed: ``id`` and ``turns`` are common names."""
     return {"id", "domain", "task_id", "turns"} <= head.keys
 
 

@@ -1,8 +1,8 @@
 """MultiWOZ 2.0 and 2.1: ``data.json``, one JSON object of all dialogues by their id.
 
 User and system take turns, the user first. The label ``domains`` lists the domains that the goal sets a task in; the
-goal's ``message`` and ``topic`` are no domains. MultiWOZ 2.2 is laid out like Schema-Guided Dialogue and is read the
-same way.
+goal's ``message`` and ``topic`` are not domains. MultiWOZ 2.2 has the layout of Schema-Guided Dialogue and is read in
+the same way.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ _NO_DOMAINS = ("message", "topic")
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
+    """Only release 2.2 names the speakers and has a ``dialogue_id``; before it, user and system alternate."""
     dialogue = parse_record(raw)
     if "dialogue_id" in dialogue:
         return sgd.convert(dialogue, source)
@@ -33,6 +34,7 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """The file's own keys are ids, so those inside the first dialogue decide."""
     return {"goal", "log"} <= head.inner_keys
 
 

@@ -19,7 +19,7 @@ def text_lines(source: Source) -> Iterator[Line]:
 
 
 def blocks(source: Source) -> Iterator[tuple[int, list[Line]]]:
-    """The lines of each conversation. Number 1 begins the next."""
+    """The lines of each conversation; a line numbered 1 begins the next."""
     block: list[Line] = []
     for line in text_lines(source):
         if line[1].startswith("1 ") and block:
@@ -34,7 +34,7 @@ def without_number(line: Line, layout: str) -> str:
     """What follows a line's number.
 
     Raises:
-        BadRow: It has none.
+        BadRow: The line has none.
     """
     place, text = line
     number, _, rest = text.partition(" ")

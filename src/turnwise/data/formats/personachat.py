@@ -2,15 +2,15 @@
 
 The lines of a conversation are numbered from 1:
 
-1. ``your persona: …`` and ``partner's persona: …``, one sentence a line; the name of the file says which it has
-2. an utterance, the reply, nothing, and the candidates for the reply separated by ``|``, in columns separated by tabs;
-   without candidates the line ends after the reply
+1. ``your persona: …`` and ``partner's persona: …``, one sentence per line; the name of the file says which it has
+2. an utterance, the reply, an empty column, and the candidates for the reply separated by ``|``, all separated by
+   tabs; without candidates the line ends after the reply
 
-The one who utters is read as user, the one who replies (``your``) as assistant, and the candidates are left out. The
+Whoever speaks first is read as user, whoever replies (``your``) as assistant, and the candidates are left out. The
 sentences of the personas become the labels ``persona`` and ``partner_persona``.
 
-The training files of ConvAI2 repeat all conversations with the sides exchanged, which makes these begin with
-``__SILENCE__``. The repetitions are left out.
+The training files of ConvAI2 repeat all conversations with the sides swapped, and therefore with ``__SILENCE__`` as
+the first utterance. The repetitions are left out.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ _FIRST_LINE = re.compile(r"1 (your persona:|partner's persona:|[^\t]+\t[^\t]+(\t
 
 
 def records(source: Source) -> Iterator[tuple[int, list[Line]]]:
+    """Conversations without those that ConvAI2 repeats with the sides swapped."""
     for place, block in blocks(source):
         if not any(_REPEATED.match(text) for _, text in block):
             yield place, block
 
 
 def convert(raw: list[Line], source: Source) -> dict[str, Any]:
+    """Every line is a sentence of a persona, or an utterance and the reply to it."""
     messages: list[dict[str, str]] = []
     personas: dict[str, list[str]] = {}
     for line in raw:
@@ -52,6 +54,7 @@ def convert(raw: list[Line], source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """The first line is a sentence of a persona, or an utterance and a reply with or without candidates."""
     return bool(_FIRST_LINE.match(head.line))
 
 

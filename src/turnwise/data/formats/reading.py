@@ -1,4 +1,4 @@
-"""From files to checked conversations, one at a time."""
+"""Reading checked conversations from files, one at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OnError = Literal["raise", "skip"]
 
 _LISTED = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
-# What reading a damaged file raises, and what the user is told.
+# What reading a damaged file raises, and the message for the user.
 _DAMAGE: dict[type[Exception], str] = {
     EOFError: "the gzip file is cut off; download or write it again",
     zlib.error: "the gzip file is damaged; download or write it again",
@@ -37,7 +37,7 @@ _DAMAGE: dict[type[Exception], str] = {
 
 @dataclass
 class SkippedRows:
-    """What was left out of a reading, with the first problems found."""
+    """What was left out while reading, with the first problems found."""
 
     on_error: OnError
     count: int = 0
@@ -57,7 +57,7 @@ class SkippedRows:
             self.first.append(str(error))
 
     def to_json(self) -> str:
-        """The summary, to keep beside a cached reading."""
+        """The summary, to keep beside the cached rows."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -78,7 +78,7 @@ def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Itera
     """The conversations of all files, checked; problems go to ``skipped``.
 
     Raises:
-        ConversationError: A problem that ``skipped`` does not take, or no conversation is left.
+        ConversationError: A problem while rows must not be skipped, or no conversation is left.
     """
     checker = RowChecker()
     names = _names(files)
@@ -140,14 +140,14 @@ def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any]:
     try:
         return chosen.convert(raw, source)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        # the layout differs from what the format's few lines rely on
+        # the layout differs from what the format's function relies on
         found = f"found the keys {', '.join(map(str, raw))}" if isinstance(raw, dict) else "unexpected layout"
         missing = f" (missing: {error})" if isinstance(error, KeyError) else ""
         raise BadRow(f"{found}{missing}; the format {chosen.name!r} expects {chosen.layout}") from None
 
 
 class _Progress:
-    """A bar of bytes on stderr that comes up after some seconds, and only on a terminal."""
+    """A bar of the bytes read, on stderr; it appears after some seconds, and only on a terminal."""
 
     def __init__(self, files: Iterable[Path], skipped: SkippedRows) -> None:
         self._total = sum(file.stat().st_size for file in files)
@@ -172,7 +172,7 @@ class _Progress:
         self._source = source
 
     def tick(self) -> None:
-        """Show how far reading is; looks at the clock and draws only once in a while."""
+        """Show how far reading has got; looks at the clock and draws only once in a while."""
         self._ticks += 1
         if self._ticks % 500 or time.monotonic() - self._began < _SECONDS_BEFORE_PROGRESS:
             return

@@ -12,7 +12,7 @@ _MAX_INTEGER = 2**63 - 1
 
 
 class RowChecker:
-    """Checks the rows of one reading, remembering the types of the labels seen so far."""
+    """Checks rows that are read together, remembering the types of the labels seen so far."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}

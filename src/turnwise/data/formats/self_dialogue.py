@@ -1,7 +1,7 @@
 """Self-dialogue corpus: CSV, one person playing both sides in ``Answer.sentence1``, ``Answer.sentence2``, ….
 
-The topic is the file's name without its digits (``fashion2.csv`` is about fashion). Runs of white space, which the
-crowd workers' typing left in many sentences, become one space; sentences left blank are dropped.
+The topic is the file's name without its digits (``fashion2.csv`` is about fashion). Runs of whitespace, which the
+crowd workers' typing left in many sentences, become one space; blank sentences are dropped.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from turnwise.data.formats.source import Source, parse_record
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
+    """Sides alternate over all columns; only then are blank sentences dropped."""
     record = parse_record(raw)
     columns = list(takewhile(record.__contains__, (f"Answer.sentence{i}" for i in count(1))))
     if not columns:
@@ -29,6 +30,7 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """``AssignmentId`` is the column of the crowd-working platform."""
     return {"AssignmentId", "Answer.sentence1"} <= head.keys
 
 

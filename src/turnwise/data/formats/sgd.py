@@ -1,7 +1,7 @@
 """Schema-Guided Dialogue and MultiWOZ 2.2, which has its layout: ``dialogues_*.json``.
 
-The dialogue ids of the release repeat in train, dev and test, so the split's folder name goes before the id.
-A user message has the label ``intent`` where exactly one intent is active.
+The dialogue ids of the release repeat in train, dev and test, so the name of the split's folder precedes the id.
+A user message is labelled with its ``intent`` if exactly one is active.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ def _message(turn: dict[str, Any]) -> dict[str, Any]:
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
+    """Puts the split before the id, which occurs in other splits too."""
     dialogue = parse_record(raw)
     split = source.path.absolute().parent.name
     return {
@@ -38,6 +39,7 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """True of MultiWOZ 2.2 as well, which needs nothing else."""
     return {"dialogue_id", "turns"} <= head.keys
 
 

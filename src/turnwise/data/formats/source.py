@@ -23,11 +23,11 @@ _T = TypeVar("_T")
 
 
 class BadRow(ValueError):
-    """A row that cannot be used. Whoever reads the file adds the place.
+    """A row that cannot be used. Whatever reads the file adds the place.
 
     Args:
         problem: What was found and what was expected.
-        number: The line or row number, where it is not the one the record started at.
+        number: The line or row number, if it is not the one the record started at.
     """
 
     def __init__(self, problem: str, number: int | None = None) -> None:
@@ -40,7 +40,7 @@ class Source:
 
     Args:
         path: The file.
-        tick: Called now and then by whatever reads much before it has a first conversation to give.
+        tick: Called now and then by whatever reads a lot before it yields a first conversation.
     """
 
     def __init__(self, path: Path, tick: Callable[[], None] = lambda: None) -> None:
@@ -80,7 +80,7 @@ class Source:
         return readers.get(self.ending, self.lines)()
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Lines that are not blank. Decoding is left to the caller, so that one bad line can be skipped."""
+        """Lines that are not blank. Decoding is left to the caller, so that a single bad line can be skipped."""
         with self.open() as file:
             for number, line in enumerate(file, start=1):
                 if number == 1:
@@ -89,7 +89,7 @@ class Source:
                     yield number, line
 
     def cells(self) -> Iterator[tuple[int, list[str]]]:
-        """Rows of a CSV or TSV file, header first; comma, tab or semicolon by what the header holds most of."""
+        """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever the header has most of."""
         # surrogateescape keeps bytes that are not UTF-8, so that the rows they are in can be named or skipped
         with self.open() as file, io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as text:
             header = text.readline()
@@ -97,7 +97,7 @@ class Source:
                 return
             delimiter = max("\t,;", key=header.count)
             yield 1, next(csv.reader([header], delimiter=delimiter))
-            # strict, or a quote that is never closed would take in all the rows after it
+            # strict, or a quote that is never closed would swallow all the rows after it
             reader = csv.reader(text, delimiter=delimiter, strict=True)
             lines_before = 1
             try:
@@ -152,7 +152,7 @@ class Source:
             yield from self._numbered(JsonText(text).members(depth))
 
     def keyed_records(self) -> Iterator[tuple[int, Any]]:
-        """The records of a JSON object that has them by their ids, each with its ``id``; or those of an array."""
+        """The records of a JSON object that maps ids to them, each with its ``id``; or those of an array."""
         for number, (keys, record) in self.json_members(1):
             yield number, {**record, "id": keys[0]} if keys and isinstance(record, dict) else record
 
@@ -169,7 +169,7 @@ def parse_record(raw: Any) -> dict[str, Any]:
     """A record of `Source.records` as a dict.
 
     Raises:
-        BadRow: It is none.
+        BadRow: It is malformed, or not a JSON object.
     """
     if isinstance(raw, BadRow):
         raise raw
@@ -187,7 +187,7 @@ def parse_record(raw: Any) -> dict[str, Any]:
 
 
 def parse_text(raw: bytes) -> str:
-    """A line of `Source.lines` as text, without its end.
+    """A line of `Source.lines` as text, without the line break.
 
     Raises:
         BadRow: It is not UTF-8.

@@ -1,7 +1,7 @@
-"""Tables with one message a row: CSV, TSV, Parquet or JSONL.
+"""Tables with one message per row: CSV, TSV, Parquet or JSONL.
 
-The columns of the conversation's id, the speaker and the text, and optionally of the time or order, are found by their
-usual names. The rows of a conversation may be scattered through the file: they are gathered in a temporary database on
+The columns of the conversation's id, the speaker, the text and optionally the time or order are found by their usual
+names. The rows of a conversation may be scattered through the file: they are gathered in a temporary database on
 disk (in the system's temporary folder, about as large as the file), so memory stays small whatever the file's size.
 Messages are ordered by the time column if there is one, otherwise they stay in file order; the column itself is not
 kept. A further column is a label of the conversation if it never changes within any conversation of the file, otherwise
@@ -36,7 +36,7 @@ _NAMES = {
 
 
 class Columns(NamedTuple):
-    """The names under which a table has its parts."""
+    """The names of the columns that matter."""
 
     conversation: str
     speaker: str
@@ -65,6 +65,7 @@ def _find_columns(names: Iterable[str]) -> Columns | None:
 
 
 def records(source: Source) -> Iterator[tuple[int, Group | BadRow]]:
+    """Conversations gathered from rows that may be scattered through the file, after the rows that are bad."""
     columns = None
     with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
         database.execute("CREATE TABLE rows (conversation TEXT, number INTEGER, row TEXT)")
@@ -117,6 +118,7 @@ def _moment(value: Any, column: str, number: int) -> tuple[float, bool]:
 
 
 def convert(raw: Group | BadRow, source: Source) -> dict[str, Any]:
+    """Sorts the messages if there is a column to sort by, and divides the labels between them and the conversation."""
     if isinstance(raw, BadRow):
         raise raw
     columns, rows = raw.columns, raw.rows
@@ -142,6 +144,7 @@ def convert(raw: Group | BadRow, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """Names are compared in lower case with underscores: ``SessionID`` counts as ``session_id``."""
     return _find_columns(head.keys) is not None
 
 

@@ -9,6 +9,7 @@ from turnwise.data.formats.source import Source, parse_record
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
+    """Utterances are sorted by ``index``; the speakers' names, capitals in some releases, become lower case."""
     conversation = parse_record(raw)
     utterances = sorted(conversation["utterances"], key=lambda utterance: utterance["index"])
     row = {
@@ -21,6 +22,7 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
+    """The two keys that all four releases have."""
     return {"conversation_id", "utterances"} <= head.keys
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from turnwise.data.sample_corpus.schema import Common, Domain, Intent
 
-# The order counts: a conversation picks its domain by position.
+# The order matters: a conversation picks its domain by position.
 DOMAIN_NAMES = ("parcels", "cards", "internet", "flights", "hotels", "software", "clinic", "energy")
 
 

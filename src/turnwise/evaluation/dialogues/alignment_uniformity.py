@@ -38,7 +38,7 @@ class AlignmentUniformityResult:
 
 
 def evaluate_alignment_uniformity(embedded: EmbeddedDialogues, seed: int = 0) -> AlignmentUniformityResult:
-    """Compute the three over all pairs of distinct dialogues. Nothing is random: the seed is ignored.
+    """Compute all three over all pairs of distinct dialogues. Nothing is random: the seed is ignored.
 
     Args:
         embedded: From ``embed_dialogues``.
@@ -92,7 +92,7 @@ def uniformity(units: FloatArray, block: int = BLOCK) -> float:
             products -= 2 * squares
             products -= 2 * squares[some][:, None]
             np.exp(products, out=products)
-            products[np.arange(len(some)), some] = 0.0  # a dialogue is no pair with itself
+            products[np.arange(len(some)), some] = 0.0  # a dialogue does not pair with itself
             sums[some] = products.sum(axis=1)
             bar.update(task, advance=len(some))
     return float(np.log(sums.sum() / (count * (count - 1))))

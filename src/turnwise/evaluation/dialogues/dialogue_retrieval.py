@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
 from turnwise.evaluation.ranking_result import RankingResult
 
 
 @dataclass(frozen=True, eq=False)
 class DialogueRetrievalResult(RankingResult):
-    """What was ranked, too; a query is the id of a dialogue, dropped are those whose label no other one has."""
+    """Also says what was ranked. Queries are ids of dialogues; those whose label no other dialogue has are dropped."""
 
     dialogues: LabelledDialogues
 
+    @override
     def summary(self) -> dict[str, object]:
         """The figures without the per-query values, ready for JSON."""
         return {**super().summary(), **self.dialogues.counts()}

@@ -18,9 +18,9 @@ from turnwise.evaluation.metrics.rows import (
 
 # Inner products at a time, 32 MB: enough queries for the matrix product to run at full speed.
 BLOCK = 4_000_000
-# Ranked at a time: with larger arrays, most of the time goes into fetching fresh memory.
+# Ranked at a time: with larger arrays, most of the time goes into allocating memory.
 _RANKED = 500_000
-# Components are rounded to multiples of 2^-25, finer than float32 at length 1 can tell apart in a cosine. Every inner
+# Components are rounded to multiples of 2^-25, finer than float32 at length 1 resolves in a cosine. Every inner
 # product is then a multiple of 2^-50 that float64 holds exactly, whatever order it is summed in: ties are ties, and
 # figures do not depend on block size, BLAS or number of threads.
 _STEPS = 2.0**25
@@ -60,7 +60,7 @@ def product_blocks(units: FloatArray, queries: IntArray, block: int) -> Iterator
 
 
 def rank_dialogues(units: FloatArray, codes: IntArray, queries: IntArray, block: int = BLOCK) -> DialogueRanking:
-    """Rank all other dialogues by cosine with each query; relevant are those of its label.
+    """Rank all other dialogues by cosine with each query; those of its label are relevant.
 
     Args:
         units: (dialogues, dim) embeddings of length 1 or 0.

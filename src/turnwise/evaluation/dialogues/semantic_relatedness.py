@@ -15,10 +15,10 @@ from turnwise.evaluation.scoring import percent
 
 @dataclass(frozen=True, eq=False)
 class RelatednessResult:
-    """Mean Spearman's correlation in percent with a 95 % bootstrap interval over queries, and every query's.
+    """Mean Spearman's correlation in percent with a 95 % bootstrap interval over queries, and that of every query.
 
     Args:
-        spearman_best: The most these labels allow while no two cosines of a query are equal, in percent.
+        spearman_best: The highest these labels allow unless cosines of a query are equal, in percent.
         queries: (queries,) id of each query.
         per_query: (queries,) Spearman's correlation in [-1, 1].
     """
@@ -45,7 +45,7 @@ class RelatednessResult:
 def evaluate_relatedness(embedded: EmbeddedDialogues, seed: int = 0) -> RelatednessResult:
     """Correlate each query's cosines to all other dialogues with "same label" (1) or not (0), and average.
 
-    The paper pairs every dialogue with random ones; all pairs are what that samples.
+    The paper pairs every dialogue with random ones; here nothing is sampled, all pairs count.
 
     Args:
         embedded: From ``embed_dialogues``.

@@ -71,7 +71,7 @@ def paired_bootstrap_p(a: ArrayLike, b: ArrayLike, seed: int = 0, resamples: int
     difference = left - right
     observed = abs(difference.mean())
     draws = np.abs(_resample(difference - difference.mean(), seed, resamples))
-    # The tolerance keeps rounding from turning "equal" into "smaller" when all differences are the same size.
+    # The tolerance keeps rounding from turning "equal" into "smaller" when all differences have the same size.
     as_far = int((draws >= observed - 1e-12).sum())
     return (1 + as_far) / (1 + resamples)
 

@@ -66,7 +66,7 @@ _SHARES: dict[str, Shares] = {
 
 @dataclass(frozen=True, eq=False)
 class AdditivityResult:
-    """Mean cosines of contexts with the true next utterance and with the other ones at its depth.
+    """Mean cosines of contexts with the true next utterance and with the others at its depth.
 
     Args:
         modes: ``"bi"``, and ``"average"`` of a triple-encoder -> cosines with the true utterance, with the mean of all
@@ -101,7 +101,7 @@ def evaluate_additivity(
 ) -> AdditivityResult:
     """Compare contexts, and every utterance of them, with the true next utterance and with all others at its depth.
 
-    "Random utterances" are all of them: their mean cosine is that with their mean, nothing is drawn.
+    Instead of random utterances, all of them count: their mean cosine is that with their mean.
 
     Args:
         embedded: From ``build_sequences`` and an encoder.
@@ -140,8 +140,11 @@ def evaluate_additivity(
 def _compared_blocks(
     embedded: EmbeddedSequences, depth: Depth, names: Sequence[str]
 ) -> Iterator[tuple[str, FloatArray, FloatArray]]:
-    """Block by block of contexts and for each mode: its name, and the shares of all turns in the cosine with the true
-    next utterance and in the mean cosine with the others, each (block, turns)."""
+    """Shares of all turns in the cosine with the true next utterance, and in the mean cosine with the others.
+
+    Yields:
+        Block by block of contexts and for each mode: its name and both shares, each (block, turns).
+    """
     after = after_units(embedded, depth.candidates)
     total = depth.counts @ after  # (dim,)
     step = max(1, _BLOCK // (depth.turn * after.shape[1]))

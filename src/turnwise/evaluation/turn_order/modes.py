@@ -26,7 +26,7 @@ _BLOCK = 2_000_000  # scores at a time
 
 
 def _bi(before: FloatArray) -> FloatArray:
-    """The mean instead of the sum of the cosines: the same order, and no longer than 1."""
+    """The mean instead of the sum of the cosines: the same order, and no vector longer than 1."""
     return np.asarray(bi_query(before) / before.shape[-2])
 
 
@@ -78,7 +78,7 @@ def single_vectors(embedded: EmbeddedSequences, depth: Depth, name: str) -> Floa
     turns = embedded.sequences.text[depth.contexts, : depth.turn]
     if name == "single":
         return embedded.joined(turns)
-    # What encode_contexts calls "averaged", of joined contexts that mode "single" and the depth before need as well.
+    # What encode_contexts calls "averaged", from joined contexts that mode "single" and the depth before also need.
     return unit_vectors(embedded.joined(turns[:, :-1]) + embedded.joined(turns[:, -1:]))
 
 

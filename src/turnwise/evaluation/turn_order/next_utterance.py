@@ -63,8 +63,8 @@ def evaluate_next_utterance(
 ) -> NextUtteranceResult:
     """Rank the utterances at one depth of all conversations as the next one of each conversation.
 
-    Its context is all that was said before. Figures are expected values over all orders of equal scores. R@1 and R@10
-    are among 100 candidates: the mean over all draws of 99 others, not one draw; fewer take part where there are fewer.
+    Its context is everything said before. Figures are expected values over all orders of equal scores. R@1 and R@10 are
+    among 100 candidates: the mean over all draws of 99 others, not a single draw; where there are fewer, all take part.
 
     Args:
         embedded: From ``build_sequences`` and an encoder.
@@ -95,10 +95,10 @@ def evaluate_next_utterance(
 
 
 def evaluate_components(embedded: EmbeddedSequences, seed: int = 0) -> NextUtteranceResult:
-    """The same with parts of a triple-encoder only (appendix D): the modes are ``COMPONENTS``.
+    """As ``evaluate_next_utterance``, with parts of a triple-encoder only (appendix D): the modes are ``COMPONENTS``.
 
     Raises:
-        ValueError: The encoder is no triple-encoder.
+        ValueError: The encoder is not a triple-encoder.
     """
     if not embedded.triple:
         raise ValueError("component-analysis takes a triple-encoder apart: the model must be trained with c3l")
@@ -126,6 +126,6 @@ def _figures_of_contexts(
 
 
 def _value_tables(items: int) -> dict[str, FloatArray]:
-    """What each rank among so many candidates is worth, best rank first: figure -> (items,)."""
+    """What each rank among ``items`` candidates is worth, best rank first: figure -> (items,)."""
     recalls = {f"r_at_{k}": recall_among(k, items, _OTHERS) for k in _RECALLS}
     return {"mrr": 1 / np.arange(1, items + 1), **recalls}

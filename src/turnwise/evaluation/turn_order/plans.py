@@ -14,7 +14,7 @@ from turnwise.evaluation.turn_order.sequences import TURNS, Sequences
 
 # A context and who speaks next -> what could be said; called with the keyword ``speaker``.
 Candidates = Callable[..., Sequence[str]]
-# The conversation and the turns of a context -> the candidates beside the true utterance, indices of texts.
+# The conversation and the turns of a context -> the candidates besides the true utterance, indices of texts.
 OtherCandidates = Callable[[int, int], IntArray]
 
 
@@ -41,7 +41,7 @@ class Plan:
 
 
 def check_reach(lengths: Sequence[int], distances: Sequence[int]) -> None:
-    """Raise ``ValueError`` if a goal could lie before the utterance, or behind the turns that are looked at."""
+    """Raise ``ValueError`` if a goal could lie before the utterance, or beyond the turns that are considered."""
     if min(lengths) < 1 or min(distances) < 1 or max(lengths) + max(distances) >= TURNS:
         problem = f"1 or more, and together less than {TURNS}, got {tuple(lengths)} and {tuple(distances)}"
         raise ValueError(f"context lengths and goal distances must be {problem}")
@@ -50,7 +50,7 @@ def check_reach(lengths: Sequence[int], distances: Sequence[int]) -> None:
 def find_plans(
     sequences: Sequences, others: OtherCandidates, lengths: Sequence[int], distances: Sequence[int]
 ) -> list[Plan]:
-    """All contexts that have a goal and another candidate, which are asked for once for all goals of a context.
+    """All contexts that have a goal and another candidate. Candidates are asked for once for all goals of a context.
 
     Raises:
         ConversationError: There is none.
@@ -85,7 +85,7 @@ def drawn_candidates(sequences: Sequences, seed: int, count: int) -> OtherCandid
 
 
 def given_candidates(sequences: Sequences, candidates: Candidates, numbers: dict[str, int]) -> OtherCandidates:
-    """What a function gives.
+    """The candidates that a function gives.
 
     Args:
         sequences: The conversations.

@@ -15,7 +15,7 @@ from turnwise.encoders.views import View, encode_view, view_prompt, views_of
 from turnwise.errors import ConversationError
 from turnwise.evaluation.queries import sample_queries
 
-# The longest context (10), the next utterance and a goal four turns after it: later turns are not looked at.
+# The longest context (10), the next utterance and a goal four turns after it: later turns are ignored.
 TURNS = 15
 
 
@@ -100,7 +100,7 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
 
 
 class EmbeddedSequences:
-    """The utterances of conversations in every view that is asked for, each text once in each.
+    """The utterances of conversations in every view that is asked for, each text embedded once in each.
 
     Args:
         encoder: With views (see :func:`turnwise.add_views`) or without: a plain encoder gives one embedding whatever
@@ -139,7 +139,7 @@ class EmbeddedSequences:
             done[missing] = True
 
     def rows(self, view: View, text: IntArray, same: BoolArray | bool = True) -> FloatArray:
-        """Embeddings just as the encoder gives them.
+        """Embeddings exactly as the encoder gives them.
 
         Args:
             view: The view.

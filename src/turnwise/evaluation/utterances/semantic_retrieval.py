@@ -38,7 +38,7 @@ class RetrievalTask:
 
 
 class RetrievalResult(RankingResult):
-    """A query is a text; dropped are those without a positive or without a negative candidate."""
+    """Queries are texts; those without a positive or without a negative candidate are dropped."""
 
 
 def read_retrieval_task(path: str | os.PathLike[str], max_queries: int | None = None, seed: int = 0) -> RetrievalTask:

@@ -48,8 +48,8 @@ def propose_sts_pairs(
     """Propose pairs of utterances for annotation, a third each by the paper's three heuristics.
 
     ``unigram``: a random neighbour among the ten nearest by unigrams (TF-IDF); ``word-vectors``: the same by mean word
-    vector; ``same-label``: two random utterances of one label. No pair comes twice, and none differs in case and
-    punctuation only.
+    vector; ``same-label``: two random utterances of one label. No pair comes twice, and none differs only in case
+    and punctuation.
 
     Args:
         conversations: Rows with ``messages``, read twice; only the third heuristic needs labels.
@@ -64,7 +64,7 @@ def propose_sts_pairs(
         Rows of ``text_a``, ``text_b`` and ``heuristic``.
 
     Raises:
-        ConversationError: The utterances do not yield that many pairs, or no message carries the label.
+        ConversationError: The utterances do not yield enough pairs, or no message carries the label.
     """
     if n < 3:
         raise ValueError(f"n must be 3 or more, a pair for each heuristic, got {n}")
@@ -98,10 +98,10 @@ def write_sts_pairs(pairs: Iterable[Mapping[str, Any]], path: str | os.PathLike[
 
 
 def _thirds(heuristics: Mapping[str, Callable[[], Pairs]], n: int) -> list[dict[str, str]]:
-    """So many rows, a third of them by each heuristic.
+    """``n`` rows, a third of them by each heuristic.
 
     Raises:
-        ConversationError: A heuristic does not find that many.
+        ConversationError: A heuristic does not find its third.
     """
     seen: set[frozenset[str]] = set()
     proposed: list[dict[str, str]] = []
@@ -144,9 +144,9 @@ def _mean_vectors(texts: list[str], word_vectors: WordVectors | None, seed: int)
 
 
 def _neighbour_pairs(texts: list[str], features: Any, generator: np.random.Generator) -> Pairs:
-    """Each text, in random order, with a random one of its nearest by cosine; then each with a second; and so on.
+    """Each text, in random order, with a random one of its nearest by cosine; then each with a second, and so on.
 
-    Texts at a right angle or more (no word in common) are no neighbours, however near compared with the others.
+    Texts at a right angle or more (no word in common) are not neighbours, however near compared with the others.
     """
     count = min(_NEIGHBOURS + 1, len(texts))  # with the text itself
     if count < 2:

@@ -29,8 +29,8 @@ class Schedule(Settings):
         max_length: Longest text in tokens: an utterance, or for whole-dialogue methods a conversation.
         seed: Seed of data order, dropout and drawn negatives.
         checkpoint_steps: Write a checkpoint every this many steps.
-        bf16: Run the encoder in bfloat16, at several times the speed on processors and GPUs made for it; by default on
-            such GPUs only. Losses are computed in float32 all the same.
+        bf16: Run the encoder in bfloat16, several times as fast on processors and GPUs made for it; by default on such
+            GPUs only. Losses are computed in float32 all the same.
     """
 
     learning_rate: float = 5e-5
@@ -91,11 +91,11 @@ class Recipe(Schedule):
             lower half, as in the DialogueCSE paper.
         min_turns: Leave out conversations of fewer turns, counted once consecutive messages of one speaker are merged.
         interpolation: How far the weights of the result lie on the straight line from the weights before (0) to the
-            trained ones (1, as published). In between, what the encoder knew is kept better (Wortsman et al., Robust
+            trained ones (1, as published). In between, the encoder keeps more of what it knew (Wortsman et al., Robust
             Fine-tuning of Zero-shot Models, CVPR 2022).
         snapshots: Keep a model every this many steps, in the folder ``<output>.snapshots``, to see how training goes;
             these are as trained, without interpolation.
-        adaptation: The stage before, if any.
+        adaptation: Continued pre-training beforehand, if any.
     """
 
     # What the trained encoder embeds, and how many speakers a conversation must have to teach it.
@@ -120,7 +120,7 @@ class Recipe(Schedule):
             raise ValueError(f"frozen_layers must be 0 or more, got {self.frozen_layers!r}")
 
     def prepare(self, encoder: SentenceTransformer) -> None:
-        """Make the encoder ready for the method, in place."""
+        """Prepare the encoder for the method, in place."""
         remove_turn_order_head(encoder)  # it was made for the vectors of before
         use_mean_pooling(encoder)
 
@@ -134,13 +134,15 @@ class Recipe(Schedule):
         return None
 
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
+        """The data collator for batches of these conversations."""
         raise NotImplementedError
 
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
+        """The loss, with the settings that it shares with the recipe."""
         raise NotImplementedError
 
     def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
-        """Rows of the word embeddings that alone learn, even in a frozen layer; empty: no exception."""
+        """The only rows of the word embeddings that learn, even in a frozen layer; empty for no exception."""
         return []
 
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
+from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
 from turnwise.collators.conversations import ConversationCollator
@@ -33,7 +34,7 @@ class Dial2vec(Recipe, Dial2vecSettings):
     # With it, the attention of long rows takes a slow path that builds n x n matrices.
     attention_dropout: ClassVar[bool] = False
 
-    # The paper: 1e-5 and 1. Here both what is learned and what the encoder knew come through, see docs/results.md.
+    # The paper: 1e-5 and 1. These keep both what is learned and what the encoder knew, see docs/results.md.
     learning_rate: float = 1e-4
     interpolation: float = 0.5
     # Dialogues do not compete with each other, so one at a time gives the gradient of the paper's five in less memory.
@@ -45,16 +46,19 @@ class Dial2vec(Recipe, Dial2vecSettings):
     separate_turns: bool = True
     turn_inputs: bool = False
 
+    @override
     def prepare(self, encoder: SentenceTransformer) -> None:
         super().prepare(encoder)
         make_conversational(encoder, self.max_length, self.separate_turns)
         if self.turn_inputs and not uses_turns(encoder):
             add_turn_tables(encoder)
 
+    @override
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
         return ConversationCollator(
             encoder, conversations, self.negatives_per_dialogue, self.max_length, self.keep, self.seed
         )
 
+    @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
         return Dial2vecLoss(encoder, Dial2vecSettings.of(self))

@@ -31,7 +31,7 @@ RECIPES: dict[str, Recipe | TurnOrderHeadRecipe] = {
     "turn-order-head": TurnOrderHeadRecipe(),
 }
 
-# Recipe files and scripts written for the names on the left must go on working.
+# Recipe files and scripts written for the names on the left must keep working.
 _FORMER_NAMES = {"accumulate": "gradient_accumulation_steps", "trained_share": "interpolation"}
 
 

@@ -11,6 +11,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import ContrastiveLoss
 from torch import Tensor, nn
+from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
@@ -31,9 +32,9 @@ class TurnOrder(Recipe, TurnOrderSettings):
     """What CCL and C3L share; conversations of fewer turns than the window are left out.
 
     Attributes:
-        speakers: Whether before-views tell the candidate's speaker from the others; off for stories and documents.
+        speakers: Whether before-views distinguish the candidate's speaker from others; off for stories and documents.
         token_learning_rate: Peak learning rate of the embeddings of the prefix tokens. The other word embeddings stay.
-        weight_decay: Of AdamW.
+        weight_decay: Weight decay of AdamW.
         nli: A file of natural language inference pairs, see :func:`turnwise.data.nli.read_nli`; their batches alternate
             with those of conversations.
     """
@@ -56,12 +57,15 @@ class TurnOrder(Recipe, TurnOrderSettings):
             raise ValueError(f"weight_decay must be at least 0 and below 1, got {self.weight_decay!r}")
 
     @property
+    @override
     def shortest(self) -> int:
         return max(self.min_turns, self.window)
 
+    @override
     def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
         return token_rows(encoder)
 
+    @override
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
         words = transformer_of(encoder).get_input_embeddings().weight
         (name,) = (name for name, parameter in encoder.named_parameters() if parameter is words)
@@ -71,7 +75,9 @@ class TurnOrder(Recipe, TurnOrderSettings):
             "multi_dataset_batch_sampler": "round_robin",
         }
 
+    @override
     def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+        """With inference pairs: two data sets with a loss each, and one collator for both."""
         inputs = super().inputs(encoder, conversations)
         if self.nli is None:
             return inputs
@@ -86,13 +92,16 @@ class TurnOrder(Recipe, TurnOrderSettings):
 class CCL(TurnOrder, CCLSettings):
     """See :class:`turnwise.losses.CCLSettings` for the other settings."""
 
+    @override
     def prepare(self, encoder: SentenceTransformer) -> None:
         super().prepare(encoder)
         add_views(encoder, "ccl", self.speakers)
 
+    @override
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
         return TurnOrderCollator(encoder, self.window, self.max_length, self.directional)
 
+    @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
         return CCLLoss(encoder, CCLSettings.of(self))
 
@@ -107,17 +116,21 @@ class C3L(TurnOrder, C3LSettings):
 
     ccl_first: bool = True
 
+    @override
     def prepare(self, encoder: SentenceTransformer) -> None:
         super().prepare(encoder)
         add_views(encoder, "c3l", self.speakers)
 
+    @override
     def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
         if not self.ccl_first or views_of(encoder) is not None:
             return None
         return CCL(**{**vars(TurnOrder.of(self)), "adaptation": None})
 
+    @override
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
         return TurnOrderCollator(encoder, self.window, self.max_length, self.directional)
 
+    @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
         return C3LLoss(encoder, C3LSettings.of(self))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
+from typing_extensions import override
 
 from turnwise._utils.settings import check_positive
 from turnwise.collators.utterances import UtteranceCollator
@@ -21,7 +22,7 @@ from turnwise.training.recipes.base import Recipe
 class InBatch(Recipe):
     """What is common to methods that contrast responses with those of other conversations in the batch."""
 
-    # Six times the paper's, for all of them alike: better on the default encoder, see docs/results.md.
+    # Six times the paper's, the same for all: better on the default encoder, see docs/results.md.
     learning_rate: float = 3e-4
 
     def __post_init__(self) -> None:
@@ -29,6 +30,7 @@ class InBatch(Recipe):
         if self.batch_size < 2:
             raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
 
+    @override
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
         return UtteranceCollator(encoder, max_length=self.max_length)
 
@@ -37,6 +39,7 @@ class InBatch(Recipe):
 class DialogueCSE(InBatch, DialogueCSESettings):
     """See :class:`turnwise.losses.DialogueCSESettings` for the other settings."""
 
+    @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
         return DialogueCSELoss(encoder, DialogueCSESettings.of(self))
 
@@ -55,10 +58,12 @@ class Siamese(InBatch, SiameseSettings):
         super().__post_init__()
         check_positive(self, "context_turns")
 
+    @override
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
         joined = self.context_turns if self.context == "multi" else 0
         return UtteranceCollator(encoder, max_length=self.max_length, joined_context_turns=joined)
 
+    @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
         return SiameseLoss(encoder, SiameseSettings.of(self))
 
@@ -77,8 +82,10 @@ class SingleVector(InBatch, SingleVectorSettings):
         super().__post_init__()
         check_positive(self, "context_turns")
 
+    @override
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
         return UtteranceCollator(encoder, max_length=self.max_length, joined_context_turns=self.context_turns)
 
+    @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
         return SingleVectorLoss(encoder, SingleVectorSettings.of(self))
