@@ -114,7 +114,7 @@ def read_vectors(path: str | os.PathLike[str], encoder: SentenceTransformer) -> 
     """Read the vectors that ``turnwise embed`` wrote.
 
     Raises:
-        ValueError: They are of another encoder than this one.
+        ValueError: They are from a different encoder.
     """
     table = pq.read_table(path)
     record = json.loads((table.schema.metadata or {}).get(_METADATA.encode(), b"{}"))

@@ -74,12 +74,12 @@ def add_turn_order_head(encoder: SentenceTransformer, head: TurnOrderHead) -> Se
     """Put a head beside an encoder, in place; its own ``encode`` and its weights stay as they are.
 
     Raises:
-        ValueError: The head is for vectors of another length.
+        ValueError: The head is for vectors of a different length.
     """
     dim, expected = encoder.get_embedding_dimension(), head.candidate.shape[0]
     if dim != expected:
         raise ValueError(f"the turn-order head is for vectors of {expected} numbers, this encoder gives {dim}")
-    # Past the registration of modules: a stock encoder runs through all of those.
+    # Not registered as a module: a stock encoder runs its input through all of those.
     object.__setattr__(encoder, _ATTRIBUTE, head.eval().requires_grad_(False))
     return encoder
 
@@ -90,7 +90,7 @@ def turn_order_head_of(encoder: SentenceTransformer) -> TurnOrderHead | None:
 
 
 def remove_turn_order_head(encoder: SentenceTransformer) -> None:
-    """Take the head away, such as before the encoder learns and its vectors become others."""
+    """Remove the head, for instance before the encoder learns and its vectors change."""
     encoder.__dict__.pop(_ATTRIBUTE, None)
 
 
@@ -102,10 +102,10 @@ def save_turn_order_head(encoder: SentenceTransformer, folder: Path) -> None:
 
 
 def restore_turn_order_head(encoder: SentenceTransformer, folder: str | os.PathLike[str]) -> None:
-    """Add the head that a folder of turnwise holds; nothing if it holds none.
+    """Add the head in a folder that turnwise wrote, if there is one.
 
     Raises:
-        ValueError: The file is no such head, or one for vectors of another length.
+        ValueError: The file does not hold such a head, or one for vectors of a different length.
     """
     path = Path(folder) / HEAD_FILE
     if not path.is_file():

@@ -142,7 +142,7 @@ def encode_rows(model: nn.Module, rows: Mapping[str, Tensor]) -> Iterator[TokenS
 
 
 def restore_turn_tables(encoder: SentenceTransformer, weights: str | os.PathLike[str]) -> None:
-    """Add the turn tables that a ``model.safetensors`` of turnwise holds; nothing if it holds none."""
+    """Add the turn tables in a ``model.safetensors`` that turnwise wrote, if there are any."""
     with safe_open(weights, framework="pt") as file:
         keys = [key for key in list(file.keys()) if key.startswith(_PREFIX)]
         state = {key.removeprefix(_PREFIX): file.get_tensor(key) for key in keys}

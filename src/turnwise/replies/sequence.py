@@ -58,7 +58,7 @@ def next_speaker(messages: Sequence[dict[str, Any]]) -> str | None:
 
 
 class SequenceModel:
-    """An encoder at work on running conversations.
+    """An encoder applied to running conversations.
 
     Args:
         encoder: One with a turn-order head serves mode ``"composed"``, a triple-encoder (C3L) ``"average"``, ``"max"``

@@ -130,7 +130,7 @@ def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[T
 
 
 def _batches(learned: Tensor, size: int, total: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Batches of conversations in a random order, epoch after epoch, until there were so many."""
+    """Batches of conversations in a random order, epoch after epoch, until there have been enough."""
     done = 0
     while True:
         for batch in learned[torch.randperm(len(learned), generator=generator)].split(size):

@@ -59,7 +59,7 @@ NEED_BEFORE1 = frozenset({*_TRIPLE, *COMPONENTS, "max"})
 
 
 def served_modes(embedded: EmbeddedSequences) -> tuple[str, ...]:
-    """The modes an encoder can be evaluated in, but for the components; BM25 needs no encoder."""
+    """The modes an encoder can be evaluated in, except the components; BM25 needs no encoder."""
     composed = ("composed",) if embedded.head is not None else ()
     if embedded.views is None:
         return (*composed, *_BI, *SINGLE, "bm25")
