@@ -64,3 +64,18 @@ def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypat
     assert (tmp_path / "demo" / "model" / "modules.json").is_file()
     assert run(*arguments).exit_code == 1
     succeed(*arguments, "--force")
+
+
+def test_a_turn_order_head_from_stored_vectors_to_replies(chats, tiny_encoder_path, tmp_path) -> None:
+    vectors, model = tmp_path / "vectors.parquet", tmp_path / "model"
+    succeed("embed", chats, "--model", tiny_encoder_path, "--output", vectors)
+    method = ("--method", "turn-order-head", "--batch-size", 8, "--epochs", 1)
+    succeed("train", vectors, *method, "--encoder", tiny_encoder_path, "--output", model)
+    output = succeed("reply", model, "--candidates", chats, "--conversation", chats, "--top", 3)
+    assert output.count("\n") >= 4
+    output = succeed("plan", model, "--candidates", chats, "--conversation", chats, "--goal", "thanks", "--top", 3)
+    assert output.count("\n") >= 4
+    output = succeed("evaluate", model, chats, "--task", "next-utterance")
+    assert "composed" in output
+    refused = run("train", vectors, *method, "--output", tmp_path / "other", "--validation", chats)
+    assert refused.exit_code == 1 and "held out" in refused.output

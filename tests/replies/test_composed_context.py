@@ -104,3 +104,17 @@ def test_composed_is_the_first_mode_of_an_encoder_with_a_head(with_head: Sentenc
     rows = turnwise.sample_conversations(12).to_list()
     figures = turnwise.evaluate(with_head, rows, "next-utterance")["next_utterance"]
     assert next(iter(figures)) == "composed"
+
+
+@pytest.mark.parametrize("goal_speaker", ["a", "b", "nobody"])
+def test_a_plan_is_how_well_the_goal_follows(with_head: SentenceTransformer, goal_speaker: str) -> None:
+    model = turnwise.SequenceModel(with_head)
+    context = [{"role": speaker, "content": text} for speaker, text in TURNS]
+    expected = []
+    for candidate in CANDIDATES:  # each is said in turn, and then the goal is the only candidate
+        running = model.start(goal_speaker)
+        for speaker, text in [*TURNS, ("a", candidate)]:
+            running.add(text, speaker)
+        expected.append(running.score(model.encode_candidates(["cancel my order"]))[0])
+    found = turnwise.planning.rank(model, context, CANDIDATES, "cancel my order", "a", goal_speaker)
+    np.testing.assert_allclose(found, expected, atol=1e-5)

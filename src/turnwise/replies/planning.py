@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
+from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.views import encode_view
+from turnwise.replies.composed import composed_plan_scores
 from turnwise.replies.scores import inverse_pair_norms
 from turnwise.replies.sequence import SequenceModel, encode_turns
 
@@ -83,6 +87,8 @@ def rank(
     """
     if not context or not candidates:
         raise ValueError(f"expected turns and candidates, got {len(context)} turns and {len(candidates)} candidates")
+    if model.head is not None:
+        return _composed(model.head, model.encoder, context, candidates, goal, candidate_speaker, goal_speaker)
     encoder = model.encoder
     after = encode_view(encoder, [goal], "after")[0]
     # What counts is whether a speaker is the goal's, whose after-text all the other texts are paired with.
@@ -102,3 +108,20 @@ def _check(candidates: np.ndarray, goal: np.ndarray) -> None:
     if candidates.ndim < 2 or candidates.shape[-2] == 0 or candidates.shape[-1] != goal.shape[-1]:
         shape = (*candidates.shape[:-2], "m", goal.shape[-1])
         raise ValueError(f"expected at least one candidate {shape}, got {candidates.shape}")
+
+
+def _composed(
+    head: TurnOrderHead,
+    encoder: SentenceTransformer,
+    context: Sequence[Message],
+    candidates: Sequence[str],
+    goal: str,
+    candidate_speaker: str | None,
+    goal_speaker: str | None,
+) -> np.ndarray:
+    """The scores of a turn-order head, from one vector for each text."""
+    turns, same = [message["content"] for message in context], [message["role"] == goal_speaker for message in context]
+    vectors = encode_utterances(encoder, [*turns, *candidates, goal])
+    of_turns, of_candidates = vectors[: len(turns)], vectors[len(turns) : -1]
+    said_by_goal_speaker = candidate_speaker == goal_speaker
+    return composed_plan_scores(head, of_turns, same, of_candidates, said_by_goal_speaker, vectors[-1])
