@@ -23,9 +23,9 @@ from turnwise.data.formats import (
     table,
     taskmaster,
 )
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.json_text import JsonText
-from turnwise.data.formats.source import ENDINGS, BadRow, Source, parse_record, parse_text
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.json_text import JsonText
+from turnwise.data.reading.source import ENDINGS, BadRow, Source, parse_record, parse_text
 from turnwise.errors import ConversationError
 
 # Detection takes the first match, so the formats with the most distinctive layouts come first.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnwise.data.formats import ENDINGS, FORMATS, Source
-from turnwise.data.formats.companions import without_companions
+from turnwise.data.reading.companions import without_companions
 from turnwise.errors import ConversationError
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

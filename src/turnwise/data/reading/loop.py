@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from turnwise.data.formats import FORMATS, BadRow, Format, Source, detect_format
-from turnwise.data.formats.rows import RowChecker
+from turnwise.data.reading.checking import RowChecker
 from turnwise.errors import ConversationError
 
 OnError = Literal["raise", "skip"]
