@@ -18,11 +18,11 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.loading import encoder_source, load_encoder
 from turnwise.training.adaptation import adapt_encoder
-from turnwise.training.contrast import contrast, finish_stage
 from turnwise.training.heads import train_turn_order_head
 from turnwise.training.preparation import clean, frozen_layers
 from turnwise.training.recipes import Adaptation, Recipe, TurnOrderHeadRecipe, get_recipe
 from turnwise.training.saving import save_encoder
+from turnwise.training.stages import contrast, finish_stage
 
 
 def train(
