@@ -61,7 +61,7 @@ class ConversationCollator:
 
         Returns:
             Tensors, with the prefix ``messages_`` that the trainer strips again: ``input_ids``, ``attention_mask``,
-            ``speaker`` and ``turn`` (rows, length), see :class:`turnwise.encoders.rendering.Rows`; ``dialogue``
+            ``speaker`` and ``turn`` (rows, length), see :class:`turnwise.encoders.rows.Rows`; ``dialogue``
             (rows,), the dialogue each row belongs to; ``is_real`` (rows,); and ``speakers`` (dialogues,),
             the number of speakers of each.
         """

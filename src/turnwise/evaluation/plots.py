@@ -16,7 +16,7 @@ from turnwise._utils.optional import require
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Messages
 from turnwise.encoders.rendering import Renderer
-from turnwise.encoders.turn_tables import encode_rows
+from turnwise.encoders.rows import encode_rows
 
 _INCHES_PER_TOKEN = 0.16
 

@@ -24,7 +24,7 @@ from typing_extensions import override
 from turnwise._utils import citations
 from turnwise._utils.settings import Settings, check_positive
 from turnwise.encoders.forward import full_precision
-from turnwise.encoders.turn_tables import encode_rows
+from turnwise.encoders.rows import encode_rows
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import process_mean
 
