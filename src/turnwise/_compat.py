@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LoadsCheckpoints:
-    """Mixed into a ``SentenceTransformerTrainer``: checkpoints are loaded by :meth:`load_checkpoint`.
+    """Mixed into a ``SentenceTransformerTrainer``: checkpoints are loaded by `load_checkpoint`.
 
     The library loads them as stock models, which leaves out what turnwise adds to one, and carries on with the
     last weights where the best checkpoint cannot be read.

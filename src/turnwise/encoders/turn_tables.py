@@ -104,7 +104,7 @@ def add_turn_tables(
 
     Args:
         encoder: An encoder without such tables; changed in place.
-        turns: Rows of the tables, see :class:`TurnTables`.
+        turns: Rows of the tables, see `TurnTables`.
         positions: Likewise.
         roles: Likewise.
         from_end: Whether turns are counted from the end.

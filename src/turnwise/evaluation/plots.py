@@ -56,7 +56,7 @@ def token_interactions(
 def plot_interactions(
     encoder: SentenceTransformer, messages: Messages, output: str | os.PathLike[str], window: float = 10
 ) -> None:
-    """Plot :func:`token_interactions` as a heat map."""
+    """Plot `token_interactions` as a heat map."""
     matches, first, others = token_interactions(encoder, messages, window)
     roles = list(dict.fromkeys(message["role"] for message in messages))
     figure, axes = _subplots(2 + _INCHES_PER_TOKEN * len(others), 2 + _INCHES_PER_TOKEN * len(first))
