@@ -1,4 +1,4 @@
-"""One test for each undocumented name that turnwise leans on: it fails with what moved when a dependency moves."""
+"""One test for each undocumented name that turnwise leans on: it fails with what moved and the file to mend."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import importlib
 from pathlib import Path
 
 import datasets
+import numpy as np
+import pytest
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 from torch import nn
 from transformers import BertConfig, BertModel
 
 from turnwise import _compat
+from turnwise.training.trainer import ConversationTrainer
 
 
-def moved(owner: object, *names: str) -> None:
+def moved(owner: object, *names: str, mend: str = "_compat.py") -> None:
     gone = [name for name in names if not hasattr(owner, name)]
-    assert not gone, f"{owner} no longer has {', '.join(gone)}: turnwise._compat has to follow"
+    assert not gone, f"{owner} no longer has {', '.join(gone)}: src/turnwise/{mend} has to follow"
 
 
 def test_the_trainer_loads_checkpoints_through_the_names_we_override() -> None:
-    moved(SentenceTransformerTrainer, "_load_from_checkpoint", "_load_best_model", "add_model_card_callback")
-    moved(SentenceTransformerTrainer, "get_decay_parameter_names")
+    moved(SentenceTransformerTrainer, "_load_from_checkpoint", "_load_best_model")
     loaded: list[Path] = []
 
     class Trainer(_compat.LoadsCheckpoints):
@@ -34,8 +36,14 @@ def test_the_trainer_loads_checkpoints_through_the_names_we_override() -> None:
     assert loaded == [Path("newest"), Path("best")]
 
 
+def test_the_trainer_has_what_ours_overrides() -> None:
+    overridden = ("add_model_card_callback", "get_decay_parameter_names")
+    moved(SentenceTransformerTrainer, *overridden, mend="training/trainer.py")
+    assert all(name in vars(ConversationTrainer) for name in overridden)
+
+
 def test_a_transformer_knows_where_it_was_loaded_from(tiny_encoder_path: Path, tiny_encoder) -> None:
-    moved(tiny_encoder, "transformers_model")
+    moved(tiny_encoder, "transformers_model", mend="encoders/transformer.py")
     moved(tiny_encoder.transformers_model.config, "_name_or_path")
     assert _compat.loaded_from(tiny_encoder.transformers_model) == str(tiny_encoder_path)
     assert (
@@ -69,3 +77,17 @@ def test_the_cache_of_datasets_is_configured_where_we_look(monkeypatch, tmp_path
     moved(importlib.import_module("datasets.config"), "HF_DATASETS_CACHE")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
     assert _compat.datasets_cache() == tmp_path
+
+
+def test_a_document_is_inferred_with_its_own_seed_and_changes_nothing_else() -> None:
+    doc2vec = pytest.importorskip("gensim.models.doc2vec", reason="gensim is not installed")
+    moved(doc2vec, "train_document_dbow")
+    texts = [doc2vec.TaggedDocument(["my", "card", "is", "lost"], [0]), doc2vec.TaggedDocument(["a", "flight"], [1])]
+    model = doc2vec.Doc2Vec(texts, dm=0, vector_size=8, min_count=1, sample=0, epochs=50, seed=0, workers=1)
+    moved(model, "random", "alpha", "min_alpha", "vector_size")
+    before = model.syn1neg.copy(), model.dv.vectors.copy()
+    first = _compat.infer_document(model, ["my", "card"], epochs=5, seed=1)
+    again = _compat.infer_document(model, ["my", "card"], epochs=5, seed=1)
+    assert first.shape == (8,) and first.any() and np.array_equal(first, again)
+    assert not np.array_equal(first, _compat.infer_document(model, ["my", "card"], epochs=5, seed=2))
+    assert np.array_equal(model.syn1neg, before[0]) and np.array_equal(model.dv.vectors, before[1])

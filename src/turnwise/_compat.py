@@ -1,22 +1,24 @@
-"""Everything in turnwise that relies on undocumented names of its dependencies, which may move without notice.
+"""What relies on private or undocumented names of our dependencies, which may move without notice.
 
-Each has a test in ``tests/test_compat.py`` that says what moved. Nothing heavy is imported before it is needed.
+Each has a test in ``tests/test_compat.py`` that says what moved, and so have the names that are overridden elsewhere.
+Nothing heavy is imported before it is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
     from sentence_transformers import SentenceTransformer
     from torch import nn
     from transformers import PreTrainedModel
 
 
 class LoadsCheckpoints:
-    """Mixed into a ``SentenceTransformerTrainer``: checkpoints are loaded by :meth:`load_checkpoint`.
+    """Mixed into a ``SentenceTransformerTrainer``: checkpoints are loaded by `load_checkpoint`.
 
     The library loads them as stock models, which leaves out what turnwise adds to one, and carries on with the
     last weights where the best checkpoint cannot be read.
@@ -64,3 +66,37 @@ def datasets_cache() -> Path:
     import datasets
 
     return Path(datasets.config.HF_DATASETS_CACHE)
+
+
+def infer_document(model: Any, words: Sequence[str], epochs: int, seed: int) -> np.ndarray:
+    """What ``infer_vector`` of gensim's Doc2Vec does (PV-DBOW), but from zeros and with its own seed.
+
+    gensim starts from a vector that depends on Python's hash of the text, different in every process, and draws
+    negative samples from wherever the last inference left the generator.
+
+    Args:
+        model: A trained ``Doc2Vec``; its weights stay as they are.
+        words: The document.
+        epochs: Passes over it.
+        seed: Seed of the negative samples.
+
+    Returns:
+        The document's vector, float32 (dim,).
+    """
+    import numpy as np
+    from gensim.models.doc2vec import train_document_dbow
+
+    model.random.seed(seed)
+    vector = np.zeros((1, model.vector_size), dtype=np.float32)
+    for alpha in np.linspace(model.alpha, model.min_alpha, epochs):
+        train_document_dbow(
+            model,
+            words,
+            [0],
+            alpha,
+            learn_words=False,
+            learn_hidden=False,
+            doctag_vectors=vector,
+            doctags_lockf=np.ones(1, dtype=np.float32),
+        )
+    return vector[0]

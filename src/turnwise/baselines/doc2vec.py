@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from turnwise._compat import infer_document
 from turnwise._utils.optional import require
 from turnwise._utils.progress import progress_bar
 from turnwise.baselines.corpus import documents, fitted
@@ -58,27 +59,6 @@ class Doc2Vec:
         model = fitted(self.model, self)
         with progress_bar() as bar:
             shown = bar.track(conversations, description="inferring Doc2Vec")
-            vectors = [self._infer(model, tokenize(document(messages))) for messages in shown]
+            texts = (tokenize(document(messages)) for messages in shown)
+            vectors = [infer_document(model, words, self.epochs, self.seed) for words in texts]
         return np.array(vectors, dtype=np.float32).reshape(len(conversations), self.dim)
-
-    def _infer(self, model: Any, words: list[str]) -> np.ndarray:
-        """What gensim's ``infer_vector`` does, but from zeros and with its own seed.
-
-        gensim starts from a vector that depends on Python's hash of the text, different in every process, and draws
-        negative samples from wherever the last inference left the generator.
-        """
-        train = require("gensim.models.doc2vec", "baselines").train_document_dbow
-        model.random.seed(self.seed)
-        vector = np.zeros((1, self.dim), dtype=np.float32)
-        for alpha in np.linspace(model.alpha, model.min_alpha, self.epochs):
-            train(
-                model,
-                words,
-                [0],
-                alpha,
-                learn_words=False,
-                learn_hidden=False,
-                doctag_vectors=vector,
-                doctags_lockf=np.ones(1, dtype=np.float32),
-            )
-        return vector[0]

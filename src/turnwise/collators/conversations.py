@@ -23,11 +23,11 @@ class ConversationCollator:
     speakers have no interaction and give no rows.
 
     Args:
-        encoder: A conversational encoder, see :func:`turnwise.encoders.rendering.make_conversational`.
+        encoder: A conversational encoder, see `turnwise.encoders.rendering.make_conversational`.
         conversations: The corpus whose utterances fill the mixed dialogues.
         negatives_per_dialogue: Mixed dialogues for each real one (the released code of the paper uses 9).
         max_length: Longest row in tokens; by default the encoder's limit.
-        keep: Which turns of longer conversations, see :class:`turnwise.encoders.rendering.Renderer`.
+        keep: Which turns of longer conversations, see `turnwise.encoders.rendering.Renderer`.
         seed: Seed of the mixed dialogues.
     """
 
@@ -61,9 +61,9 @@ class ConversationCollator:
 
         Returns:
             Tensors, with the prefix ``messages_`` that the trainer strips again: ``input_ids``, ``attention_mask``,
-            ``speaker`` and ``turn`` (rows, length), see :class:`turnwise.encoders.rendering.Rows`; ``dialogue``
-            (rows,), the dialogue each row belongs to; ``is_real`` (rows,); and ``speakers`` (dialogues,),
-            the number of speakers of each.
+            ``speaker`` and ``turn`` (rows, length), see `turnwise.encoders.rows.Rows`; ``dialogue`` (rows,), the
+            dialogue each row belongs to; ``is_real`` (rows,); and ``speakers`` (dialogues,), the number of speakers of
+            each.
         """
         rows, dialogue, is_real = [], [], []
         speakers: list[int] = []

@@ -28,7 +28,7 @@ class TurnOrderCollator:
     """Tokenises the utterances of all windows, each distinct pair of text and view once.
 
     Args:
-        encoder: An encoder with views, see :func:`turnwise.encoders.views.add_views`.
+        encoder: An encoder with views, see `turnwise.encoders.views.add_views`.
         window: Consecutive utterances in a window. Shorter conversations have none.
         max_length: Longest utterance in tokens, prefix and special tokens included; longer ones are cut.
         directional: Whether to add what directional negatives need: the first utterance of a window as after-text.

@@ -25,8 +25,8 @@ class UtteranceCollator:
         encoder: The encoder whose tokenizer is used.
         max_length: Longest utterance in tokens, special tokens included; longer ones are cut.
         joined_context_turns: If positive, up to this many turns before each turn are added as one further text, see
-            :func:`turnwise.encoders.contexts.joined_context`. It may have this many times ``max_length`` tokens, within
-            the encoder's own limit; of a longer one the newest words are kept.
+            `turnwise.encoders.contexts.joined_context`. It may have this many times ``max_length`` tokens, within the
+            encoder's own limit; of a longer one the newest words are kept.
     """
 
     encoder: SentenceTransformer

@@ -21,9 +21,9 @@ from filelock import FileLock
 
 from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file
-from turnwise.data.formats.arrow_file import write_arrow
-from turnwise.data.formats.files import Paths, find_files
-from turnwise.data.formats.reading import OnError, SkippedRows, read_rows
+from turnwise.data.reading.arrow_file import write_arrow
+from turnwise.data.reading.files import Paths, find_files
+from turnwise.data.reading.loop import OnError, SkippedRows, read_rows
 
 # Part of the cache key: raise it whenever the same files would give different rows.
 _CACHE_VERSION = 2

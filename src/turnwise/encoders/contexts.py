@@ -18,7 +18,7 @@ Context = Literal["joined", "averaged"]
 def joined_context(texts: Sequence[str], separator_token: str | None) -> str:
     """Turns as one text, oldest first and most recent last, with the separator token (or a line break) between them.
 
-    The text may be too long for the encoder: encode it inside :func:`newest_words_kept`.
+    The text may be too long for the encoder: encode it inside `newest_words_kept`.
 
     Args:
         texts: The turns, oldest first.
@@ -76,6 +76,6 @@ def encode_contexts(
 
 
 def check_context(context: str) -> None:
-    """Raise ``ValueError`` if ``context`` is not a :data:`Context`."""
+    """Raise ``ValueError`` if ``context`` is not a `Context`."""
     if context not in get_args(Context):
         raise ValueError(f"context must be 'joined' or 'averaged', got {context!r}")

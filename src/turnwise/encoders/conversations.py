@@ -16,7 +16,7 @@ from turnwise._utils.progress import progress_bar
 from turnwise.data.messages import Messages, check_messages
 from turnwise.encoders.forward import full_precision
 from turnwise.encoders.rendering import Keep, Renderer
-from turnwise.encoders.turn_tables import encode_rows
+from turnwise.encoders.rows import encode_rows
 
 _CONVERSATIONS_AT_ONCE = 256
 

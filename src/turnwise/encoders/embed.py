@@ -63,9 +63,9 @@ def write_embeddings(
     """Embed a corpus part by part and write one Parquet file.
 
     Args:
-        embed: Embeds conversations: :func:`embed_messages` or :func:`embed_whole` with its first arguments bound.
+        embed: Embeds conversations: `embed_messages` or `embed_whole` with its first arguments bound.
         settings: What ``embed`` depends on; must be the same when continuing. JSON values.
-        conversations: Conversations, see :func:`turnwise.read_conversations`.
+        conversations: Conversations, see `turnwise.read_conversations`.
         output: The Parquet file. Until it is complete its parts are kept in ``<output>.run``.
         resume: Continue an unfinished run of this output.
         force: Overwrite the output, and forget an unfinished run.

@@ -26,8 +26,8 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str
     """Load an encoder as a stock ``SentenceTransformer``.
 
     Weights are read from safetensors only, and no code that comes with a model is run. What turnwise saved with a model
-    and plain ``SentenceTransformer(path)`` leaves out is added again: turn tables, see
-    :func:`turnwise.add_turn_tables`, and a turn-order head, see :class:`turnwise.SequenceModel`.
+    and plain ``SentenceTransformer(path)`` leaves out is added again: turn tables, see `turnwise.add_turn_tables`, and
+    a turn-order head, see `turnwise.SequenceModel`.
 
     Args:
         name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the default encoder,

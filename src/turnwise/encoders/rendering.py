@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from sentence_transformers import SentenceTransformer
-from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from turnwise._compat import accept_messages
 from turnwise.data.messages import Messages
+from turnwise.encoders.rows import Rows
 from turnwise.encoders.transformer import positions, transformer_of
 
 Keep = Literal["head", "tail", "both"]
@@ -49,29 +48,6 @@ def make_conversational(
 def _positions(encoder: SentenceTransformer) -> int:
     """The longest row the transformer has positions for, 512 at most."""
     return min(512, positions(transformer_of(encoder)) or 512)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Token rows of conversations.
-
-    Attributes:
-        input_ids: Token ids (rows, length).
-        attention_mask: 1 for tokens, 0 for padding (rows, length).
-        speaker: Speaker of each token, numbered by first appearance in the conversation; -1 for tokens of no speaker
-            (the classification token, the end of a plain text) and padding (rows, length).
-        turn: Turn of each token in the whole conversation; -1 likewise (rows, length).
-    """
-
-    input_ids: Tensor
-    attention_mask: Tensor
-    speaker: Tensor
-    turn: Tensor
-
-    def as_dict(self) -> dict[str, Tensor]:
-        """The four tensors by name, as ``encode_rows`` takes them."""
-        names = ("input_ids", "attention_mask", "speaker", "turn")
-        return {name: getattr(self, name) for name in names}
 
 
 class Renderer:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,6 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from torch import Tensor, nn
 from torch.nn.functional import pad
-
-from turnwise.encoders.forward import TokenSlice, encode_sliced
 
 _PREFIX = "turn_tables."
 
@@ -106,7 +104,7 @@ def add_turn_tables(
 
     Args:
         encoder: An encoder without such tables; changed in place.
-        turns: Rows of the tables, see :class:`TurnTables`.
+        turns: Rows of the tables, see `TurnTables`.
         positions: Likewise.
         roles: Likewise.
         from_end: Whether turns are counted from the end.
@@ -124,21 +122,6 @@ def uses_turns(model: nn.Module) -> bool:
     """Whether an encoder, possibly wrapped for distributed training, has turn tables."""
     transformer = getattr(getattr(model, "module", model), "transformers_model", None)
     return isinstance(getattr(transformer, "turn_tables", None), TurnTables)
-
-
-def encode_rows(model: nn.Module, rows: Mapping[str, Tensor]) -> Iterator[TokenSlice]:
-    """Run an encoder on rendered conversations, with their turns and speakers if it has tables of them.
-
-    Args:
-        model: An encoder, possibly wrapped for distributed training.
-        rows: ``input_ids``, ``attention_mask``, ``speaker`` and ``turn`` (rows, length), see
-            :class:`turnwise.encoders.rendering.Rows`.
-
-    Yields:
-        As :func:`turnwise.encoders.forward.encode_sliced`.
-    """
-    further = {name: rows[name] for name in ("turn", "speaker")} if uses_turns(model) else None
-    return encode_sliced(model, rows["input_ids"], rows["attention_mask"], further=further)
 
 
 def restore_turn_tables(encoder: SentenceTransformer, weights: str | os.PathLike[str]) -> None:

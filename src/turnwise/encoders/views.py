@@ -120,7 +120,7 @@ def encode_view(
     Args:
         encoder: The encoder.
         texts: The utterances.
-        view: See :func:`view_prompt`.
+        view: See `view_prompt`.
         same: Likewise.
         batch_size: Texts per forward pass.
         show_progress_bar: Show a progress bar.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnwise.evaluation.comparing import compare_results
 from turnwise.evaluation.dialogues.alignment_uniformity import AlignmentUniformityResult, evaluate_alignment_uniformity
 from turnwise.evaluation.dialogues.dialogue_retrieval import DialogueRetrievalResult, evaluate_dialogue_retrieval
 from turnwise.evaluation.dialogues.domain_categorization import CategorizationResult, evaluate_categorization
@@ -15,7 +16,6 @@ from turnwise.evaluation.dialogues.semantic_relatedness import RelatednessResult
 from turnwise.evaluation.evaluator import TaskEvaluator
 from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.mteb import mteb_tasks
-from turnwise.evaluation.queries import compare_results
 from turnwise.evaluation.running import evaluate
 from turnwise.evaluation.task import Task
 from turnwise.evaluation.tasks import TASKS, find_task

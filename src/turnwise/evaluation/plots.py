@@ -16,7 +16,7 @@ from turnwise._utils.optional import require
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Messages
 from turnwise.encoders.rendering import Renderer
-from turnwise.encoders.turn_tables import encode_rows
+from turnwise.encoders.rows import encode_rows
 
 _INCHES_PER_TOKEN = 0.16
 
@@ -56,7 +56,7 @@ def token_interactions(
 def plot_interactions(
     encoder: SentenceTransformer, messages: Messages, output: str | os.PathLike[str], window: float = 10
 ) -> None:
-    """Plot :func:`token_interactions` as a heat map."""
+    """Plot `token_interactions` as a heat map."""
     matches, first, others = token_interactions(encoder, messages, window)
     roles = list(dict.fromkeys(message["role"] for message in messages))
     figure, axes = _subplots(2 + _INCHES_PER_TOKEN * len(others), 2 + _INCHES_PER_TOKEN * len(first))

@@ -1,27 +1,8 @@
-"""The queries of a task: sampling them, and comparing two encoders on the same ones."""
+"""Sampling the queries of a task."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
-
-from turnwise._utils.vectors import FloatArray
-from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
-
-
-class PerQuery(Protocol):
-    """A result with a value for every query."""
-
-    @property
-    def queries(self) -> tuple[str, ...]:
-        """(queries,) what identifies each query."""
-        ...
-
-    @property
-    def per_query(self) -> FloatArray:
-        """(queries,) the values whose mean is the task's main figure."""
-        ...
 
 
 def sample_queries(count: int, wanted: int | None, seed: int) -> list[int]:
@@ -29,16 +10,3 @@ def sample_queries(count: int, wanted: int | None, seed: int) -> list[int]:
     if wanted is not None and wanted < 1:
         raise ValueError(f"max_queries must be 1 or more, got {wanted}")
     return sorted(np.random.default_rng(seed).permutation(count)[:wanted].tolist())
-
-
-def compare_results(a: PerQuery, b: PerQuery, seed: int = 0) -> float:
-    """Two-sided p-value for "both encoders have the same mean", by paired bootstrap over the queries of one task.
-
-    Raises:
-        ValueError: The results are of different tasks or of different queries.
-    """
-    if type(a) is not type(b):
-        raise ValueError(f"the two results are of different tasks: {type(a).__name__} and {type(b).__name__}")
-    if a.queries != b.queries:
-        raise ValueError(f"the two results are not of the same task: {len(a.queries)} and {len(b.queries)} queries")
-    return paired_bootstrap_p(a.per_query, b.per_query, seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwise.experiments.baseline_rows import baseline_row
+from turnwise.experiments.baseline_row import baseline_row
 from turnwise.experiments.data_sets import SGD, DataSet, files, sample_corpus
 from turnwise.experiments.method import Method, Stage
 from turnwise.experiments.scoring import mean_of_utterances, one_interlocutor, whole_dialogue

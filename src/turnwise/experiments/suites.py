@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from turnwise.experiments import dial2vec, dialoguecse, triple
-from turnwise.experiments.baseline_rows import baseline_row
+from turnwise.experiments.baseline_row import baseline_row
 from turnwise.experiments.method import Method
 from turnwise.experiments.suite import Suite
 

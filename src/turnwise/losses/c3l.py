@@ -58,7 +58,7 @@ def c3l_targets(window: int, curved: bool = True) -> Tensor:
 
 @dataclass(frozen=True)
 class C3LSettings(TurnOrderSettings):
-    """Settings of :class:`C3LLoss`, besides those it shares with CCL.
+    """Settings of `C3LLoss`, besides those it shares with CCL.
 
     Attributes:
         curved: Whether targets fall with the distance; otherwise they are 1 (ablation: hard positives).
@@ -76,10 +76,10 @@ class C3LSettings(TurnOrderSettings):
 class C3LLoss(ConversationLoss[C3LSettings]):
     """Mean squared error between the cosines of triples and their targets.
 
-    Takes the features of :class:`turnwise.collators.TurnOrderCollator`. For each window ``u_0 … u_{w-1}``,
+    Takes the features of `turnwise.collators.TurnOrderCollator`. For each window ``u_0 … u_{w-1}``,
     with ``a = A(u_{w-1})``:
 
-    - ``cos((B1(u_i) + B2(u_j)) / 2, a) → s_ij`` for the context positions i < j, see :func:`c3l_targets`;
+    - ``cos((B1(u_i) + B2(u_j)) / 2, a) → s_ij`` for the context positions i < j, see `c3l_targets`;
     - for every i, random negatives ``(B1(u_i), B2(r))``, ``(B1(r'), B2(u_i))`` and ``(B1(r'), B2(r))``, all ``→ 0``
       (Eq. 2). r and r' are utterances of other conversations in this process's batch whose text does not occur in the
       window's conversation, with the speaker token of the other context position that they stand for.

@@ -39,7 +39,7 @@ def ccl_targets(window: int) -> Tensor:
 
 @dataclass(frozen=True)
 class CCLSettings(TurnOrderSettings):
-    """Settings of :class:`CCLLoss`, besides those it shares with C3L.
+    """Settings of `CCLLoss`, besides those it shares with C3L.
 
     Attributes:
         directional: Whether there are directional negatives.
@@ -51,7 +51,7 @@ class CCLSettings(TurnOrderSettings):
 class CCLLoss(ConversationLoss[CCLSettings]):
     """Mean squared error between the cosines of before- and after-views and their targets.
 
-    Takes the features of :class:`turnwise.collators.TurnOrderCollator`. For each window ``u_0 … u_{w-1}``:
+    Takes the features of `turnwise.collators.TurnOrderCollator`. For each window ``u_0 … u_{w-1}``:
 
     - ``cos(B(u_0), A(u_i)) → (w - i) / w``;
     - directional negatives, ``cos(B(u_i), A(u_0)) → 0``;

@@ -19,7 +19,7 @@ from turnwise.losses.in_batch import InBatchSettings, batch_softmax
 
 @dataclass(frozen=True)
 class ComposedSettings(InBatchSettings):
-    """Settings of :func:`composed_loss`.
+    """Settings of `composed_loss`.
 
     Attributes:
         context_turns: How many turns back the head looks.

@@ -24,7 +24,7 @@ from typing_extensions import override
 from turnwise._utils import citations
 from turnwise._utils.settings import Settings, check_positive
 from turnwise.encoders.forward import full_precision
-from turnwise.encoders.turn_tables import encode_rows
+from turnwise.encoders.rows import encode_rows
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import process_mean
 
@@ -98,7 +98,7 @@ def _check_window(window: float) -> None:
 
 @dataclass(frozen=True)
 class Dial2vecSettings(Settings):
-    """Settings of :class:`Dial2vecLoss`.
+    """Settings of `Dial2vecLoss`.
 
     Attributes:
         window: Turns further apart do not match (w; the paper's best: 10); ``math.inf`` for no limit.
@@ -117,9 +117,9 @@ class Dial2vecSettings(Settings):
 class Dial2vecLoss(ConversationLoss[Dial2vecSettings]):
     """Tell a real dialogue from mixed ones by how well each interlocutor's words fit the other's (Eq. 5 and 6).
 
-    Takes the features of :class:`turnwise.collators.ConversationCollator`. Every speaker's real
-    self-representation must be closer to its cross-representation than in the mixed dialogues; NT-Xent, summed over
-    the speakers of a dialogue and averaged over dialogues.
+    Takes the features of `turnwise.collators.ConversationCollator`. Every speaker's real self-representation must be
+    closer to its cross-representation than in the mixed dialogues; NT-Xent, summed over the speakers of a dialogue and
+    averaged over dialogues.
 
     Args:
         model: The encoder.

@@ -75,7 +75,7 @@ def context_turns_of(conversation: Tensor, context_turns: int) -> Tensor:
 
 @dataclass(frozen=True)
 class DialogueCSESettings(InBatchSettings):
-    """Settings of :class:`DialogueCSELoss`.
+    """Settings of `DialogueCSELoss`.
 
     Attributes:
         context_turns: Turns of context on each side of a response (the paper's best: 3).
@@ -96,8 +96,8 @@ class DialogueCSESettings(InBatchSettings):
 class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
     """Contrast each response's context-aware with its context-free embedding, against other conversations' responses.
 
-    Takes the features of :class:`turnwise.collators.UtteranceCollator`. Every distinct text of the batch is encoded
-    once; all pairs of contexts and responses are scored by algebra, so more negatives cost nothing.
+    Takes the features of `turnwise.collators.UtteranceCollator`. Every distinct text of the batch is encoded once; all
+    pairs of contexts and responses are scored by algebra, so more negatives cost nothing.
 
     Args:
         model: The encoder, pooled by the mean.
@@ -142,7 +142,7 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
         Args:
             responses: R responses of n tokens.
             turn_means: Mean-pooled turns (turns, dim).
-            contexts: The turns of each context (C, 2 · context_turns), see :func:`context_turns_of`.
+            contexts: The turns of each context (C, 2 · context_turns), see `context_turns_of`.
 
         Returns:
             The similarities (C, R).

@@ -137,10 +137,10 @@ class Turns:
         Args:
             logits: Scores over the temperature of own turns' contexts for all responses (rows, turns).
             own_turns: The number of each row's own response among this process's turns (rows,).
-            negatives: See :meth:`Turns.negatives`.
+            negatives: See `Turns.negatives`.
 
         Returns:
-            The mean over the rows of all processes, see :func:`process_mean`.
+            The mean over the rows of all processes, see `process_mean`.
         """
         candidates = self.negatives(own_turns, negatives).scatter(1, (own_turns + self.start)[:, None], True)
         logits = logits.masked_fill(~candidates, float("-inf"))
@@ -164,7 +164,7 @@ def batch_softmax(
         has_context: Whether anything precedes the turn; the context of other turns is ignored (turns,).
         conversation: The position in the batch of each turn's conversation (turns,).
         text_key: Equal for equal texts (turns,).
-        negatives: See :class:`turnwise.losses.in_batch.InBatchSettings`.
+        negatives: See `turnwise.losses.in_batch.InBatchSettings`.
     """
     turns = Turns.gather(conversation, text_key)
     scores = turns.exchange(turns.gather_rows(contexts) @ responses.T)  # (own turns, all turns)

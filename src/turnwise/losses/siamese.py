@@ -29,7 +29,7 @@ def of_previous_turn(texts: Tensor, conversation: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class SiameseSettings(InBatchSettings):
-    """Settings of :class:`SiameseLoss`.
+    """Settings of `SiameseLoss`.
 
     Attributes:
         context: ``"single"``, the previous turn; ``"multi"``, the preceding turns joined into one text.
@@ -41,8 +41,8 @@ class SiameseSettings(InBatchSettings):
 class SiameseLoss(ConversationLoss[SiameseSettings]):
     """Dot product of context and transformed response, softmax over the responses of the batch.
 
-    Takes the features of :class:`turnwise.collators.UtteranceCollator`, which for ``context="multi"`` must be made
-    with ``joined_context_turns``.
+    Takes the features of `turnwise.collators.UtteranceCollator`, which for ``context="multi"`` must be made with
+    ``joined_context_turns``.
 
     Args:
         model: The encoder, pooled by the mean.

@@ -1,8 +1,8 @@
 """The single-vector baseline of the triple-encoders paper: a dual encoder like ConveRT (Henderson et al., 2020).
 
 The whole context becomes one vector, the response goes through the same encoder, and their cosine competes with those
-of the other responses of the batch in a softmax. Unlike :class:`turnwise.losses.SiameseLoss`, nothing but the encoder
-is trained: ranking by its cosines is exactly what it learned.
+of the other responses of the batch in a softmax. Unlike `turnwise.losses.SiameseLoss`, nothing but the encoder is
+trained: ranking by its cosines is exactly what it learned.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from turnwise.losses.siamese import of_previous_turn
 
 @dataclass(frozen=True)
 class SingleVectorSettings(InBatchSettings):
-    """Settings of :class:`SingleVectorLoss`.
+    """Settings of `SingleVectorLoss`.
 
     Attributes:
         context: ``"joined"``, the preceding turns as one text; ``"averaged"``, the mean of the vectors of the previous
@@ -43,8 +43,8 @@ class SingleVectorSettings(InBatchSettings):
 class SingleVectorLoss(ConversationLoss[SingleVectorSettings]):
     """Cosine of a context's one vector and the response, softmax over the responses of the batch.
 
-    Takes the features of :class:`turnwise.collators.UtteranceCollator` made with ``joined_context_turns``. The trained
-    model's vector of a context is that of :func:`turnwise.encoders.contexts.encode_contexts`.
+    Takes the features of `turnwise.collators.UtteranceCollator` made with ``joined_context_turns``. The trained model's
+    vector of a context is that of `turnwise.encoders.contexts.encode_contexts`.
 
     Args:
         model: The encoder, pooled by the mean.

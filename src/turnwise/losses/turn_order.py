@@ -97,7 +97,7 @@ class Windows:
 
     @classmethod
     def of(cls, window: int, features: dict[str, Tensor]) -> Windows:
-        """The windows of the features of a :class:`turnwise.collators.TurnOrderCollator`."""
+        """The windows of the features of a `turnwise.collators.TurnOrderCollator`."""
         conversation, speaker, rows = features["conversation"], features["speaker"], features["rows"]
         numbers = torch.arange(len(conversation), device=conversation.device)
         turns = numbers.unfold(0, window, 1) if len(numbers) >= window else numbers.new_zeros(0, window)
@@ -143,7 +143,7 @@ def draw(allowed: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
 
 
 def mean_squared_error(terms: list[tuple[Tensor, Tensor | float, Tensor | float]]) -> Tensor:
-    """The weighted mean squared error over the batches of all processes, see :func:`process_mean`.
+    """The weighted mean squared error over the batches of all processes, see `process_mean`.
 
     Args:
         terms: Cosines, their targets and their weights, which broadcast.

@@ -113,7 +113,7 @@ def max_scores(before1: ArrayLike, before2: ArrayLike, candidates: Any) -> np.nd
         candidates: Normalised after-embeddings (m, dim), float32 or float16, perhaps memory-mapped.
 
     Returns:
-        (m,), in the precision of :func:`inner_products`; for a single utterance the cosine of its ``B2``.
+        (m,), in the precision of `inner_products`; for a single utterance the cosine of its ``B2``.
 
     Raises:
         ValueError: The shapes do not fit, or there is no utterance or no candidate.

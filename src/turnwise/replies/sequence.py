@@ -39,7 +39,7 @@ def encode_turns(encoder: SentenceTransformer, texts: Sequence[str], same: Seque
         encoder: The encoder.
         texts: The turns.
         same: Whether a turn's speaker is that of the after-text (len(texts),).
-        view: The view, see :func:`turnwise.encoders.views.encode_view`.
+        view: The view, see `turnwise.encoders.views.encode_view`.
 
     Returns:
         float32 (len(texts), dim)
@@ -94,7 +94,7 @@ class SequenceModel:
             vectors: What the encoder's own ``encode`` gives (m, dim).
 
         Returns:
-            As :meth:`encode_candidates`.
+            As `encode_candidates`.
 
         Raises:
             ValueError: The model has no turn-order head.
@@ -116,7 +116,7 @@ class _Turn(NamedTuple):
 
 
 class RunningConversation:
-    """A conversation to which turns are added; see :meth:`SequenceModel.start`.
+    """A conversation to which turns are added; see `SequenceModel.start`.
 
     Each turn is encoded once in each view that is asked for, when it is first needed: the newest one is not encoded
     as before-1 until another follows. A further turn costs O(n·dim), for its pairs with the n turns before it.
@@ -138,7 +138,7 @@ class RunningConversation:
         self._turns.append(_Turn(text, speaker == self._candidate_speaker))
 
     def query(self, last_rows: int | None = None) -> np.ndarray:
-        """:func:`triple_query` of the turns so far, float32 (dim,).
+        """`triple_query` of the turns so far, float32 (dim,).
 
         Raises:
             ValueError: There is no turn, the model is not a triple-encoder, or ``last_rows`` is not positive.
@@ -156,7 +156,7 @@ class RunningConversation:
         return np.asarray(np.sum(self._rows[start:], axis=0) / pairs_from(start, n), np.float32)
 
     def bi_query(self) -> np.ndarray:
-        """:func:`bi_query` of the turns so far, float32 (dim,).
+        """`bi_query` of the turns so far, float32 (dim,).
 
         Raises:
             ValueError: There is no turn.
@@ -193,11 +193,11 @@ class RunningConversation:
         """Score candidates for the next utterance; higher is better.
 
         Args:
-            candidates: Normalised after-embeddings (m, dim), see :meth:`SequenceModel.encode_candidates`; float32 or
-                float16, perhaps memory-mapped.
-            mode: ``"average"`` over all pairs of turns (Eq. 3), ``"max"`` (:func:`max_scores`), ``"bi"``, the sum of
-                the cosines with each turn, ``"composed"`` (:meth:`composed_query`) or ``"joined"``
-                (:meth:`joined_query`). By default the first the model serves.
+            candidates: Normalised after-embeddings (m, dim), see `SequenceModel.encode_candidates`; float32 or float16,
+                perhaps memory-mapped.
+            mode: ``"average"`` over all pairs of turns (Eq. 3), ``"max"`` (`max_scores`), ``"bi"``, the sum of the
+                cosines with each turn, ``"composed"`` (`composed_query`) or ``"joined"`` (`joined_query`). By default
+                the first the model serves.
             last_rows: With ``"average"``: only pairs whose later turn is among this many last ones.
 
         Returns:

@@ -39,7 +39,7 @@ def adapt_encoder(
 
     Args:
         encoder: The encoder; it is changed in place.
-        conversations: Conversations, see :func:`turnwise.read_conversations`.
+        conversations: Conversations, see `turnwise.read_conversations`.
         settings: The settings; by default the paper's.
         checkpoints: A folder to write checkpoints to and to continue from.
 

@@ -34,7 +34,7 @@ def train_turn_order_head(
     resume: bool = False,
     force: bool = False,
 ) -> SentenceTransformer:
-    """Put a turn-order head beside an encoder, which stays as it is; arguments and errors as for :func:`train`."""
+    """Put a turn-order head beside an encoder, which stays as it is; arguments and errors as for `train`."""
     if output is not None:
         check_folder(output, force)
     if not isinstance(encoder, SentenceTransformer):

@@ -18,11 +18,11 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.loading import encoder_source, load_encoder
 from turnwise.training.adaptation import adapt_encoder
-from turnwise.training.contrast import contrast, finish_stage
 from turnwise.training.heads import train_turn_order_head
 from turnwise.training.preparation import clean, frozen_layers
 from turnwise.training.recipes import Adaptation, Recipe, TurnOrderHeadRecipe, get_recipe
 from turnwise.training.saving import save_encoder
+from turnwise.training.stages import contrast, finish_stage
 
 
 def train(
@@ -38,15 +38,15 @@ def train(
 
     Args:
         recipe: The method and its settings, or its name in ``turnwise.training.recipes.RECIPES``.
-        conversations: Conversations, see :func:`turnwise.read_conversations`, or the path of some. A turn-order head
-            also learns from the file of vectors that ``turnwise embed`` wrote.
+        conversations: Conversations, see `turnwise.read_conversations`, or the path of some. A turn-order head also
+            learns from the file of vectors that ``turnwise embed`` wrote.
         encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
             ``<output>.run`` until it is written.
         resume: Continue the unfinished run of this output, if there is one.
         force: Overwrite the output, and forget an unfinished run.
-        evaluator: Chooses the best step, such as :class:`turnwise.evaluation.TaskEvaluator` on a validation set; it is
-            called at every checkpoint and at the last step. By default the last step counts.
+        evaluator: Chooses the best step, such as `turnwise.evaluation.TaskEvaluator` on a validation set; it is called
+            at every checkpoint and at the last step. By default the last step counts.
 
     Returns:
         The trained encoder.
@@ -115,7 +115,7 @@ def adapt_and_save(
     resume: bool = False,
     force: bool = False,
 ) -> SentenceTransformer:
-    """Adapt an encoder by masked language modelling and write it; arguments and errors as for :func:`train`."""
+    """Adapt an encoder by masked language modelling and write it; arguments and errors as for `train`."""
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     record = {

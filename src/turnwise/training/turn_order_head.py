@@ -40,7 +40,7 @@ class EmbeddedMessages:
 
     @classmethod
     def of(cls, table: pa.Table) -> EmbeddedMessages:
-        """The messages of what :func:`turnwise.encoders.embed.embed_messages` made; empty ones are left out.
+        """The messages of what `turnwise.encoders.embed.embed_messages` made; empty ones are left out.
 
         Raises:
             ValueError: Columns are missing, or fewer than two conversations have two messages or more.
@@ -82,7 +82,7 @@ def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[T
     """Train a head on embedded messages.
 
     Args:
-        table: From :func:`turnwise.encoders.embed.embed_messages`: columns id, role, text and vector.
+        table: From `turnwise.encoders.embed.embed_messages`: columns id, role, text and vector.
         recipe: The settings.
 
     Returns:

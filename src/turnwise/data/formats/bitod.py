@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.source import Source, parse_record
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.source import Source, parse_record
 
 _ROLES = {"User": "user", "Wizard": "assistant"}
 _CHINESE_TASKS = {

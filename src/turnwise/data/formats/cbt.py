@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.numbered import Line, blocks, text_lines, without_number
-from turnwise.data.formats.source import BadRow, Source
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.numbered import Line, blocks, text_lines, without_number
+from turnwise.data.reading.source import BadRow, Source
 
 _TITLE = "_BOOK_TITLE_ :"
 _CHAPTER = "CHAPTER "

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.source import BadRow, Source, parse_record
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.source import BadRow, Source, parse_record
 
 _CALLS = {"tool_calls", "function_call"}
 _SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}

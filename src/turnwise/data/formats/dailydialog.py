@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.source import BadRow, Source, parse_text
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.source import BadRow, Source, parse_text
 
 _TURN_END = "__eou__"
 

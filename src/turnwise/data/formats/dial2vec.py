@@ -27,8 +27,8 @@ from collections.abc import Hashable, Iterator
 from itertools import chain, groupby
 from typing import Any
 
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.source import BadRow, Source
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.source import BadRow, Source
 
 _ROLES = {"0": "user", "1": "assistant"}
 _NO_TOPIC = "0"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.source import Source, parse_record
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.source import Source, parse_record
 from turnwise.errors import ConversationError
 
 _ROLES = {"user": "user", "agent": "assistant"}

@@ -18,8 +18,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.source import BadRow, Source, parse_text
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.source import BadRow, Source, parse_text
 
 _ROLES = {"0": "user", "1": "assistant"}
 _SPEAKERS = re.compile(r"[01|]*-[01]-[01|]*")

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.source import BadRow, Source
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.source import BadRow, Source
 from turnwise.errors import ConversationError
 
 _COLUMNS = ["session.ID", "Message.ID", "Message.Timestamp", "Message.From", "Message.Text"]

@@ -19,9 +19,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.numbered import Line, blocks, without_number
-from turnwise.data.formats.source import BadRow, Source
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.numbered import Line, blocks, without_number
+from turnwise.data.reading.source import BadRow, Source
 
 _PERSONAS = {"your persona:": "persona", "partner's persona:": "partner_persona"}
 _REPEATED = re.compile(r"\d+ __SILENCE__\t")

@@ -20,8 +20,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from turnwise.data.formats.format import Format, Head
-from turnwise.data.formats.source import BadRow, Source, parse_record
+from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.source import BadRow, Source, parse_record
 from turnwise.errors import ConversationError
 
 # The first name found wins.

@@ -9,7 +9,7 @@ import numpy as np
 
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.evaluation.metrics.rows import (
+from turnwise.evaluation.metrics.ranking_rows import (
     average_precision_rows,
     rank_rows,
     reciprocal_rank_rows,

@@ -9,7 +9,7 @@ import numpy as np
 from turnwise._utils.vectors import FloatArray
 from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
-from turnwise.evaluation.metrics.rows import best_spearman_binary
+from turnwise.evaluation.metrics.ranking_rows import best_spearman_binary
 from turnwise.evaluation.scoring import percent
 
 

@@ -1,4 +1,4 @@
-"""The ranking metrics of ``rows`` for one query.
+"""The ranking metrics of ``ranking_rows`` for one query.
 
 Scores may be negative, and only their order counts. Tied scores never depend on the order of the input:
 the metrics return the expected value over all orderings of the tied items, in closed form.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.evaluation.metrics.rows import RankedRows, average_precision_rows, rank_rows, reciprocal_rank_rows
+from turnwise.evaluation.metrics.ranking_rows import RankedRows, average_precision_rows, rank_rows, reciprocal_rank_rows
 
 
 def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float:

@@ -103,8 +103,8 @@ class EmbeddedSequences:
     """The utterances of conversations in every view that is asked for, each text embedded once in each.
 
     Args:
-        encoder: With views (see :func:`turnwise.add_views`) or without: a plain encoder gives one embedding whatever
-            the view.
+        encoder: With views (see `turnwise.add_views`) or without: a plain encoder gives one embedding whatever the
+            view.
         sequences: From ``build_sequences``.
     """
 

@@ -21,12 +21,11 @@ from turnwise.training.recipes.base import Recipe
 
 @dataclass(frozen=True)
 class Dial2vec(Recipe, Dial2vecSettings):
-    """See :class:`turnwise.losses.Dial2vecSettings` and the collator for the other settings (section 4.4).
+    """See `turnwise.losses.Dial2vecSettings` and the collator for the other settings (section 4.4).
 
     Attributes:
         separate_turns: Mark the end of every turn with the separator token.
-        turn_inputs: Give the encoder turn tables (section 3.2.1), unless it has some; see
-            :func:`turnwise.add_turn_tables`.
+        turn_inputs: Give the encoder turn tables (section 3.2.1), unless it has some; see `turnwise.add_turn_tables`.
     """
 
     level: ClassVar[LevelName] = "dialogue"

@@ -13,7 +13,7 @@ from turnwise.training.recipes.base import Schedule
 
 @dataclass(frozen=True)
 class TurnOrderHeadRecipe(Schedule, ComposedSettings):
-    """The encoder stays as it is; see :class:`turnwise.losses.ComposedSettings` for the other settings.
+    """The encoder stays as it is; see `turnwise.losses.ComposedSettings` for the other settings.
 
     Attributes:
         learning_rate: Of the matrices.

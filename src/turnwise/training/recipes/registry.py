@@ -74,7 +74,7 @@ def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
     """Read a recipe file: TOML with ``method = "…"``, that method's settings, and perhaps a table ``[adaptation]``.
 
     Returns:
-        The method and the settings, for :func:`get_recipe`.
+        The method and the settings, for `get_recipe`.
 
     Raises:
         ValueError: Not TOML, no method, or a setting by both its former and its current name.

@@ -35,8 +35,8 @@ class TurnOrder(Recipe, TurnOrderSettings):
         speakers: Whether before-views distinguish the candidate's speaker from others; off for stories and documents.
         token_learning_rate: Peak learning rate of the embeddings of the prefix tokens. The other word embeddings stay.
         weight_decay: Weight decay of AdamW.
-        nli: A file of natural language inference pairs, see :func:`turnwise.data.nli.read_nli`; their batches alternate
-            with those of conversations.
+        nli: A file of natural language inference pairs, see `turnwise.data.nli.read_nli`; their batches alternate with
+            those of conversations.
     """
 
     level: ClassVar[LevelName] = "turn-order"
@@ -90,7 +90,7 @@ class TurnOrder(Recipe, TurnOrderSettings):
 
 @dataclass(frozen=True)
 class CCL(TurnOrder, CCLSettings):
-    """See :class:`turnwise.losses.CCLSettings` for the other settings."""
+    """See `turnwise.losses.CCLSettings` for the other settings."""
 
     @override
     def prepare(self, encoder: SentenceTransformer) -> None:
@@ -108,7 +108,7 @@ class CCL(TurnOrder, CCLSettings):
 
 @dataclass(frozen=True)
 class C3L(TurnOrder, C3LSettings):
-    """See :class:`turnwise.losses.C3LSettings` for the other settings.
+    """See `turnwise.losses.C3LSettings` for the other settings.
 
     Attributes:
         ccl_first: Train an encoder without views with CCL first, with the same settings; otherwise from scratch.

@@ -37,7 +37,7 @@ class InBatch(Recipe):
 
 @dataclass(frozen=True)
 class DialogueCSE(InBatch, DialogueCSESettings):
-    """See :class:`turnwise.losses.DialogueCSESettings` for the other settings."""
+    """See `turnwise.losses.DialogueCSESettings` for the other settings."""
 
     @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
@@ -46,7 +46,7 @@ class DialogueCSE(InBatch, DialogueCSESettings):
 
 @dataclass(frozen=True)
 class Siamese(InBatch, SiameseSettings):
-    """See :class:`turnwise.losses.SiameseSettings` for the other settings.
+    """See `turnwise.losses.SiameseSettings` for the other settings.
 
     Attributes:
         context_turns: For ``context="multi"``, how many turns are joined into one text, at most.
@@ -70,7 +70,7 @@ class Siamese(InBatch, SiameseSettings):
 
 @dataclass(frozen=True)
 class SingleVector(InBatch, SingleVectorSettings):
-    """See :class:`turnwise.losses.SingleVectorSettings` for the other settings.
+    """See `turnwise.losses.SingleVectorSettings` for the other settings.
 
     Attributes:
         context_turns: How many turns are joined into one text, at most.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from turnwise.baselines import BASELINES
-from turnwise.experiments.baseline_rows import baseline_row
+from turnwise.experiments.baseline_row import baseline_row
 from turnwise.experiments.method import Stage
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from turnwise.data.formats.source import BadRow
+from turnwise.data.reading.source import BadRow
 
 _KINDS: dict[type, str] = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
 _MAX_INTEGER = 2**63 - 1

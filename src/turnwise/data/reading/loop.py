@@ -17,8 +17,11 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from turnwise.data.formats import FORMATS, BadRow, Format, Source, detect_format
-from turnwise.data.formats.rows import RowChecker
+from turnwise.data.formats import FORMATS
+from turnwise.data.reading.checking import RowChecker
+from turnwise.data.reading.detection import detect_format
+from turnwise.data.reading.format import Format
+from turnwise.data.reading.source import BadRow, Source
 from turnwise.errors import ConversationError
 
 OnError = Literal["raise", "skip"]

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
-from turnwise.data.formats.json_text import JsonText
+from turnwise.data.reading.json_text import JsonText
 from turnwise.errors import ConversationError
 
 ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")

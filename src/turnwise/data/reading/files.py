@@ -7,8 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from turnwise.data.formats import ENDINGS, FORMATS, Source
-from turnwise.data.formats.companions import without_companions
+from turnwise.data.formats import FORMATS
+from turnwise.data.reading.companions import without_companions
+from turnwise.data.reading.source import ENDINGS, Source
 from turnwise.errors import ConversationError
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

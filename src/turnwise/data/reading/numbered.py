@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from turnwise.data.formats.source import BadRow, Source
+from turnwise.data.reading.source import BadRow, Source
 
 Line = tuple[int, str]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from turnwise.data.formats.source import Source
+from turnwise.data.reading.source import Source
 
 
 @dataclass(frozen=True)

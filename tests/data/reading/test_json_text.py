@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from format_cases import doc2dial_dialogue, multiwoz_dialogue, read, turns, write
 
-from turnwise.data.formats import json_text
-from turnwise.data.formats.json_text import JsonText
+from turnwise.data.reading import json_text
+from turnwise.data.reading.json_text import JsonText
 from turnwise.errors import ConversationError
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from turnwise.evaluation.metrics.correlation import spearman
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
-from turnwise.evaluation.metrics.rows import (
+from turnwise.evaluation.metrics.ranking_rows import (
     average_precision_rows,
     best_spearman_binary,
     rank_rows,
