@@ -70,7 +70,7 @@ Level = Annotated[
 ]
 Pooling = Annotated[
     str,
-    typer.Option(help="How to pool whole conversations: mean, interlocutor, or speaker:ROLE for one speaker's words."),
+    typer.Option(help="How to pool whole conversations: mean, interlocutor, messages, or speaker:ROLE."),
 ]
 Tasks = Annotated[
     list[str] | None, typer.Option("--task", help="Evaluation task, may be repeated; by default semantic-retrieval.")

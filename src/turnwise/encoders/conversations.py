@@ -15,6 +15,7 @@ from torch.nn.functional import normalize, one_hot
 from turnwise._utils.progress import progress_bar
 from turnwise.data.messages import Messages, check_messages
 from turnwise.encoders.forward import full_precision
+from turnwise.encoders.message_pooling import encode_from_messages
 from turnwise.encoders.rendering import Keep, Renderer
 from turnwise.encoders.rows import encode_rows
 
@@ -40,7 +41,9 @@ def encode_conversations(
         pooling: ``"mean"`` of all tokens, which for conversations within its limit is what the ``encode`` of an encoder
             that pools this way gives (unless it has turn tables, which only this function uses);
             ``"interlocutor"``, the sum over speakers of the mean of their tokens (dial2vec, Eq. 4), zero where nobody
-            says anything; or ``"speaker:<role>"``, the mean of one speaker's tokens.
+            says anything; ``"speaker:<role>"``, the mean of one speaker's tokens; or ``"messages"``, the mean of the
+            vectors of the messages, each embedded by itself and weighted by its tokens, for which ``long`` and
+            ``keep`` do not count.
         long: What to do with conversations longer than the encoder's limit: ``"truncate"`` keeps whole turns at the
             ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns (of parts of
             those longer than half the limit) and weights them by their tokens.
@@ -54,11 +57,13 @@ def encode_conversations(
         ValueError: An unknown setting, an empty conversation, or one in which the role asked for is missing or says
             nothing.
     """
-    if pooling not in ("mean", "interlocutor") and not pooling.startswith("speaker:"):
-        raise ValueError(f"pooling must be 'mean', 'interlocutor' or 'speaker:<role>', got {pooling!r}")
+    if pooling not in ("mean", "interlocutor", "messages") and not pooling.startswith("speaker:"):
+        raise ValueError(f"pooling must be 'mean', 'interlocutor', 'messages' or 'speaker:<role>', got {pooling!r}")
     if long not in ("truncate", "window"):
         raise ValueError(f"long must be 'truncate' or 'window', got {long!r}")
     check_messages(conversations)
+    if pooling == "messages":
+        return encode_from_messages(encoder, conversations, show_progress_bar)
     renderer = Renderer(encoder, keep=keep)
     encoder.eval()
     embeddings = []

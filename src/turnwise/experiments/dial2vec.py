@@ -20,6 +20,7 @@ _METHODS = (
     baseline_row("glove", "dialogue", "averaged GloVe"),
     baseline_row("word2vec", "dialogue", "averaged word2vec, on the corpus"),
     baseline_row("doc2vec", "dialogue", "Doc2Vec"),
+    Method("messages", "messages weighted by tokens, encoder", whole_dialogue("messages")),
     Method("mean-of-utterances", "mean of utterances, encoder", mean_of_utterances),
     Method("simcse", "mean of utterances, SimCSE", mean_of_utterances, (Stage("simcse"),)),
     Method("dialogue-cse", "mean of utterances, DialogueCSE", mean_of_utterances, (Stage("dialogue-cse"),)),

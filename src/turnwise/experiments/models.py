@@ -128,7 +128,8 @@ class ModelFolder:
         encoder = load_encoder(before or self.encoder)
         unfinished = self.folder / f"{path.name}.unfinished"
         start = time.perf_counter()
-        called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder
+        # Not the encoder itself: its own ``encode`` passes by the hooks of its call.
+        called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder[0]
         try:
             with counted_tokens(called) as count:
                 trained = training.run(encoder, conversations, unfinished)

@@ -1,0 +1,56 @@
+"""Whole conversations from the vectors of their messages: nothing is encoded that a store of messages does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnwise.data.messages import Messages
+from turnwise.encoders.utterances import encode_utterances
+
+
+def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray) -> FloatArray:
+    """The mean of each conversation's message vectors, weighted by their tokens.
+
+    A long message says more of what a conversation is about than "Yes, please."; as in the mean over the tokens of the
+    joined text, it counts by its length.
+
+    Args:
+        vectors: The vector of each message, those of a conversation in a row (messages, dim).
+        tokens: How many tokens each message has; none counts as one (messages,).
+        starts: Where each conversation starts (conversations,).
+
+    Returns:
+        (conversations, dim), of length 1.
+    """
+    weights = np.maximum(tokens, 1)[:, None].astype(np.float32)
+    return unit_vectors(np.add.reduceat(unit_vectors(vectors) * weights, starts, axis=0))
+
+
+def encode_from_messages(
+    encoder: SentenceTransformer, conversations: Sequence[Messages], show_progress_bar: bool = False
+) -> np.ndarray:
+    """Embed each distinct message once, and pool them.
+
+    Args:
+        encoder: The encoder.
+        conversations: Lists of messages, ``{"role", "content"}``, none empty.
+        show_progress_bar: Show a progress bar.
+
+    Returns:
+        float32, of length 1 (conversations, dim).
+    """
+    if not len(conversations):
+        return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
+    texts = [message["content"] for messages in conversations for message in messages]
+    distinct = list(dict.fromkeys(texts))
+    limit = encoder.max_seq_length or np.iinfo(np.int64).max
+    # Not verbose: what is too long is cut when it is embedded.
+    ids = encoder.tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
+    length = {text: min(len(row), limit) for text, row in zip(distinct, ids)}
+    starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
+    vectors = encode_utterances(encoder, texts, show_progress_bar=show_progress_bar)
+    return pool_messages(vectors, np.array([length[text] for text in texts]), starts).astype(np.float32)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise.encoders.message_pooling import pool_messages
+
+
+def test_hand_arithmetic() -> None:
+    vectors = np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 5.0]])
+    found = pool_messages(vectors, np.array([3, 4, 0]), np.array([0, 2]))
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 1.0]])  # (3, 0) + (0, 4) of length 5; no token counts as one
+
+
+def test_messages_are_weighted_by_their_tokens(tiny_encoder: SentenceTransformer, monkeypatch) -> None:
+    talks = [
+        [{"role": "a", "content": "i want a pizza"}, {"role": "b", "content": "thanks"}],
+        [{"role": "a", "content": "thanks"}, {"role": "b", "content": "my card"}, {"role": "a", "content": "thanks"}],
+    ]
+    expected = []
+    for talk in talks:
+        units = [vector / np.linalg.norm(vector) for vector in tiny_encoder.encode([m["content"] for m in talk])]
+        total = sum(len(m["content"].split()) * unit for m, unit in zip(talk, units))  # each word is one token
+        expected.append(total / np.linalg.norm(total))
+    seen: list[str] = []
+    encode = tiny_encoder.encode
+    monkeypatch.setattr(tiny_encoder, "encode", lambda texts, **how: seen.extend(texts) or encode(texts, **how))
+    found = turnwise.encode_conversations(tiny_encoder, talks, "messages")
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert found.dtype == np.float32
+    assert seen == ["i want a pizza", "thanks", "my card"]  # each distinct message once
+
+
+def test_a_long_message_counts_as_far_as_it_is_read(tiny_encoder: SentenceTransformer) -> None:
+    tiny_encoder.max_seq_length = 10
+    talk = [{"role": "a", "content": "pizza " * 50}, {"role": "b", "content": "my card"}]
+    units = [vector / np.linalg.norm(vector) for vector in tiny_encoder.encode([m["content"] for m in talk])]
+    expected = 10 * units[0] + 2 * units[1]
+    found = turnwise.encode_conversations(tiny_encoder, [talk], "messages")[0]
+    np.testing.assert_allclose(found, expected / np.linalg.norm(expected), atol=1e-5)
+
+
+def test_nothing_and_unknown(tiny_encoder: SentenceTransformer) -> None:
+    assert turnwise.encode_conversations(tiny_encoder, [], "messages").shape == (0, 32)
+    with pytest.raises(ValueError, match="'messages' or 'speaker:<role>', got 'message'"):
+        turnwise.encode_conversations(tiny_encoder, [], "message")
