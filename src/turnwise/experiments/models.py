@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -128,8 +128,7 @@ class ModelFolder:
         encoder = load_encoder(before or self.encoder)
         unfinished = self.folder / f"{path.name}.unfinished"
         start = time.perf_counter()
-        # Not the encoder itself: its own ``encode`` passes by the hooks of its call.
-        called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder[0]
+        called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder
         try:
             with counted_tokens(called) as count:
                 trained = training.run(encoder, conversations, unfinished)
@@ -161,7 +160,7 @@ def counted_tokens(module: nn.Module) -> Iterator[list[int]]:
     count = [0]
 
     def add(called: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        features = arguments[0] if arguments and isinstance(arguments[0], dict) else named
+        features = arguments[0] if arguments and isinstance(arguments[0], Mapping) else named
         if isinstance(mask := features.get("attention_mask"), Tensor):
             count[0] += int(mask.sum())
 
