@@ -21,6 +21,7 @@ from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.embed import embed_messages, holds_vectors, read_vectors, write_embeddings
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.turn_order_head import add_turn_order_head
+from turnwise.training.model_card import TURN_ORDER_HEAD
 from turnwise.training.recipes import TurnOrderHeadRecipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.turn_order_head import fit_turn_order_head
@@ -40,7 +41,7 @@ def train_turn_order_head(
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     record: dict[str, Any] = {
-        "recipe": {"method": "turn-order head", **dataclasses.asdict(recipe)},
+        "recipe": {"method": TURN_ORDER_HEAD, **dataclasses.asdict(recipe)},
         "encoder": encoder_source(encoder),
     }
     if not isinstance(conversations, Dataset) and holds_vectors(conversations):

@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from turnwise.encoders.turn_order_head import HEAD_FILE
+
+TURN_ORDER_HEAD = "turn-order head"  # how a training record names the method
+
 _CARD = """---
 library_name: sentence-transformers
 pipeline_tag: sentence-similarity
@@ -53,9 +57,12 @@ def model_card(record: dict[str, Any]) -> str:
     level = record.get("level", "utterance")
     has_tables = record.get("recipe", {}).get("turn_inputs", False)
     note = "Its turn and role inputs need `turnwise.load_encoder` and `encode_conversations`.\n\n" if has_tables else ""
-    if level == "turn-order":
+    has_head = record.get("recipe", {}).get("method") == TURN_ORDER_HEAD
+    if has_head:
+        note += f"Its turn-order head, {HEAD_FILE}, is for `turnwise.SequenceModel`; `encode` goes on without it.\n\n"
+    elif level == "turn-order":
         note += "Its views are prompts, listed in `encoder.prompts`. See turnwise for how their cosines are used.\n\n"
-    texts = {"note": note, "level": level.capitalize(), "example": _EXAMPLES[level]}
+    texts = {"note": note, "level": level.capitalize(), "example": _EXAMPLES["utterance" if has_head else level]}
     return _CARD.format(
         **texts,
         encoder=record.get("encoder", "unknown"),
