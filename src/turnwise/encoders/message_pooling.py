@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct, unit_vectors
 from turnwise.data.messages import Messages
 from turnwise.encoders.utterances import encode_utterances
 
@@ -46,11 +46,13 @@ def encode_from_messages(
     if not len(conversations):
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
     texts = [message["content"] for messages in conversations for message in messages]
-    distinct = list(dict.fromkeys(texts))
     limit = encoder.max_seq_length or np.iinfo(np.int64).max
-    # Not verbose: what is too long is cut when it is embedded.
-    ids = encoder.tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
-    length = {text: min(len(row), limit) for text, row in zip(distinct, ids)}
+
+    def lengths(distinct: list[str]) -> list[int]:
+        # Not verbose: what is too long is cut when it is embedded.
+        ids = encoder.tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
+        return [min(len(row), limit) for row in ids]
+
     starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
     vectors = encode_utterances(encoder, texts, show_progress_bar=show_progress_bar)
-    return pool_messages(vectors, np.array([length[text] for text in texts]), starts).astype(np.float32)
+    return pool_messages(vectors, embed_distinct(lengths, texts), starts).astype(np.float32)

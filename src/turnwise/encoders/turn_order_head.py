@@ -14,12 +14,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn.functional import normalize
+
+from turnwise._utils.vectors import FloatArray, unit_vectors
 
 HEAD_FILE = "turn_order_head.safetensors"
 _ATTRIBUTE = "turn_order_head"
@@ -68,6 +71,13 @@ class TurnOrderHead(nn.Module):
     def candidates(self, vectors: Tensor) -> Tensor:
         """Candidates as the queries are compared with them: (m, dim) of length 1 to (m, dim) of length 1."""
         return normalize(vectors + vectors @ self.candidate.T, dim=1)
+
+
+def map_candidates(head: TurnOrderHead, vectors: FloatArray) -> FloatArray:
+    """Vectors of any length (m, dim) as candidates of a head, float32 (m, dim) of length 1."""
+    units = torch.from_numpy(unit_vectors(vectors).astype(np.float32)).to(head.candidate.device)
+    with torch.inference_mode():
+        return head.candidates(units).cpu().numpy()
 
 
 def add_turn_order_head(encoder: SentenceTransformer, head: TurnOrderHead) -> SentenceTransformer:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
 from turnwise.encoders.turn_order_head import OTHER, SAME, TurnOrderHead
@@ -29,46 +27,32 @@ class ComposedContext:
     def add(self, vector: FloatArray, same: bool) -> None:
         """Add a turn: its vector (dim,), and whether its speaker is the one who speaks next."""
         relation = SAME if same else OTHER
-        self._turns.appendleft((relation, self._maps[relation] @ unit_vectors(vector)))
+        self._turns.appendleft((relation, self._mapped(vector, relation)))
 
     def query(self) -> FloatArray:
         """The query for the next utterance, of length 1 (dim,)."""
-        weights = [self._recency[relation, place] for place, (relation, _) in enumerate(self._turns)]
-        return unit_vectors(np.asarray(weights, np.float32) @ np.stack([mapped for _, mapped in self._turns]))
+        return unit_vectors(self._sum(start=0))
 
+    def queries_after(self, vectors: FloatArray, same: bool) -> FloatArray:
+        """The query after each of several turns, if that one came next; no turn is added.
 
-def composed_plan_scores(
-    head: TurnOrderHead,
-    context: FloatArray,
-    same: Sequence[bool],
-    candidates: FloatArray,
-    candidate_same: bool,
-    goal: FloatArray,
-) -> FloatArray:
-    """How well the goal would follow on each candidate, said after the context; higher is better.
+        Args:
+            vectors: The vectors of the turns (m, dim).
+            same: Whether their speaker is the one who speaks after them.
 
-    Args:
-        head: The head.
-        context: Vectors of the turns so far, oldest first (n, dim).
-        same: Whether a turn's speaker is the goal's (n,).
-        candidates: Vectors of the candidates (m, dim).
-        candidate_same: Whether the candidates' speaker is the goal's.
-        goal: The goal's vector (dim,).
+        Returns:
+            (m, dim), of length 1.
+        """
+        relation = SAME if same else OTHER
+        return unit_vectors(self._recency[relation, 0] * self._mapped(vectors, relation) + self._sum(start=1))
 
-    Returns:
-        (m,) cosines.
-    """
-    recency, maps = head.recency.detach().cpu().numpy(), head.context.detach().cpu().numpy()
+    def _mapped(self, vectors: FloatArray, relation: int) -> FloatArray:
+        """Vectors (..., dim) of turns as they enter a query, but for their weights."""
+        return unit_vectors(vectors) @ self._maps[relation].T
 
-    def mapped(vectors: FloatArray, relation: int) -> FloatArray:
-        return unit_vectors(vectors) @ (np.eye(maps.shape[1], dtype=np.float32) + maps[relation]).T
-
-    relation = SAME if candidate_same else OTHER
-    queries = recency[relation, 0] * mapped(candidates, relation)  # the candidate is the latest turn
-    for place, (vector, is_same) in enumerate(zip(context[::-1], reversed(same)), start=1):
-        if place < head.turns:
-            relation = SAME if is_same else OTHER
-            queries = queries + recency[relation, place] * mapped(vector[None], relation)
-    with torch.inference_mode():
-        target = head.candidates(torch.from_numpy(unit_vectors(goal[None]).astype(np.float32)))[0].numpy()
-    return np.asarray(unit_vectors(queries) @ target)
+    def _sum(self, start: int) -> FloatArray:
+        """The turns so far, weighted as if ``start`` turns had followed them (dim,)."""
+        total = np.zeros(self._maps.shape[1], np.float32)
+        for place, (relation, mapped) in zip(range(start, self._recency.shape[1]), self._turns):
+            total = total + self._recency[relation, place] * mapped
+        return total

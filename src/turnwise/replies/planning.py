@@ -12,10 +12,10 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
-from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.encoders.turn_order_head import TurnOrderHead, map_candidates
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.views import encode_view
-from turnwise.replies.composed import composed_plan_scores
+from turnwise.replies.composed import ComposedContext
 from turnwise.replies.scores import inverse_pair_norms
 from turnwise.replies.sequence import SequenceModel, encode_turns
 
@@ -119,9 +119,10 @@ def _composed(
     candidate_speaker: str | None,
     goal_speaker: str | None,
 ) -> np.ndarray:
-    """The scores of a turn-order head, from one vector for each text."""
-    turns, same = [message["content"] for message in context], [message["role"] == goal_speaker for message in context]
-    vectors = encode_utterances(encoder, [*turns, *candidates, goal])
-    of_turns, of_candidates = vectors[: len(turns)], vectors[len(turns) : -1]
-    said_by_goal_speaker = candidate_speaker == goal_speaker
-    return composed_plan_scores(head, of_turns, same, of_candidates, said_by_goal_speaker, vectors[-1])
+    """How well the goal would follow on each candidate, as cosines; from one vector for each text."""
+    vectors = encode_utterances(encoder, [*(message["content"] for message in context), *candidates, goal])
+    state = ComposedContext(head)
+    for message, vector in zip(context, vectors):
+        state.add(vector, message["role"] == goal_speaker)
+    queries = state.queries_after(vectors[len(context) : -1], candidate_speaker == goal_speaker)
+    return np.asarray(queries @ map_candidates(head, vectors[-1:])[0])

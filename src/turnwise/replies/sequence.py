@@ -10,12 +10,11 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-import torch
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.turn_order_head import turn_order_head_of
+from turnwise.encoders.turn_order_head import map_candidates, turn_order_head_of
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.views import View, encode_view, views_of
 from turnwise.replies.composed import ComposedContext
@@ -101,9 +100,7 @@ class SequenceModel:
         """
         if self.head is None:
             raise ValueError("the model has no turn-order head: encode the candidates with encode_candidates")
-        with torch.inference_mode():
-            units = torch.from_numpy(unit_vectors(vectors).astype(np.float32))
-            return self.head.candidates(units.to(self.head.candidate.device)).cpu().numpy()
+        return map_candidates(self.head, vectors)
 
     def start(self, candidate_speaker: str | None = None) -> RunningConversation:
         """A conversation without turns, whose next utterance that speaker would say (``None``: someone new)."""

@@ -7,10 +7,9 @@ from functools import partial
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.encoders.turn_order_head import TurnOrderHead, map_candidates
 from turnwise.evaluation.bm25 import bm25_scorer
 from turnwise.evaluation.dialogues.ranking import on_grid
 from turnwise.evaluation.turn_order.depths import Depth, after_units, context_turns, context_views
@@ -136,17 +135,12 @@ def _bm25(embedded: EmbeddedSequences, depth: Depth) -> Scorer:
 
 def _composed(embedded: EmbeddedSequences, depth: Depth, head: TurnOrderHead, after: FloatArray) -> Scorer:
     """The turn-order head's queries against its candidates, from vectors that other modes use as well."""
-
-    def mapped(vectors: FloatArray) -> Tensor:
-        return torch.from_numpy(unit_vectors(vectors).astype(np.float32))
-
-    with torch.inference_mode():
-        grid = on_grid(head.candidates(mapped(after)).numpy()).T
+    grid = on_grid(map_candidates(head, after)).T
 
     def scores(some: slice) -> FloatArray:
         text, same = context_turns(embedded.sequences, depth.contexts[some], depth.turn)
         latest = slice(None, -1 - head.turns, -1)
-        vectors = mapped(embedded.rows("before", text)[:, latest])
+        vectors = torch.from_numpy(unit_vectors(embedded.rows("before", text)[:, latest]).astype(np.float32))
         relation = torch.from_numpy(same[:, latest].copy())
         with torch.inference_mode():
             queries = head.queries(vectors, relation, torch.ones_like(relation))
