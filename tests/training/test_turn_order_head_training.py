@@ -105,6 +105,24 @@ def test_embedding_goes_on_where_it_was_cut_off(tiny_encoder_path, corpus, tmp_p
         torch.testing.assert_close(weight, whole[name], atol=1e-4, rtol=0)
 
 
+def test_finished_vectors_are_taken_for_the_same_conversations_only(
+    tiny_encoder_path, corpus, tmp_path, monkeypatch
+) -> None:
+    def cut_off(*arguments):
+        raise RuntimeError("power cut")
+
+    path, output = str(tiny_encoder_path), tmp_path / "model"
+    with monkeypatch.context() as patch:
+        patch.setattr("turnwise.training.heads.fit_turn_order_head", cut_off)
+        with pytest.raises(RuntimeError, match="power cut"):
+            turnwise.train(RECIPE, corpus, path, output)
+    with pytest.raises(ValueError, match=r"other conversations, start over with --force \(40 conv.* not 30 conv"):
+        turnwise.train(RECIPE, corpus.select(range(30)), path, output, resume=True)
+    monkeypatch.setattr("turnwise.training.heads.write_embeddings", cut_off)  # nothing is embedded again
+    trained = turnwise.train(RECIPE, corpus, path, output, resume=True)
+    assert same(weights(trained), weights(turnwise.train(RECIPE, corpus, path)))
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

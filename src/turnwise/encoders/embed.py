@@ -110,11 +110,18 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
     return path.suffix == ".parquet" and path.is_file() and "vector" in pq.read_schema(path).names
 
 
-def read_vectors(path: str | os.PathLike[str], encoder: SentenceTransformer) -> pa.Table:
+def read_vectors(
+    path: str | os.PathLike[str], encoder: SentenceTransformer, conversations: str | None = None
+) -> pa.Table:
     """Read the vectors that ``turnwise embed`` wrote.
 
+    Args:
+        path: The Parquet file.
+        encoder: The encoder they must be of.
+        conversations: The fingerprint of the conversations they must be of; by default any will do.
+
     Raises:
-        ValueError: They are from a different encoder.
+        ValueError: They are from a different encoder, or of other conversations.
     """
     table = pq.read_table(path)
     record = json.loads((table.schema.metadata or {}).get(_METADATA.encode(), b"{}"))
@@ -122,5 +129,10 @@ def read_vectors(path: str | os.PathLike[str], encoder: SentenceTransformer) -> 
         raise ValueError(
             f"{path}: the vectors are of {record.get('encoder')}, not of {encoder_source(encoder)}: give the encoder "
             "they are of, or embed the conversations again"
+        )
+    if conversations is not None and record.get("conversations") != conversations:
+        was = record.get("conversations")
+        raise ValueError(
+            f"{path} holds vectors of other conversations, start over with --force ({was}, not {conversations})"
         )
     return table

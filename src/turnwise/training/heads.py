@@ -53,7 +53,8 @@ def train_turn_order_head(
             conversations = read_conversations(conversations)
         conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
         record["conversations"] = fingerprint(conversations)
-        head, history = fit_turn_order_head(_embedded(encoder, conversations, output, resume, force), recipe)
+        table = _embedded(encoder, conversations, record["conversations"], output, resume, force)
+        head, history = fit_turn_order_head(table, recipe)
     add_turn_order_head(encoder, head)
     if output is not None:
         save_encoder(
@@ -66,6 +67,7 @@ def train_turn_order_head(
 def _embedded(
     encoder: SentenceTransformer,
     conversations: Dataset,
+    identity: str,
     output: str | os.PathLike[str] | None,
     resume: bool,
     force: bool,
@@ -77,7 +79,7 @@ def _embedded(
     if not (resume and path.is_file()):
         what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "utterance"}
         write_embeddings(partial(embed_messages, encoder), what, conversations, path, resume, force)
-    return read_vectors(path, encoder)
+    return read_vectors(path, encoder, identity)
 
 
 def _vectors_folder(output: str | os.PathLike[str]) -> Path:
