@@ -12,7 +12,7 @@ from datasets import Dataset
 from turnwise.experiments.data_sets import DataSet, MissingDataError
 from turnwise.experiments.digests import digest, file_digest, folder_digest
 from turnwise.experiments.loaded_data import LoadedDataSet
-from turnwise.experiments.method import Method
+from turnwise.experiments.method import Method, Stage
 from turnwise.experiments.models import Training, resolve_stage
 from turnwise.experiments.results import CellRecord, Outcome
 from turnwise.experiments.suite import Scale, Study, Suite
@@ -38,18 +38,25 @@ class Cell:
 
     def trainings(self, scale: Scale) -> list[Training]:
         """The method's trainings with all settings."""
-        found = []
-        for number, stage in enumerate(self.method.stages, start=1):
-            settings = {
-                **scale.settings.get(stage.name, {}),
-                **self.data.settings.get(stage.name, {}),
-                **scale.everywhere,
-                "seed": self.seed,
-            }
-            if self.study and not self.study.varies_conversations and number == len(self.method.stages):
-                settings[self.study.setting] = self.value
-            found.append(resolve_stage(stage, **settings))
-        return found
+        studied = {}
+        if self.study and not self.study.varies_conversations:
+            studied[self.study.setting] = self.value
+        last = len(self.method.stages) - 1
+        return [
+            self._training(stage, scale, studied if number == last else {})
+            for number, stage in enumerate(self.method.stages)
+        ]
+
+    def _training(self, stage: Stage, scale: Scale, studied: Mapping[str, Any]) -> Training:
+        settings = {
+            **scale.settings.get(stage.name, {}),
+            **self.data.settings.get(stage.name, {}),
+            **scale.everywhere,
+            "seed": self.seed,
+            **studied,
+        }
+        models = tuple(tuple(self._training(one, scale, {}) for one in model) for model in stage.models)
+        return resolve_stage(stage, models, **settings)
 
     def training_conversations(self, loaded: LoadedDataSet) -> tuple[Dataset | None, str | None]:
         """What its method learns from, and its hash; nothing for a method that learns nothing.

@@ -50,10 +50,17 @@ Score = Callable[[ScoringInputs, Tasks], dict[str, TaskFigures]]
 
 @dataclass(frozen=True)
 class Stage:
-    """One training of the encoder: the name of a recipe, ``"adapt"`` or ``"simcse"``, and what differs from it."""
+    """One training of the encoder.
+
+    Attributes:
+        name: The name of a recipe, ``"adapt"`` or ``"simcse"``; or ``"average"``, of the weights of ``models``.
+        settings: What differs from the recipe.
+        models: Other models it needs, each by its own trainings: a teacher, or what is averaged.
+    """
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    models: tuple[tuple[Stage, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -126,3 +126,24 @@ def turn_order(*modes: str) -> Score:
         return found
 
     return score
+
+
+# --- All levels at once
+
+
+def every_level(pooling: str, *modes: str) -> Score:
+    """Utterances by the encoder's own embeddings, dialogues pooled in this way, next utterances in these modes."""
+    by_level: dict[str, Score] = {
+        "utterance": as_trained,
+        "dialogue": whole_dialogue(pooling),
+        "turn-order": turn_order(*modes),
+    }
+
+    def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
+        found: dict[str, TaskFigures] = {}
+        for level, of_level in by_level.items():
+            if some := {name: task for name, task in tasks.items() if TASKS[name].level.name == level}:
+                found |= of_level(inputs, some)
+        return found
+
+    return score
