@@ -13,6 +13,7 @@ Data = Annotated[list[Path], typer.Argument(help="Files, folders or globs of con
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
 Format = Annotated[str, typer.Option(help="Source format; by default detected from the content.")]
 SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")]
+Split = Annotated[str | None, typer.Option(help="Only conversations whose label `split` is this, such as test.")]
 Encoder = Annotated[str | None, typer.Option(help="Encoder to start from: a folder or a Hub name.")]
 Model = Annotated[str | None, typer.Option(help="A folder or a Hub name; if left out, the default encoder.")]
 ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]

@@ -93,6 +93,7 @@ class Recipe(Schedule):
         interpolation: How far the weights of the result lie on the straight line from the weights before (0) to the
             trained ones (1, as published). In between, the encoder keeps more of what it knew (Wortsman et al., Robust
             Fine-tuning of Zero-shot Models, CVPR 2022).
+        attention_dropout: Drop attention weights while training, as the encoder's configuration says.
         snapshots: Keep a model every this many steps, in the folder ``<output>.snapshots``, to see how training goes;
             these are as trained, without interpolation.
         adaptation: Continued pre-training beforehand, if any.
@@ -101,11 +102,11 @@ class Recipe(Schedule):
     # What the trained encoder embeds, and how many speakers a conversation must have to teach it.
     level: ClassVar[LevelName] = "utterance"
     min_speakers: ClassVar[int] = 1
-    attention_dropout: ClassVar[bool] = True
 
     frozen_layers: int | None = None
     min_turns: int = 2
     interpolation: float = 1.0
+    attention_dropout: bool = True
     snapshots: int | None = None
     adaptation: Adaptation | None = None
 
