@@ -74,7 +74,7 @@ def test_bad_recipe_files_are_named(tmp_path, text, message) -> None:
         ({"learning_rate": "fast"}, "learning_rate must be a number, got 'fast'"),
         ({"learning_rate": float("inf")}, "learning_rate must be a positive number"),
         ({"learning_rate": True}, "learning_rate must be a number"),
-        ({"bf16": "False"}, "bf16 must be true or false, got 'False'"),
+        ({"bf16": "False"}, "bf16 must be true or false or 'forced', got 'False'"),
         ({"frozen_layers": 1.5}, "frozen_layers must be a whole number"),
         ({"aggregation": "sum"}, "aggregation must be 'mean' or 'attention', got 'sum'"),
         ({"adaptation": True}, "adaptation must be"),

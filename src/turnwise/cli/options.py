@@ -88,6 +88,7 @@ ConversationId = Annotated[
     str | None, typer.Option("--conversation", help="Its id; by default the first with at least two speakers.")
 ]
 Window = Annotated[float, typer.Option(help="Turns further apart than this do not match.")]
+DotProducts = Annotated[bool, typer.Option("--dot-products", help="Inner products as in the paper, not cosines.")]
 ModelsInOrder = Annotated[
     list[str], typer.Option("--model", help="A folder or a Hub name; repeat it in the order of training.")
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
@@ -30,7 +30,7 @@ class Schedule(Settings):
         seed: Seed of data order, dropout and drawn negatives.
         checkpoint_steps: Write a checkpoint every this many steps.
         bf16: Run the encoder in bfloat16, several times as fast on processors and GPUs made for it; by default on such
-            GPUs only. Losses are computed in float32 all the same.
+            GPUs only. Losses are computed in float32 all the same. On other processors only if ``"forced"``.
     """
 
     learning_rate: float = 5e-5
@@ -41,7 +41,7 @@ class Schedule(Settings):
     max_length: int = 64
     seed: int = 0
     checkpoint_steps: int = 100
-    bf16: bool | None = None
+    bf16: bool | Literal["forced"] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
