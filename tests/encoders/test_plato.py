@@ -23,7 +23,7 @@ from turnwise.encoders.plato import convert_plato
 from turnwise.encoders.rendering import Renderer
 from turnwise.encoders.turn_tables import turn_tables_of
 from turnwise.training.freezing import frozen_lower_layers
-from turnwise.training.recipes import Dial2vec
+from turnwise.training.recipes import Dial2vec, get_recipe
 
 WIDTH, LAYERS, HEADS, POSITIONS = 32, 3, 4, 80
 EPSILON = 1e-6
@@ -216,3 +216,19 @@ def test_the_command(tokenizer, tmp_path) -> None:
     result = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path / "plato")])
     assert result.exit_code == 0, result.output
     assert turn_tables_of(turnwise.load_encoder(tmp_path / "plato", device="cpu")) is not None
+
+
+def test_training_as_published(plato, tmp_path) -> None:
+    recipe = get_recipe(
+        "dial2vec-paper", {"max_steps": 3, "gradient_accumulation_steps": 1, "negatives_per_dialogue": 2}
+    )
+    corpus = turnwise.sample_conversations(8, seed=1).select_columns(["id", "messages"])
+    trained = turnwise.train(recipe, corpus, plato, tmp_path / "model")
+    before, after = (turnwise.load_encoder(path, device="cpu").state_dict() for path in (plato, tmp_path / "model"))
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert {name.split("encoder.layer.")[-1].split(".")[0] for name in changed} == {"1", "2"}
+    np.testing.assert_allclose(
+        encode_conversations(turnwise.load_encoder(tmp_path / "model", device="cpu"), [TALK]),
+        encode_conversations(trained, [TALK]),
+        atol=1e-6,
+    )
