@@ -32,6 +32,16 @@ def test_the_papers_settings() -> None:
     assert (stage.batch_size, stage.max_predictions, stage.max_length) == (50, 10, 50)
 
 
+def test_the_settings_of_dial2vec() -> None:
+    recipe = RECIPES["dial2vec-paper"]
+    assert isinstance(recipe, Dial2vec)
+    assert (recipe.learning_rate, recipe.temperature, recipe.window, recipe.max_length) == (1e-5, 0.2, 10, 512)
+    assert recipe.batch_size * recipe.gradient_accumulation_steps == 5 * 4
+    assert recipe.negatives_per_dialogue + 1 == 10
+    assert recipe.interpolation == 1  # off
+    assert recipe.turn_inputs
+
+
 def test_settings_change_a_recipe_and_nothing_else() -> None:
     recipe = get_recipe("dialogue-cse", {"temperature": 0.05, "adaptation": {"epochs": 1.0}})
     assert recipe == DialogueCSE(temperature=0.05, adaptation=Adaptation(epochs=1.0))
@@ -64,7 +74,7 @@ def test_bad_recipe_files_are_named(tmp_path, text, message) -> None:
         ({"learning_rate": "fast"}, "learning_rate must be a number, got 'fast'"),
         ({"learning_rate": float("inf")}, "learning_rate must be a positive number"),
         ({"learning_rate": True}, "learning_rate must be a number"),
-        ({"bf16": "False"}, "bf16 must be true or false, got 'False'"),
+        ({"bf16": "False"}, "bf16 must be true or false or 'forced', got 'False'"),
         ({"frozen_layers": 1.5}, "frozen_layers must be a whole number"),
         ({"aggregation": "sum"}, "aggregation must be 'mean' or 'attention', got 'sum'"),
         ({"adaptation": True}, "adaptation must be"),

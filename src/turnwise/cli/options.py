@@ -13,6 +13,7 @@ Data = Annotated[list[Path], typer.Argument(help="Files, folders or globs of con
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
 Format = Annotated[str, typer.Option(help="Source format; by default detected from the content.")]
 SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")]
+Split = Annotated[str | None, typer.Option(help="Only conversations whose label `split` is this, such as test.")]
 Encoder = Annotated[str | None, typer.Option(help="Encoder to start from: a folder or a Hub name.")]
 Model = Annotated[str | None, typer.Option(help="A folder or a Hub name; if left out, the default encoder.")]
 ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]
@@ -87,6 +88,7 @@ ConversationId = Annotated[
     str | None, typer.Option("--conversation", help="Its id; by default the first with at least two speakers.")
 ]
 Window = Annotated[float, typer.Option(help="Turns further apart than this do not match.")]
+DotProducts = Annotated[bool, typer.Option("--dot-products", help="Inner products as in the paper, not cosines.")]
 ModelsInOrder = Annotated[
     list[str], typer.Option("--model", help="A folder or a Hub name; repeat it in the order of training.")
 ]

@@ -6,7 +6,10 @@ from turnwise._utils.citations import DIAL2VEC, DIALOGUE_CSE, TRIPLE_ENCODERS
 from turnwise.data.messages import Conversations
 from turnwise.evaluation.dialogues.alignment_uniformity import evaluate_alignment_uniformity
 from turnwise.evaluation.dialogues.dialogue_retrieval import evaluate_dialogue_retrieval
-from turnwise.evaluation.dialogues.domain_categorization import evaluate_categorization
+from turnwise.evaluation.dialogues.domain_categorization import (
+    evaluate_categorization,
+    evaluate_published_categorization,
+)
 from turnwise.evaluation.dialogues.labelled import LabelledDialogues, labelled_dialogues
 from turnwise.evaluation.dialogues.semantic_relatedness import evaluate_relatedness
 from turnwise.evaluation.levels import DIALOGUE, TURN_ORDER, UTTERANCE
@@ -62,6 +65,15 @@ TASKS = {
             description="Do clusters of whole dialogues agree with their labels?",
             citation=DIAL2VEC,
             measure=evaluate_categorization,
+            build=_build_dialogues,
+        ),
+        Task(
+            name="domain-categorization-published",
+            level=DIALOGUE,
+            metric="purity",
+            description="The same with k-means as in dial2vec's code: embeddings not scaled, the best of ten starts.",
+            citation=DIAL2VEC,
+            measure=evaluate_published_categorization,
             build=_build_dialogues,
         ),
         Task(

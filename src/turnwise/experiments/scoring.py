@@ -71,13 +71,16 @@ def whole_dialogue(pooling: str) -> Score:
 
 
 def one_interlocutor(first: bool) -> Score:
-    """All turns through the encoder, pooled over those of whoever starts the conversation, or over all the others."""
+    """All turns through the encoder, pooled over those of whoever starts the conversation, or over all the others.
+
+    A conversation with nobody else has a vector of zeros, as far from all others as from each.
+    """
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
         def embed(conversations: list[Any]) -> Any:
             pooling = "speaker:first" if first else "speaker:other"
             renamed = [_first_and_other(messages) for messages in conversations]
-            return encode_conversations(inputs.encoder, renamed, pooling, show_progress_bar=True)
+            return encode_conversations(inputs.encoder, renamed, pooling, show_progress_bar=True, absent="zero")
 
         return dialogue_figures(embed, tasks)
 

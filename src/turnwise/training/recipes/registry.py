@@ -27,6 +27,18 @@ RECIPES: dict[str, Recipe | TurnOrderHeadRecipe] = {
     "siamese-multi": Siamese(context="multi"),
     "single-vector": SingleVector(),
     "dial2vec": Dial2vec(),
+    # Section 4.4: 5 dialogues on each of 4 GPUs make a step. What it leaves open is as in the released code: 5 epochs
+    # with every dialogue 10 times, mixed with others each time; dialogues of less than 5 turns are left out.
+    "dial2vec-paper": Dial2vec(
+        learning_rate=1e-5,
+        interpolation=1.0,
+        gradient_accumulation_steps=20,
+        epochs=50.0,
+        min_turns=5,
+        attention_dropout=True,
+        turn_inputs=True,
+        relative_positions=True,
+    ),
     "ccl": CCL(),
     "c3l": C3L(),
     "turn-order-head": TurnOrderHeadRecipe(),
