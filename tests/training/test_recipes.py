@@ -32,6 +32,17 @@ def test_the_papers_settings() -> None:
     assert (stage.batch_size, stage.max_predictions, stage.max_length) == (50, 10, 50)
 
 
+@pytest.mark.parametrize(("method", "batch_size", "examples"), [("ccl", 4, 12), ("c3l", 3, 18)])
+def test_the_papers_settings_of_turn_order(method, batch_size, examples) -> None:
+    recipe, ours = RECIPES[f"{method}-paper"], RECIPES[method]
+    assert type(recipe) is type(ours)
+    assert (recipe.learning_rate, recipe.weight_decay, recipe.window, recipe.epochs) == (2e-5, 0.01, 5, 10)
+    assert (recipe.negatives, recipe.negatives_from, recipe.unit) == (1, "corpus", "window")
+    assert recipe.learn_words and recipe.token_order == "published" and recipe.nli is not None
+    assert recipe.batch_size == batch_size and abs(batch_size * examples - 48) <= 6
+    assert recipe.nli_pairs * batch_size == 48
+
+
 def test_settings_change_a_recipe_and_nothing_else() -> None:
     recipe = get_recipe("dialogue-cse", {"temperature": 0.05, "adaptation": {"epochs": 1.0}})
     assert recipe == DialogueCSE(temperature=0.05, adaptation=Adaptation(epochs=1.0))
@@ -104,6 +115,10 @@ def test_turn_order_settings() -> None:
         ("ccl", {"negatives": "some"}, "negatives must be"),
         ("ccl", {"token_learning_rate": 0}, "token_learning_rate must be a positive number"),
         ("ccl", {"weight_decay": -1}, "weight_decay must be"),
+        ("ccl", {"negatives_from": "corpus"}, "needs a number of negatives, such as negatives=1, got 'batch'"),
+        ("ccl", {"unit": "window"}, "unit='window' needs negatives_from='corpus'"),
+        ("c3l", {"learn_words": True, "frozen_layers": 2}, "learn_words needs frozen_layers=0, got 2"),
+        ("c3l", {"nli_pairs": 0}, "nli_pairs must be a positive number"),
     ],
 )
 def test_bad_turn_order_settings_are_errors(method, settings, message) -> None:

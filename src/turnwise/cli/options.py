@@ -132,7 +132,7 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse_settings(assignments: list[str]) -> dict[str, Any]:
-    """``name=value`` with TOML values; a bare word is text.
+    """``name=value`` with TOML values; a bare word is text, but for ``none``, which is no value.
 
     Raises:
         ValueError: An assignment has no ``=``.
@@ -145,5 +145,5 @@ def parse_settings(assignments: list[str]) -> dict[str, Any]:
         try:
             settings[name.strip()] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
-            settings[name.strip()] = value
+            settings[name.strip()] = None if value == "none" else value
     return settings

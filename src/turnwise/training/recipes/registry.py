@@ -16,6 +16,18 @@ from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 from turnwise.training.recipes.turn_order import C3L, CCL
 from turnwise.training.recipes.utterances import DialogueCSE, Siamese, SingleVector
 
+_TURN_ORDER_PAPER: dict[str, Any] = {
+    "learning_rate": 2e-5,
+    "epochs": 10.0,
+    "negatives": 1,
+    "negatives_from": "corpus",
+    "unit": "window",
+    "learn_words": True,
+    "token_order": "published",
+    "max_length": 512,
+    "nli": "AllNLI.tsv.gz",
+}
+
 RECIPES: dict[str, Recipe | TurnOrderHeadRecipe] = {
     "dialogue-cse": DialogueCSE(),
     # Section 5.3; the paper's main results use 9 negatives (Table 4 against Table 2).
@@ -28,6 +40,9 @@ RECIPES: dict[str, Recipe | TurnOrderHeadRecipe] = {
     "dial2vec": Dial2vec(),
     "ccl": CCL(),
     "c3l": C3L(),
+    # Section 5.1, and the authors' code: 48 pairs or triples a step are those of 4 and of 3 windows.
+    "ccl-paper": CCL(batch_size=4, nli_pairs=12, **_TURN_ORDER_PAPER),
+    "c3l-paper": C3L(batch_size=3, nli_pairs=16, **_TURN_ORDER_PAPER),
     "turn-order-head": TurnOrderHeadRecipe(),
 }
 
