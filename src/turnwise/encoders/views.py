@@ -106,7 +106,7 @@ def _published_views(encoder: SentenceTransformer) -> Views | None:
         "the encoder has the tokens of %s, but no prompts: taken for a published checkpoint, whose texts begin with %s",
         "C3L" if views.triple else "CCL",
         "the tokens in the order of its authors' code, such as "
-        + encoder.prompts[view_prompt(encoder, "before", same=True)].strip(),
+        + str(encoder.prompts[view_prompt(encoder, "before", same=True)]).strip(),
     )
     return views_of(encoder)
 

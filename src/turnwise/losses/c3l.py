@@ -124,7 +124,8 @@ class C3LLoss(ConversationLoss[C3LSettings]):
             terms.append((cosines, 0.0, 1.0))
         after = after.unsqueeze(2)
         if windows.negatives is not None:
-            cosines = triple_cosine(gram, *windows.negatives.unbind(-1), after)  # (windows, w - 1, negatives)
+            random1, random2 = windows.negatives.unbind(-1)  # (windows, w - 1, negatives) each
+            cosines = triple_cosine(gram, random1, random2, after)
             return mean_squared_error([*terms, (cosines, 0.0, _KINDS / cosines.shape[-1])])
         random1, random2, weights = self._random(windows)  # (windows, w - 1, chosen) each
         before1, before2 = before1.unsqueeze(2), before2.unsqueeze(2)
