@@ -105,6 +105,14 @@ Generator = Annotated[
     str | None,
     typer.Option(help="A causal language model that generates the candidates instead: a folder or a Hub name."),
 ]
+PlanningGenerator = Annotated[
+    str | None,
+    typer.Option(
+        "--generator",
+        help="For short-term-planning: a causal language model that generates the candidates, a folder or a Hub name. "
+        "What it generated is kept. By default they are drawn from other conversations.",
+    ),
+]
 Number = Annotated[int, typer.Option(min=1, help="Number of candidates to generate.")]
 Top = Annotated[int, typer.Option(min=1, help="Number of utterances to show.")]
 Mode = Annotated[

@@ -11,6 +11,7 @@ import torch
 from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
+from torch import nn
 
 from turnwise._compat import loaded_from
 from turnwise.encoders.transformer import transformer_of
@@ -111,8 +112,8 @@ def encoder_source(encoder: SentenceTransformer) -> str:
     return DEFAULT_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
 
 
-def weights_digest(encoder: SentenceTransformer) -> str:
-    """A hash of an encoder's modules and parameters."""
+def weights_digest(encoder: nn.Module) -> str:
+    """A hash of an encoder's modules and parameters; any other model will do."""
     found = hashlib.blake2b(str(encoder).encode(), digest_size=10)
     for name, tensor in sorted(encoder.state_dict().items()):
         found.update(name.encode())

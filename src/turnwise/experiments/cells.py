@@ -9,6 +9,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from turnwise.evaluation import TASKS
 from turnwise.experiments.data_sets import DataSet, MissingDataError
 from turnwise.experiments.digests import digest, file_digest, folder_digest
 from turnwise.experiments.loaded_data import LoadedDataSet
@@ -16,6 +17,7 @@ from turnwise.experiments.method import Method
 from turnwise.experiments.models import Training, resolve_stage
 from turnwise.experiments.results import CellRecord, Outcome
 from turnwise.experiments.suite import Scale, Study, Suite
+from turnwise.replies import GeneratedCandidates
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,14 @@ def running_order(plan: Sequence[Cell]) -> list[int]:
     return sorted(range(len(plan)), key=rank)
 
 
-def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, Any], word_vectors: str | None) -> str:
+def cell_key(
+    cell: Cell,
+    loaded: LoadedDataSet,
+    scale: Scale,
+    base: dict[str, Any],
+    word_vectors: str | None,
+    candidates: GeneratedCandidates | None = None,
+) -> str:
     """A hash of everything that determines a cell's result.
 
     Args:
@@ -146,6 +155,7 @@ def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, An
         scale: How large the run is.
         base: What identifies the encoder that all trainings start from, and the versions of the libraries.
         word_vectors: A file of word vectors, or None.
+        candidates: Gives the candidates of tasks that take some.
 
     Raises:
         MissingDataError: The method needs something that is not there.
@@ -154,7 +164,8 @@ def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, An
     needs_vectors = cell.method.needs == "word_vectors"
     if needs_vectors and word_vectors is None:
         raise MissingDataError("needs a text file of word vectors: --word-vectors")
-    model = cell.method.model
+    model, tasks = cell.method.model, loaded.task_names(cell.method)
+    takes_candidates = candidates is not None and any(TASKS[name].takes_candidates for name in tasks)
     return digest(
         {
             **base,
@@ -164,8 +175,9 @@ def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, An
             "seed": cell.seed,
             "learned": learned,
             "test": loaded.test_digest,
-            "tasks": loaded.task_names(cell.method),
+            "tasks": tasks,
             "queries": loaded.queries,
             "word_vectors": file_digest(word_vectors) if needs_vectors and word_vectors else None,
+            **({"candidates": candidates.describe()} if candidates is not None and takes_candidates else {}),
         }
     )
