@@ -26,6 +26,7 @@ def test_the_papers_settings() -> None:
     recipe = RECIPES["dialogue-cse-paper"]
     assert isinstance(recipe, DialogueCSE)
     assert (recipe.learning_rate, recipe.context_turns, recipe.temperature) == (5e-5, 3, 0.1)
+    assert (recipe.unit, recipe.batch_size, recipe.negatives, recipe.negatives_from) == ("sample", 20, 9, "corpus")
     stage = recipe.adaptation
     assert stage is not None
     assert (stage.epochs, stage.mask_probability, stage.learning_rate) == (0.5, 0.15, 2e-5)
@@ -85,6 +86,9 @@ def test_bad_recipe_files_are_named(tmp_path, text, message) -> None:
         ({"min_turns": 1}, "min_turns must be at least 2"),
         ({"frozen_layers": -1}, "frozen_layers"),
         ({"negatives": "some"}, "negatives must be 'batch'"),
+        ({"negatives_from": "corpus"}, "needs a number of negatives, such as negatives=9"),
+        ({"unit": "sample"}, "unit='sample' needs negatives_from='corpus'"),
+        ({"same_role": True}, "same_role=true needs negatives_from='corpus'"),
         ({"adaptation": {"mask_probability": 1.0}}, "mask_probability"),
         ({"adaptation": {"max_predictions": 0}}, "max_predictions"),
     ],

@@ -87,7 +87,7 @@ def contrast(
         tempfile.TemporaryDirectory() as unused,
     ):
         arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
-        arguments |= {"logging_nan_inf_filter": False, **recipe.arguments(encoder)}
+        arguments |= {"logging_nan_inf_filter": False, **recipe.arguments(encoder, conversations)}
         if evaluator is not None:
             arguments |= validation_arguments(evaluator, recipe)
         inputs = recipe.inputs(encoder, conversations)

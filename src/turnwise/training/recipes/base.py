@@ -145,7 +145,7 @@ class Recipe(Schedule):
         """The only rows of the word embeddings that learn, even in a frozen layer; empty for no exception."""
         return []
 
-    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+    def arguments(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
         """Further arguments of the trainer."""
         return {}
 

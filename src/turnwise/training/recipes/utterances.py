@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
@@ -11,6 +12,9 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from turnwise._utils.settings import check_positive
+from turnwise.collators.mixing import UtterancePool
+from turnwise.collators.pieces import PieceCollator, cut_samples
+from turnwise.collators.response_negatives import ResponseNegatives
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
 from turnwise.losses.siamese import SiameseLoss, SiameseSettings
@@ -31,13 +35,52 @@ class InBatch(Recipe):
             raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
 
     @override
-    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
-        return UtteranceCollator(encoder, max_length=self.max_length)
+    def arguments(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+        # The last batch of an epoch may be too small for so many negatives.
+        return {"dataloader_drop_last": self.negatives != "batch" and len(conversations) >= self.batch_size}
 
 
 @dataclass(frozen=True)
 class DialogueCSE(InBatch, DialogueCSESettings):
-    """See `turnwise.losses.DialogueCSESettings` for the other settings."""
+    """See `turnwise.losses.DialogueCSESettings` for the other settings.
+
+    Attributes:
+        unit: What a batch counts: ``"conversation"``, each of whose turns is a response, or ``"sample"``, a single
+            response with its context.
+        negatives_from: Where negatives are drawn: ``"batch"``, or ``"corpus"``, which are encoded besides.
+        same_role: Draw those of the corpus from the response's own role.
+    """
+
+    unit: Literal["conversation", "sample"] = "conversation"
+    negatives_from: Literal["batch", "corpus"] = "batch"
+    same_role: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.negatives_from == "corpus" and self.negatives == "batch":
+            raise ValueError("negatives_from='corpus' needs a number of negatives, such as negatives=9, got 'batch'")
+        if self.negatives_from == "batch" and (self.unit == "sample" or self.same_role):
+            setting = "unit='sample'" if self.unit == "sample" else "same_role=true"
+            raise ValueError(f"{setting} needs negatives_from='corpus', got 'batch'")
+
+    @override
+    def arguments(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+        return {} if self.negatives_from == "corpus" else super().arguments(encoder, conversations)
+
+    @override
+    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
+        negatives = None
+        if self.negatives_from == "corpus" and isinstance(self.negatives, int):
+            negatives = ResponseNegatives(UtterancePool(conversations), self.negatives, self.same_role, self.seed)
+        collator = UtteranceCollator(encoder, self.max_length, negatives=negatives)
+        return PieceCollator(collator, conversations) if self.unit == "sample" else collator
+
+    @override
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+        inputs = super().inputs(encoder, conversations)
+        if self.unit == "sample":
+            inputs["train_dataset"] = cut_samples(conversations, self.reach)
+        return inputs
 
     @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
