@@ -49,7 +49,7 @@ class Cell:
                 "seed": self.seed,
             }
             if self.study and not self.study.varies_conversations and number == len(self.method.stages):
-                settings[self.study.setting] = self.value
+                settings |= {**self.study.settings.get(self.method.name, {}), self.study.setting: self.value}
             found.append(resolve_stage(stage, **settings))
         return found
 

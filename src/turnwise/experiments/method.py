@@ -53,7 +53,7 @@ Score = Callable[[ScoringInputs, Tasks], dict[str, TaskFigures]]
 
 @dataclass(frozen=True)
 class Stage:
-    """One training of the encoder: the name of a recipe, ``"adapt"`` or ``"simcse"``, and what differs from it."""
+    """One training of the encoder: a recipe's name, ``"adapt"``, ``"adapt-paper"`` or ``"simcse"``, and differences."""
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -69,7 +69,7 @@ def resolve_stage(stage: Stage, **settings: Any) -> Training:
         ValueError: An unknown stage or setting, or a value out of range.
     """
     given = {**stage.settings, **settings}
-    if stage.name == "adapt":
+    if stage.name in ("adapt", "adapt-paper"):  # by two names, so that a suite may limit the first alone
         return Training(stage.name, Adaptation(**given))
     if stage.name == "simcse":
         return Training(stage.name, SimCSESettings(**given))

@@ -17,13 +17,14 @@ from turnwise.collators.pieces import PieceCollator, cut_samples
 from turnwise.collators.response_negatives import ResponseNegatives
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
+from turnwise.losses.in_batch import InBatchSettings
 from turnwise.losses.siamese import SiameseLoss, SiameseSettings
 from turnwise.losses.single_vector import SingleVectorLoss, SingleVectorSettings
 from turnwise.training.recipes.base import Recipe
 
 
 @dataclass(frozen=True)
-class InBatch(Recipe):
+class InBatch(Recipe, InBatchSettings):
     """What is common to methods that contrast responses with those of other conversations in the batch."""
 
     # Six times the paper's, the same for all: better on the default encoder, see docs/results.md.
