@@ -14,6 +14,7 @@ from turnwise.training.recipes.base import Adaptation, Recipe
 from turnwise.training.recipes.dialogues import Dial2vec
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 from turnwise.training.recipes.turn_order import C3L, CCL
+from turnwise.training.recipes.unified import Unified
 from turnwise.training.recipes.utterances import DialogueCSE, Siamese, SingleVector
 
 _TURN_ORDER_PAPER: dict[str, Any] = {
@@ -54,6 +55,7 @@ RECIPES: dict[str, Recipe | TurnOrderHeadRecipe] = {
     "ccl-paper": CCL(batch_size=4, nli_pairs=12, **_TURN_ORDER_PAPER),
     "c3l-paper": C3L(batch_size=3, nli_pairs=16, **_TURN_ORDER_PAPER),
     "turn-order-head": TurnOrderHeadRecipe(),
+    "unified": Unified(),
 }
 
 # Recipe files and scripts written for the names on the left must keep working.
