@@ -129,6 +129,11 @@ class Recipe(Schedule):
         """Turns of the shortest conversation that teaches something."""
         return self.min_turns
 
+    @property
+    def needs_full_batches(self) -> bool:
+        """Whether the last batch of an epoch, which may be smaller, is left out."""
+        return False
+
     def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
         """The method to train this encoder with first, if any."""
         return None
@@ -145,7 +150,7 @@ class Recipe(Schedule):
         """The only rows of the word embeddings that learn, even in a frozen layer; empty for no exception."""
         return []
 
-    def arguments(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
         """Further arguments of the trainer."""
         return {}
 

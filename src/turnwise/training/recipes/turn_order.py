@@ -102,7 +102,7 @@ class TurnOrder(Recipe, TurnOrderSettings):
         return [] if self.learn_words else token_rows(encoder)
 
     @override
-    def arguments(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
         arguments = {"weight_decay": self.weight_decay, "multi_dataset_batch_sampler": "round_robin"}
         if self.learn_words:
             return arguments

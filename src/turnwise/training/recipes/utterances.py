@@ -35,10 +35,10 @@ class InBatch(Recipe, InBatchSettings):
         if self.batch_size < 2:
             raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
 
+    @property
     @override
-    def arguments(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
-        # The last batch of an epoch may be too small for so many negatives.
-        return {"dataloader_drop_last": self.negatives != "batch" and len(conversations) >= self.batch_size}
+    def needs_full_batches(self) -> bool:
+        return self.negatives != "batch"  # a smaller one may have fewer
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,10 @@ class DialogueCSE(InBatch, DialogueCSESettings):
             setting = "unit='sample'" if self.unit == "sample" else "same_role=true"
             raise ValueError(f"{setting} needs negatives_from='corpus', got 'batch'")
 
+    @property
     @override
-    def arguments(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
-        return {} if self.negatives_from == "corpus" else super().arguments(encoder, conversations)
+    def needs_full_batches(self) -> bool:
+        return self.negatives_from == "batch" and super().needs_full_batches
 
     @override
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
