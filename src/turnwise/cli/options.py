@@ -107,6 +107,14 @@ Generator = Annotated[
     str | None,
     typer.Option(help="A causal language model that generates the candidates instead: a folder or a Hub name."),
 ]
+PlanningGenerator = Annotated[
+    str | None,
+    typer.Option(
+        "--generator",
+        help="For short-term-planning: a causal language model that generates the candidates, a folder or a Hub name. "
+        "What it generated is kept. By default they are drawn from other conversations.",
+    ),
+]
 Number = Annotated[int, typer.Option(min=1, help="Number of candidates to generate.")]
 Top = Annotated[int, typer.Option(min=1, help="Number of utterances to show.")]
 Mode = Annotated[
@@ -134,7 +142,7 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse_settings(assignments: list[str]) -> dict[str, Any]:
-    """``name=value`` with TOML values; a bare word is text.
+    """``name=value`` with TOML values; a bare word is text, but for ``none``, which is no value.
 
     Raises:
         ValueError: An assignment has no ``=``.
@@ -147,5 +155,5 @@ def parse_settings(assignments: list[str]) -> dict[str, Any]:
         try:
             settings[name.strip()] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
-            settings[name.strip()] = value
+            settings[name.strip()] = None if value == "none" else value
     return settings

@@ -129,6 +129,7 @@ TASKS = {
             citation=TRIPLE_ENCODERS,
             measure=evaluate_short_term_planning,
             build=_build_sequences,
+            takes_candidates=True,
         ),
         Task(
             name="additivity",

@@ -9,6 +9,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from turnwise.evaluation import TASKS
 from turnwise.experiments.data_sets import DataSet, MissingDataError
 from turnwise.experiments.digests import digest, file_digest, folder_digest
 from turnwise.experiments.loaded_data import LoadedDataSet
@@ -16,6 +17,7 @@ from turnwise.experiments.method import Method, Stage
 from turnwise.experiments.models import Training, resolve_stage
 from turnwise.experiments.results import CellRecord, Outcome
 from turnwise.experiments.suite import Scale, Study, Suite
+from turnwise.replies import GeneratedCandidates
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,9 @@ class Cell:
 
     def trainings(self, scale: Scale) -> list[Training]:
         """The method's trainings with all settings."""
-        studied = {}
+        studied: dict[str, Any] = {}
         if self.study and not self.study.varies_conversations:
-            studied[self.study.setting] = self.value
+            studied = {**self.study.settings.get(self.method.name, {}), self.study.setting: self.value}
         last = len(self.method.stages) - 1
         return [
             self._training(stage, scale, studied if number == last else {})
@@ -144,7 +146,14 @@ def running_order(plan: Sequence[Cell]) -> list[int]:
     return sorted(range(len(plan)), key=rank)
 
 
-def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, Any], word_vectors: str | None) -> str:
+def cell_key(
+    cell: Cell,
+    loaded: LoadedDataSet,
+    scale: Scale,
+    base: dict[str, Any],
+    word_vectors: str | None,
+    candidates: GeneratedCandidates | None = None,
+) -> str:
     """A hash of everything that determines a cell's result.
 
     Args:
@@ -153,6 +162,7 @@ def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, An
         scale: How large the run is.
         base: What identifies the encoder that all trainings start from, and the versions of the libraries.
         word_vectors: A file of word vectors, or None.
+        candidates: Gives the candidates of tasks that take some.
 
     Raises:
         MissingDataError: The method needs something that is not there.
@@ -161,7 +171,8 @@ def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, An
     needs_vectors = cell.method.needs == "word_vectors"
     if needs_vectors and word_vectors is None:
         raise MissingDataError("needs a text file of word vectors: --word-vectors")
-    model = cell.method.model
+    model, tasks = cell.method.model, loaded.task_names(cell.method)
+    takes_candidates = candidates is not None and any(TASKS[name].takes_candidates for name in tasks)
     return digest(
         {
             **base,
@@ -171,8 +182,9 @@ def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, An
             "seed": cell.seed,
             "learned": learned,
             "test": loaded.test_digest,
-            "tasks": loaded.task_names(cell.method),
+            "tasks": tasks,
             "queries": loaded.queries,
             "word_vectors": file_digest(word_vectors) if needs_vectors and word_vectors else None,
+            **({"candidates": candidates.describe()} if candidates is not None and takes_candidates else {}),
         }
     )

@@ -82,7 +82,7 @@ def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), *
         ValueError: An unknown stage or setting, or a value out of range.
     """
     given = {**stage.settings, **settings}
-    if stage.name == "adapt":
+    if stage.name in ("adapt", "adapt-paper"):  # by two names, so that a suite may limit the first alone
         return Training(stage.name, Adaptation(**given))
     if stage.name == _AVERAGE:
         return Training(stage.name, Schedule(**given), models)

@@ -123,7 +123,8 @@ def turn_order(*modes: str) -> Score:
             if name == "next-utterance":
                 result: Any = evaluate_next_utterance(embedded, EVALUATION_SEED, modes)
             else:
-                result = TASKS[name].measure(embedded, EVALUATION_SEED)
+                further = {"candidates": inputs.candidates} if TASKS[name].takes_candidates else {}
+                result = TASKS[name].measure(embedded, EVALUATION_SEED, **further)
             values = {f"{TASKS[name].key}/{mode}": scores.per_query for mode, scores in result.modes.items()}
             found[name] = TaskFigures(result.summary(), values)
         return found

@@ -54,6 +54,20 @@ def max_sim(pairs: dict[tuple[int, int], float]) -> float:
     return float(np.mean(added))
 
 
+def test_every_length_counts_the_same_in_the_rank_over_lengths(tiny_encoder) -> None:
+    result = evaluate_next_utterance(embedded(tiny_encoder, talks(40, seed=2)), modes=("bi", "bm25"))
+    for mode, scores in result.modes.items():
+        summary = result.summary()[mode]
+        of_lengths = [one["average_rank"] for one in summary["by_context_length"].values()]
+        assert summary["average_rank_over_lengths"] == pytest.approx(np.mean(of_lengths), abs=1e-5)
+        assert summary["average_rank_over_lengths"] != pytest.approx(summary["average_rank"], abs=0.1)
+        low, high = summary["average_rank_over_lengths_interval"]
+        assert low < summary["average_rank_over_lengths"] < high
+        # With one group it is the mean over all contexts.
+        one_group = scores.per_conversation("average_rank", np.ones_like(result.context_length))
+        np.testing.assert_allclose(one_group, scores.per_query)
+
+
 def test_modes_of_a_triple_encoder_are_the_literal_formulas(tiny_encoder, with_views) -> None:
     rows, literal = talks(), Literal(with_views(tiny_encoder, "c3l"))
 

@@ -130,6 +130,11 @@ class Recipe(Schedule):
         """Turns of the shortest conversation that teaches something."""
         return self.min_turns
 
+    @property
+    def needs_full_batches(self) -> bool:
+        """Whether the last batch of an epoch, which may be smaller, is left out."""
+        return False
+
     def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
         """The method to train this encoder with first, if any."""
         return None
