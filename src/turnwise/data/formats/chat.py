@@ -75,8 +75,7 @@ def _plain(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_collection(head: Head) -> bool:
-    keys = head.inner.get("conversations")
-    return keys is not None and not _is_message(keys)
+    return "conversations" in head.keys and not _is_message(head.inner.get("conversations", frozenset()))
 
 
 def _is_message(keys: frozenset[str]) -> bool:

@@ -22,13 +22,13 @@ _SAID = ("Default", "Reply", "0", "19")  # numbers in exports of old versions
 def records(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """The one channel of the file, of whose messages only what is needed is kept."""
     channel: dict[str, Any] = {"messages": []}
-    for _, (keys, value) in source.json_members(1):
+    for _, (key, value) in source.object_items():
         source.tick()
-        if keys == ("messages",):
+        if key == "messages":
             kept = {name: value.get(name) for name in _KEPT} if isinstance(value, dict) else value
             channel["messages"].append(kept)
-        elif keys:
-            channel[keys[0]] = value
+        else:
+            channel[key] = value
     yield 1, channel
 
 

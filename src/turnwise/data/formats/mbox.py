@@ -153,8 +153,9 @@ def _text(mail: EmailMessage) -> tuple[str, list[str]]:
     body = mail.get_body(("plain", "html"))
     others = [part for part in mail.walk() if part.get_filename()]
     files = [f"file: {part.get_filename()}" for part in others]
-    if body is None:
-        return "", files
+    if body is None:  # nothing but files, or parts that are announced and not there
+        said = mail.get_payload()
+        return (said.strip() if mail.get_content_maintype() == "multipart" and isinstance(said, str) else ""), files
     content = _decoded(cast(EmailMessage, body))
     return (html_text(content)[0] if body.get_content_subtype() == "html" else content.strip()), files
 

@@ -1,8 +1,8 @@
 """Transcripts: lines of ``Name: what is said``, perhaps with times (``[00:12] Name: …``, ``Name (00:12): …``).
 
 A file is one conversation; lines of ``---``, ``===`` or ``***`` separate several. Who speaks is decided by the file as
-a whole: a name begins at least two lines, or every line begins with one. Other lines go on with what was said before,
-and what precedes the first speaker is the label ``title``.
+a whole: a name begins at least two lines, or stands beside a time or in bold type (``**Name:**``), or every line begins
+with one. Other lines go on with what was said before, and what precedes the first speaker is the label ``title``.
 """
 
 from __future__ import annotations

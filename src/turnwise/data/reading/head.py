@@ -35,19 +35,18 @@ def text_head(source: Source) -> Head:
 def object_head(source: Source) -> tuple[Head, bool]:
     """The JSON object a file begins with, as far as its first chunk goes, and whether that is all of it."""
     keys: list[str] = []
-    inner: dict[str, frozenset[str]] = {}
+    inner: dict[str, set[str]] = {}
     with source.open_json() as file:
         text = JsonText.first_chunk(file)
     is_whole = True
     try:
         for key in text.object_keys():
             keys.append(key)
-            for item in text.items():
-                if isinstance(item, dict):
-                    inner.setdefault(key, frozenset(item))
+            for inner_key in text.first_keys():
+                inner.setdefault(key, set()).add(inner_key)
     except (json.JSONDecodeError, RecursionError):
         is_whole = False
-    return Head(frozenset(keys), inner), is_whole
+    return Head(frozenset(keys), {key: frozenset(found) for key, found in inner.items()}), is_whole
 
 
 def record_head(source: Source) -> Head:
@@ -74,13 +73,9 @@ def _head_of(record: Any) -> Head:
 
 
 def _inner(record: dict[str, Any]) -> dict[str, frozenset[str]]:
-    """Under each key that holds an object or an array of objects, the keys of the first one."""
-    found: dict[str, frozenset[str]] = {}
-    for key, value in record.items():
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, dict):
-                found.setdefault(key, frozenset(item))
-    return found
+    """Under each key that holds an object or an array that begins with one, its keys."""
+    first = {key: value[0] if isinstance(value, list) and value else value for key, value in record.items()}
+    return {key: frozenset(value) for key, value in first.items() if isinstance(value, dict)}
 
 
 def _empty(source: Source) -> ConversationError:

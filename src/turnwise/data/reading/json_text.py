@@ -75,12 +75,31 @@ class JsonText:
             yield key
         self._take("}")
 
-    def items(self) -> Iterator[Any]:
-        """The items of the array that comes next; any other value is its own only item."""
-        if self._peek() == "[":
-            yield from self._items()
+    def object_items(self) -> Iterator[tuple[str, Any]]:
+        """``(key, item)`` for every item of the arrays in the object that comes next, and for its other values."""
+        for key in self.object_keys():
+            for item in self._items() if self._peek() == "[" else [self.value()]:
+                yield key, item
+
+    def first_keys(self) -> Iterator[str]:
+        """The keys of the object that comes next, or of the first one in the array that does, as soon as they are read.
+
+        The value is taken as a whole.
+        """
+        opening = self._peek()
+        if opening == "{":
+            for key in self.object_keys():
+                yield key
+                self.value()
+        elif opening == "[":
+            self._take("[")
+            if self._peek() == "{":
+                yield from self.first_keys()
+            while self._peek() != "]":
+                self.value()
+            self._take("]")
         else:
-            yield self.value()
+            self.value()
 
     def value(self) -> Any:
         """The value that comes next."""

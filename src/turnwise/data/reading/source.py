@@ -172,10 +172,14 @@ class Source:
         with self.open_json() as text:
             yield from self._numbered(JsonText(text).members(depth))
 
+    def object_items(self) -> Iterator[tuple[int, tuple[str, Any]]]:
+        """``(key, item)`` for what is in the one JSON object of the file, as `JsonText.object_items` gives it."""
+        with self.open_json() as text:
+            yield from self._numbered(JsonText(text).object_items())
+
     def array_records(self, key: str) -> Iterator[tuple[int, Any]]:
         """The items of the array under ``key`` of the one JSON object of the file."""
-        items = (item for _, (keys, item) in self.json_members(1) if keys == (key,))
-        yield from enumerate(items, start=1)
+        yield from enumerate((item for _, (name, item) in self.object_items() if name == key), start=1)
 
     def keyed_records(self) -> Iterator[tuple[int, Any]]:
         """The records of a JSON object that maps ids to them, each with its ``id``; or those of an array."""
