@@ -61,6 +61,8 @@ def plain_messages(messages: list[Any]) -> list[Any]:
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:
+    if len(message) == 2 and type(message.get("content")) is str:
+        return message  # most are; there may be millions
     if {"from", "value"} <= message.keys():
         role, content = message.pop("from"), message.pop("value")
         message = {"role": _SHAREGPT_ROLES.get(role, role), "content": content, **message}
