@@ -24,6 +24,7 @@ from turnwise._utils.files import atomic_path, check_file
 from turnwise.data.reading.arrow_file import write_arrow
 from turnwise.data.reading.companions import split_lists
 from turnwise.data.reading.files import Paths, find_files
+from turnwise.data.reading.folders import states_of
 from turnwise.data.reading.loop import OnError, SkippedRows, read_rows
 
 # Part of the cache key: raise it whenever the same files would give different rows.
@@ -72,8 +73,7 @@ def _read_into(cached: Path, files: list[Path], format: str, skipped: SkippedRow
 
 def _cache_folder(files: list[Path], format: str, on_error: str) -> Path:
     lists = [file for folder in {file.parent for file in files} for file in split_lists(folder).values()]
-    counted = [*files, *sorted(lists)]
-    states = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in counted]
+    states = [state for file in [*files, *sorted(lists)] for state in states_of(file)]
     # the names as given count too: they are in the ids and the skip summary
     key = json.dumps([_CACHE_VERSION, format, on_error, states, [str(file) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
