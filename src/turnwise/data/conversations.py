@@ -22,6 +22,7 @@ from filelock import FileLock
 from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file
 from turnwise.data.reading.arrow_file import write_arrow
+from turnwise.data.reading.companions import split_lists
 from turnwise.data.reading.files import Paths, find_files
 from turnwise.data.reading.folders import states_of
 from turnwise.data.reading.loop import OnError, SkippedRows, read_rows
@@ -71,7 +72,8 @@ def _read_into(cached: Path, files: list[Path], format: str, skipped: SkippedRow
 
 
 def _cache_folder(files: list[Path], format: str, on_error: str) -> Path:
-    states = [state for file in files for state in states_of(file)]
+    lists = [file for folder in {file.parent for file in files} for file in split_lists(folder).values()]
+    states = [state for file in [*files, *sorted(lists)] for state in states_of(file)]
     # the names as given count too: they are in the ids and the skip summary
     key = json.dumps([_CACHE_VERSION, format, on_error, states, [str(file) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
@@ -84,6 +86,7 @@ def convert_conversations(
     format: str = "auto",
     on_error: OnError = "raise",
     force: bool = False,
+    split: str | None = None,
 ) -> int:
     """Write conversations of any known format as chat JSONL.
 
@@ -93,6 +96,7 @@ def convert_conversations(
         format: As for `read_conversations`.
         on_error: As for `read_conversations`.
         force: Overwrite ``output`` if it exists.
+        split: Write only conversations whose label ``split`` is this, such as ``"test"``.
 
     Returns:
         The number of conversations written.
@@ -100,18 +104,24 @@ def convert_conversations(
     Raises:
         ConversationError: As for `read_conversations`.
         FileExistsError: ``output`` exists and ``force`` is false.
-        ValueError: ``output`` has another ending, or ``on_error`` is neither of the two.
+        ValueError: ``output`` has another ending, ``on_error`` is neither of the two, or nothing is of the split.
     """
     skipped = SkippedRows(on_error)
     if not str(output).endswith((".jsonl", ".jsonl.gz")):
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     target = check_file(output, force)
     files = find_files(paths, format)
-    with atomic_path(target) as temporary, _open_output(temporary) as file:
-        for row in read_rows(files, format, skipped):
-            json.dump(_without_none(row), file, ensure_ascii=False)
-            file.write("\n")
-    return skipped.kept
+    count = 0
+    with atomic_path(target) as temporary:
+        with _open_output(temporary) as file:
+            for row in read_rows(files, format, skipped):
+                if split is None or row.get("split") == split:
+                    json.dump(_without_none(row), file, ensure_ascii=False)
+                    file.write("\n")
+                    count += 1
+        if not count:
+            raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")
+    return count
 
 
 @contextmanager

@@ -14,11 +14,13 @@ import torch
 import torch.distributed as dist
 from sentence_transformers.util import all_gather, get_rank, get_world_size
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import kl_div, pad
 
 from turnwise._utils.settings import Settings
 
 Negatives = Literal["batch"] | int
+# The logit of what is no candidate. Finite: the divergence from a distribution without it would not be.
+_NEVER = -1e9
 
 
 def check_negatives(negatives: Negatives) -> None:
@@ -33,8 +35,8 @@ class InBatchSettings(Settings):
 
     Attributes:
         negatives: ``"batch"``, every response of another conversation in the batch; or a number of them drawn at random
-            for each response (the 1, 4, 9 and 19 of the DialogueCSE paper). Equal texts are never negatives of each
-            other.
+            for each response, no fewer (the 1, 4, 9 and 19 of the DialogueCSE paper). Equal texts are never negatives
+            of each other.
     """
 
     negatives: Negatives = "batch"
@@ -118,6 +120,9 @@ class Turns:
 
         Returns:
             A boolean mask (rows, turns).
+
+        Raises:
+            ValueError: There are fewer than that many.
         """
         rows = own_turns + self.start
         allowed = (
@@ -125,27 +130,41 @@ class Turns:
             & (self.conversation != self.conversation[rows, None])
             & (self.text_key != self.text_key[rows, None])
         )
-        if isinstance(negatives, int) and negatives < allowed.shape[1]:
+        if isinstance(negatives, int) and len(allowed):
+            fewest = int(allowed.sum(1).min())
+            if fewest < negatives:
+                raise ValueError(
+                    f"negatives={negatives}, but a response of this batch has only {fewest}: raise batch_size, lower "
+                    "negatives, or (for dialogue-cse) take them from the whole data with negatives_from='corpus'"
+                )
             lottery = torch.rand(allowed.shape, device=allowed.device).masked_fill(~allowed, -1)
             drawn = torch.zeros_like(allowed).scatter(1, lottery.topk(negatives).indices, True)
             allowed = allowed & drawn
         return allowed
 
-    def mean_cross_entropy(self, logits: Tensor, own_turns: Tensor, negatives: Negatives) -> Tensor:
+    def mean_cross_entropy(
+        self, logits: Tensor, own_turns: Tensor, negatives: Negatives, teacher: Tensor | None = None
+    ) -> Tensor:
         """NT-Xent: of each row's response against its negatives (Eq. 8 of DialogueCSE).
 
         Args:
             logits: Scores over the temperature of own turns' contexts for all responses (rows, turns).
             own_turns: The number of each row's own response among this process's turns (rows,).
             negatives: See `Turns.negatives`.
+            teacher: The logits of a teacher; the divergence of its distribution over the same candidates is added
+                (rows, turns).
 
         Returns:
             The mean over the rows of all processes, see `process_mean`.
         """
         candidates = self.negatives(own_turns, negatives).scatter(1, (own_turns + self.start)[:, None], True)
-        logits = logits.masked_fill(~candidates, float("-inf"))
+        logits = logits.masked_fill(~candidates, _NEVER)
         positive = logits.gather(1, (own_turns + self.start)[:, None]).squeeze(1)
-        return process_mean((logits.logsumexp(1) - positive).sum(), len(own_turns))
+        total = (logits.logsumexp(1) - positive).sum()
+        if teacher is not None:
+            of_teacher = teacher.masked_fill(~candidates, _NEVER).log_softmax(1)
+            total = total + kl_div(logits.log_softmax(1), of_teacher, log_target=True, reduction="sum")
+        return process_mean(total, len(own_turns))
 
 
 def batch_softmax(
@@ -155,6 +174,7 @@ def batch_softmax(
     conversation: Tensor,
     text_key: Tensor,
     negatives: Negatives,
+    teacher: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
     """Mean cross-entropy of each response against the others of the batch; the scores are inner products.
 
@@ -165,8 +185,13 @@ def batch_softmax(
         conversation: The position in the batch of each turn's conversation (turns,).
         text_key: Equal for equal texts (turns,).
         negatives: See `turnwise.losses.in_batch.InBatchSettings`.
+        teacher: Contexts and responses of a teacher, whose distribution is learned as well: (turns, its dim) each.
     """
     turns = Turns.gather(conversation, text_key)
-    scores = turns.exchange(turns.gather_rows(contexts) @ responses.T)  # (own turns, all turns)
     rows = has_context.nonzero().squeeze(1)
-    return turns.mean_cross_entropy(scores[rows], rows, negatives)
+
+    def scores(contexts: Tensor, responses: Tensor) -> Tensor:
+        return turns.exchange(turns.gather_rows(contexts) @ responses.T)[rows]  # (rows, all turns)
+
+    of_teacher = None if teacher is None else scores(*teacher)
+    return turns.mean_cross_entropy(scores(contexts, responses), rows, negatives, of_teacher)

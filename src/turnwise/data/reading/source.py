@@ -39,7 +39,7 @@ class BadRow(ValueError):
 
 
 class Source:
-    """One input file. ``stem`` and ``ending`` are those of the name without ``.gz``.
+    """One input file. ``stem`` and ``ending`` are those of the name without ``.gz`` and ``.sample``.
 
     Args:
         path: The file.
@@ -50,7 +50,7 @@ class Source:
         self.path = path
         self.tick = tick
         self.is_gzipped = path.suffix.lower() == ".gz"
-        name = Path(path.stem if self.is_gzipped else path.name)
+        name = Path((path.stem if self.is_gzipped else path.name).removesuffix(".sample"))
         self.stem = name.stem
         self.ending = name.suffix.lower()
         self._raw: BinaryIO | None = None
