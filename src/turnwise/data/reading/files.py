@@ -29,7 +29,7 @@ def find_files(paths: Paths, format: str) -> list[Path]:
         raise ConversationError(f"format {format!r}", f"unknown format; known are auto, {', '.join(FORMATS)}")
     files: list[Path] = []
     for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
-        found = _files_of(Path(path).expanduser(), any_ending=format != "auto")
+        found = _files_of(Path(path).expanduser(), format)
         if not found:
             problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
             raise ConversationError(str(path), problem)
@@ -39,16 +39,17 @@ def find_files(paths: Paths, format: str) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def _files_of(path: Path, any_ending: bool) -> list[Path]:
+def _files_of(path: Path, format: str) -> list[Path]:
     if path.is_dir():
         inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
-        return _sources(sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS))
+        return _sources(sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS), format)
     if path.exists():
         return [path]
     # not Path.glob, which takes no absolute patterns
     matched = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
-    return _sources([f for f in matched if f.is_file() and (any_ending or Source(f).ending in ENDINGS)])
+    readable = [file for file in matched if file.is_file() and (format != "auto" or Source(file).ending in ENDINGS)]
+    return _sources(readable, format)
 
 
-def _sources(files: list[Path]) -> list[Path]:
-    return without_companions(with_channels(files))
+def _sources(files: list[Path], format: str) -> list[Path]:
+    return without_companions(with_channels(files) if format in ("auto", "slack") else files)
