@@ -15,6 +15,7 @@ from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.plot import plot
 from turnwise.cli.reply import plan, reply
+from turnwise.cli.serve import new_key, serve
 from turnwise.cli.terminal import Commands
 from turnwise.cli.training import adapt, demo, train
 
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, convert, adapt, train, embed, evaluate, reply, plan):
+for command in (demo, convert, adapt, train, embed, evaluate, reply, plan, serve, new_key):
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(plot, name="plot")

@@ -125,6 +125,27 @@ GoalSpeaker = Annotated[
     str | None, typer.Option(help="Who says the goal; by default whoever speaks next.", show_default=False)
 ]
 
+# The service
+Stores = Annotated[
+    list[str] | None,
+    typer.Option("--store", help="A conversation store, FOLDER or NAME=FOLDER; may be repeated.", show_default=False),
+]
+Host = Annotated[str, typer.Option(envvar="TURNWISE_HOST", help="Address to listen on.")]
+Port = Annotated[int, typer.Option(envvar="TURNWISE_PORT", min=0, max=65535, help="Port to listen on.")]
+KeysFile = Annotated[
+    Path | None,
+    typer.Option("--keys", help="File of API keys; without it only this machine is served.", show_default=False),
+]
+ServiceAssignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Any setting of the service, as name=value; may be repeated.", show_default=False),
+]
+KeyName = Annotated[str, typer.Argument(help="Who gets the key; stands in logs and metrics.", show_default=False)]
+NewKeysFile = Annotated[Path, typer.Option("--keys", help="File of API keys, to which its hash is added.")]
+KeyScopes = Annotated[list[str], typer.Option("--scope", help="read, write or admin; may be repeated.")]
+KeyStore = Annotated[str | None, typer.Option("--store", help="The name of the only store it may see; by default all.")]
+RequestsPerMinute = Annotated[int | None, typer.Option(help="Most requests a minute; by default any number.")]
+
 
 def given(options: dict[str, Any]) -> dict[str, Any]:
     """The options that were given; the others are ``None``."""
