@@ -53,9 +53,7 @@ def serve(
     options = given({"model": model, "keys": keys, "stores": given_stores if store else None})
     chosen = _settings({**parse_settings(settings or []), **options})
     if chosen.keys is None and host not in _LOOPBACK:
-        raise ValueError(
-            f"--host {host} serves other machines, which needs --keys FILE: make one with turnwise new-key"
-        )
+        raise ValueError(f"--host {host} serves other machines, which needs --keys FILE: turnwise new-key makes them")
     import uvicorn
 
     quiet_transformers()
@@ -92,8 +90,8 @@ def new_key(
 ) -> None:
     """Make an API key for `turnwise serve`, print it, and add its hash to the file of keys.
 
-    With `read` a client embeds, ranks and searches, with `write` it adds and deletes conversations, with `admin` it reads
-    the metrics; none includes another.
+    With `read` a client embeds, ranks and searches, with `write` it adds and deletes conversations, with `admin` it
+    reads the metrics; none includes another.
 
     Example: `turnwise new-key website --scope read --requests-per-minute 600`
     """
@@ -118,10 +116,8 @@ def _settings(values: dict[str, Any]) -> ServiceSettings:
     try:
         return ServiceSettings(**values)
     except ValidationError as error:
-        problems = ((".".join(map(str, found["loc"])), found["msg"]) for found in error.errors())
-        raise ValueError(
-            "; ".join(f"{place}: {problem}" if place else problem for place, problem in problems)
-        ) from None
+        problems = [": ".join([*map(str, found["loc"]), found["msg"]]) for found in error.errors()]
+        raise ValueError("; ".join(problems)) from None
 
 
 def _log_to_stderr() -> None:

@@ -1,4 +1,4 @@
-"""What waits for the model, and what goes through it next: rows of many requests together, none for long behind another."""
+"""What waits for the model, and what goes through it next: rows of many requests together, in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Around every request: its id, the headers of its answer, a line of the log, the metrics, and failures of the server."""
+"""Around every request: its id, the headers of its answer, the log, the metrics, and failures of the server."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, FastAPI, Request
@@ -91,9 +92,8 @@ class Service:
 
     def _check_tokens(self, tokens: int, param: str) -> None:
         if tokens > self.settings.max_tokens:
-            raise Refusal(
-                413, f"{param}: a request may have {self.settings.max_tokens:,} tokens, got {tokens:,}", param
-            )
+            limit = self.settings.max_tokens
+            raise Refusal(413, f"{param}: a request may have {limit:,} tokens, got {tokens:,}", param)
         self.metrics.tokens.inc(tokens)
 
     async def embed_texts(self, texts: Sequence[str], param: str) -> tuple[FloatArray, int]:
@@ -135,7 +135,7 @@ class Service:
         """
         results = []
         for number, (part, cost) in enumerate(_parts(items, tokens, self.model.batch_tokens)):
-            results.append(await self.worker.call(lambda part=part: call(part), cost, admitted=number > 0))
+            results.append(await self.worker.call(partial(call, part), cost, admitted=number > 0))
         return results
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Model(Protocol):
 _Model = TypeVar("_Model", bound=Model)
 
 
-class ModelWorker:
+class ModelWorker(Generic[_Model]):
     """Runs everything that needs the model in one thread, in batches of what many requests ask for.
 
     Tokenizers and stores are not safe for several threads, and two passes at a time through one model gain nothing.

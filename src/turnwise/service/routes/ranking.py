@@ -64,7 +64,7 @@ async def rerank(body: RerankRequest, service: ServiceOf) -> dict[str, Any]:
     units = unit_vectors(vectors)
     scores = units[1:] @ units[0]
     order = np.argsort(-scores, kind="stable")[: body.top_n]
-    results = [{"index": int(row), "relevance_score": float(scores[row])} for row in order]
+    results: list[dict[str, Any]] = [{"index": int(row), "relevance_score": float(scores[row])} for row in order]
     if body.return_documents:
         results = [{**result, "document": {"text": texts[result["index"]]}} for result in results]
     return {"id": uuid.uuid4().hex, "model": model.name, "results": results, "usage": {"total_tokens": tokens}}

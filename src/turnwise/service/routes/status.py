@@ -24,7 +24,7 @@ async def models(service: ServiceOf) -> dict[str, Any]:
 
 
 async def live(service: ServiceOf) -> JSONResponse:
-    """Whether the process should go on: not when its model could not be loaded. Needs no key, and tells nothing else."""
+    """Whether the process should go on, which it should not if its model could not be loaded. Needs no key."""
     loaded = service.worker.loaded
     failed = loaded.done() and loaded.exception() is not None
     return JSONResponse({"status": "failed" if failed else "ok"}, 503 if failed else 200)
@@ -33,7 +33,7 @@ async def live(service: ServiceOf) -> JSONResponse:
 async def health(service: ServiceOf) -> JSONResponse:
     """Whether requests are served: embeds a probe if the model is idle, else tells what it is busy with."""
     busy = service.worker.busy_seconds
-    described = {"tokens_waiting": service.worker.tokens_waiting, "busy_seconds": round(busy, 3)}
+    described: dict[str, Any] = {"tokens_waiting": service.worker.tokens_waiting, "busy_seconds": round(busy, 3)}
     if busy > _STALLED_SECONDS:
         return JSONResponse({"status": "stalled", **described}, 503)
     try:
