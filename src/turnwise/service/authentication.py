@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Send
@@ -82,16 +83,17 @@ def _check_local(connection: Connection, headers: Headers) -> None:
     client = connection.get("client")
     if client is None or not _is_loopback(client[0]):
         raise Refusal(403, "this service has no API keys and serves its own machine only: turnwise new-key makes keys")
-    host = headers.get("host", "")
-    if not _is_loopback(host.removesuffix(":" + host.rpartition(":")[2]) if not host.endswith("]") else host):
+    try:
+        host = urlsplit("//" + headers.get("host", "")).hostname
+    except ValueError:
+        host = None
+    if not _is_loopback(host or ""):
         raise Refusal(403, "without API keys the service is reached as localhost, 127.0.0.1 or [::1] only")
 
 
 def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
