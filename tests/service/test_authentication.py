@@ -7,11 +7,11 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 
-from turnwise.service import ServiceSettings, create_app  # noqa: E402
-from turnwise.service.keys import Key, find_key, hash_key, new_key, read_keys  # noqa: E402
-from turnwise.service.rate_limits import RateLimiter  # noqa: E402
+from turnwise.service import ServiceSettings, create_app
+from turnwise.service.keys import Key, find_key, hash_key, new_key, read_keys
+from turnwise.service.rate_limits import RateLimiter
 
-from .server import Running, run_server  # noqa: E402
+from .server import Running, run_server
 
 # Who may use each route. Written down here as well: a new one fails until it has been thought about twice.
 SCOPES = {

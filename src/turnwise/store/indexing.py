@@ -1,0 +1,110 @@
+"""Indexes of a store, and keeping it tidy: text from the first message, vectors only where an index pays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from turnwise._utils.optional import require
+from turnwise.store.records import vectors_of
+from turnwise.store.searching import SMALLEST_INDEXED, by_vector
+from turnwise.store.state import IndexFacts
+from turnwise.store.tables import Tables, Transaction
+
+COMMITS_UNTIL_TIDY = 64
+RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
+_NEVER = timedelta(days=36_500)
+_GROWTH = 2  # an index is built anew when there are this many times as many vectors
+_SAMPLE = 100  # queries that measure recall
+_PROBES = (16, 32, 64, 128)
+_RECALL = 0.98
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_SHARE_OF_CJK = 0.2  # of all characters
+
+
+def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequence[str]) -> str:
+    """Build the full-text index with the first messages; later ones are found whether they are in it or not.
+
+    Args:
+        tables: The tables, with messages.
+        tokenizer: ``"simple"`` (words), ``"ngram"`` (pairs of characters), another of LanceDB's, or empty: what fits.
+        language: For stems and stop words of ``"simple"``.
+        texts: What to judge by.
+
+    Returns:
+        The tokenizer.
+    """
+    tokenizer = tokenizer or _fitting_tokenizer(texts)
+    fts = require("lancedb.index", "store").FTS
+    if tokenizer == "ngram":
+        config = fts(
+            base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=2, stem=False, remove_stop_words=False
+        )
+    else:
+        config = fts(base_tokenizer=tokenizer, language=language)
+    tables.messages.create_index("text", config=config)
+    return tokenizer
+
+
+def has_text_index(tables: Tables) -> bool:
+    """Whether texts can be searched."""
+    return any(index.index_type == "FTS" for index in tables.messages.list_indices())
+
+
+def tidy(changes: Transaction, retention: timedelta) -> None:
+    """Merge small files, bring the indexes up to date, and forget versions that nobody reads any more.
+
+    Args:
+        changes: The transaction.
+        retention: Versions younger than this stay, for readers that have not noticed a commit.
+    """
+    tables = changes.tables
+    for table in (tables.messages, tables.conversations):
+        table.optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
+    changes.commit(commits=0)
+    for column in ("vector", "reply") if tables.state.has_replies else ("vector",):
+        _build_index(changes, column)
+    for table in (tables.messages, tables.conversations):
+        table.optimize(cleanup_older_than=retention, delete_unverified=True)  # under the lock: nobody else writes
+    changes.commit()
+
+
+def _build_index(changes: Transaction, column: str) -> None:
+    tables = changes.tables
+    rows = tables.messages.count_rows()
+    facts = tables.state.indexes.get(column)
+    if rows < (SMALLEST_INDEXED if facts is None else _GROWTH * facts.rows):
+        return
+    config = require("lancedb.index", "store").IvfFlat(distance_type="dot")
+    tables.messages.create_index(column, config=config)
+    facts = _measured(tables.messages, column, rows, "flat")
+    changes.commit(indexes={**tables.state.indexes, column: facts})
+
+
+def _measured(messages: Any, column: str, rows: int, kind: str) -> IndexFacts:
+    """An index with as many probes as it needs to find nearly all of what an exact scan finds."""
+    places = np.sort(np.random.default_rng(0).choice(rows, min(_SAMPLE, rows), replace=False))
+    queries = vectors_of(messages.take_offsets(places.tolist()).select([column]).to_arrow()[column])
+
+    def found(query: np.ndarray, index: IndexFacts | None) -> set[tuple[str, int]]:
+        ten = by_vector(messages, column, query, None, 10, ["conversation", "turn"], index)
+        return set(zip(ten["conversation"].to_pylist(), ten["turn"].to_pylist()))
+
+    exact = [found(query, None) for query in queries]
+    for probes in _PROBES:
+        facts = IndexFacts(kind, rows, probes, recall=0.0)
+        shares = [len(found(query, facts) & expected) / len(expected) for query, expected in zip(queries, exact)]
+        facts = IndexFacts(kind, rows, probes, recall=round(float(np.mean(shares)), 4))
+        if facts.recall >= _RECALL:
+            break
+    return facts
+
+
+def _fitting_tokenizer(texts: Sequence[str]) -> str:
+    """Pairs of characters where words are not written apart."""
+    characters = sum(map(len, texts)) or 1
+    return "ngram" if sum(len(_CJK.findall(text)) for text in texts) / characters > _SHARE_OF_CJK else "simple"
