@@ -24,6 +24,11 @@ SCOPES = {
     ("POST", "/v1/embeddings"): "read",
     ("POST", "/v1/rerank"): "read",
     ("POST", "/v1/next"): "read",
+    ("POST", "/v1/search"): "read",
+    ("GET", "/v1/stores"): "read",
+    ("POST", "/v1/conversations"): "write",
+    ("GET", "/v1/conversations/{id:path}"): "read",
+    ("DELETE", "/v1/conversations/{id:path}"): "write",
 }
 ROUTES = sorted(
     (method, route.path)  # type: ignore[attr-defined]
@@ -56,7 +61,7 @@ def test_who_may_use_a_route(guarded: Running, keys: dict[str, str], method: str
     sent = {"none": None, "wrong": "tw-" + "A" * 43, "empty": ""}.get(key, keys.get(key))
     headers = {} if sent is None else {"Authorization": f"Bearer {sent}".strip()}
     with guarded.client() as client:
-        response = client.request(method, path.replace("{id}", "nobody"), headers=headers)
+        response = client.request(method, path.replace("{id:path}", "nobody"), headers=headers)
     scope = SCOPES["GET" if method == "HEAD" else method, path]
     if scope is None or key == scope:
         assert response.status_code not in (401, 403)

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import pytest
 
 import turnwise
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
-openai = pytest.importorskip("openai")
+pytest.importorskip("openai")
 
-from openai.types import CreateEmbeddingResponse  # noqa: E402
+import openai
+from openai.types import CreateEmbeddingResponse
 
 TEXTS = ["my card is lost", "thanks", "i want to order a pizza " * 20, "cancel the flight"]
 TALKS = [
@@ -28,8 +31,6 @@ def test_the_openai_client_gets_what_encode_gives(running, tiny_encoder, encodin
     response = running.openai().embeddings.create(model="tiny", input=TEXTS, **given)
     expected = tiny_encoder.encode(TEXTS)
     if encoding == "base64":  # asked for, the client leaves it as it is
-        import base64
-
         found = np.stack([np.frombuffer(base64.b64decode(item.embedding), "<f4") for item in response.data])
     else:
         found = vectors_of(response)

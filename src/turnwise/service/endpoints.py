@@ -12,9 +12,20 @@ from starlette.routing import compile_path
 
 from turnwise.service.authentication import Access
 from turnwise.service.keys import Scope
+from turnwise.service.routes.conversations import (
+    BODY,
+    Added,
+    Deleted,
+    StoreList,
+    add_conversations,
+    delete_conversation,
+    get_conversation,
+    stores,
+)
 from turnwise.service.routes.embeddings import EmbeddingResponse, embeddings
 from turnwise.service.routes.ranking import RerankResponse, rerank
 from turnwise.service.routes.replies import NextResponse, next_replies
+from turnwise.service.routes.search import SearchResponse, search
 from turnwise.service.routes.status import health, live, metrics, models
 
 
@@ -28,6 +39,7 @@ class Endpoint:
         access: The scope that a key needs for it, or ``"anyone"``.
         function: What answers; ``None`` for a route that FastAPI adds itself.
         answer: The schema of the answer.
+        further: More for the OpenAPI description.
     """
 
     method: str
@@ -35,6 +47,7 @@ class Endpoint:
     access: Scope | Literal["anyone"]
     function: Callable[..., Any] | None = None
     answer: Any = None
+    further: dict[str, Any] | None = None
 
     def matches(self, method: str, path: str) -> bool:
         """Whether it serves a method and path."""
@@ -52,6 +65,11 @@ ENDPOINTS = (
     Endpoint("POST", "/v1/embeddings", "read", embeddings, EmbeddingResponse),
     Endpoint("POST", "/v1/rerank", "read", rerank, RerankResponse),
     Endpoint("POST", "/v1/next", "read", next_replies, NextResponse),
+    Endpoint("POST", "/v1/search", "read", search, SearchResponse),
+    Endpoint("GET", "/v1/stores", "read", stores, StoreList),
+    Endpoint("POST", "/v1/conversations", "write", add_conversations, Added, BODY),
+    Endpoint("GET", "/v1/conversations/{id:path}", "read", get_conversation),
+    Endpoint("DELETE", "/v1/conversations/{id:path}", "write", delete_conversation, Deleted),
 )
 
 
@@ -65,6 +83,7 @@ def add_endpoints(app: FastAPI) -> None:
                 methods=[endpoint.method],
                 response_model=endpoint.answer,
                 response_model_exclude_none=True,
+                openapi_extra=endpoint.further,
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 _LOGGER = logging.getLogger("turnwise.service")
+_ERRORS_SHOWN = 5
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -58,6 +59,19 @@ def unexpected(error: Exception) -> JSONResponse:
     return _error_response(500, "something went wrong on the server; its log says where, under this request's id")
 
 
+def invalid_request(errors: Sequence[Any], *where: str) -> Refusal:
+    """The refusal of what pydantic found wrong, with the places but without what stands there.
+
+    Args:
+        errors: What it found.
+        where: The place of all of it.
+    """
+    places = [".".join([*where, *(str(part) for part in found["loc"] if part != "body")]) for found in errors]
+    shown = list(zip(places, errors))[:_ERRORS_SHOWN]
+    message = "; ".join(f"{place}: {found['msg']}" if place else found["msg"] for place, found in shown)
+    return Refusal(422, message, places[0] or None)
+
+
 def add_error_handlers(app: FastAPI) -> None:
     """Answer all errors of an application in one form."""
 
@@ -65,11 +79,7 @@ def add_error_handlers(app: FastAPI) -> None:
         return error.response()
 
     async def invalid(request: Request, error: Any) -> JSONResponse:
-        places = [
-            (".".join(str(part) for part in found["loc"] if part != "body"), found["msg"]) for found in error.errors()
-        ]
-        message = "; ".join(f"{place}: {problem}" if place else problem for place, problem in places[:5])
-        return _error_response(422, message, places[0][0] or None)
+        return invalid_request(error.errors()).response()
 
     async def of_framework(request: Request, error: Any) -> JSONResponse:
         return _error_response(error.status_code, str(error.detail), headers=error.headers)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray
-from turnwise.data.messages import Messages
 from turnwise.encoders.forward import TOKENS_PER_SLICE, slice_rows
 from turnwise.encoders.loading import encoder_source
 from turnwise.service.batching import TokenRow
@@ -39,9 +39,7 @@ class ServedModel:
         self.vocabulary_size = len(encoder.tokenizer)
         self.limit = encoder.max_seq_length
         self._prompt = encoder.prompts.get(encoder.default_prompt_name or "")
-        # A copy that shares the weights: a fast tokenizer must not be used by two threads at a time.
-        shared = {id(tensor): tensor for tensor in [*encoder.parameters(), *encoder.buffers()]}
-        self._tokenizing = copy.deepcopy(encoder, shared)
+        self._tokenizing = self._copy()
         probe = self._tokenizing.preprocess(["a probe"], prompt=self._prompt)
         self._further = {name: value for name, value in probe.items() if name == "prompt_length"}
         vectors = self.embed(self.tokenize(["a probe"]))
@@ -72,7 +70,26 @@ class ServedModel:
         embedded = torch.cat(vectors)[order.argsort()][:, : self.encoder.truncate_dim]
         return embedded.cpu().numpy()
 
-    def count_tokens(self, conversations: Sequence[Messages]) -> list[int]:
-        """About how many tokens each conversation has. For the thread of `tokenize`."""
-        rows = iter(self.tokenize([message["content"] for messages in conversations for message in messages]))
-        return [sum(len(next(rows)) for _ in messages) for messages in conversations]
+    def behind(self, run: Callable[[Callable[[], Any], int], Any]) -> SentenceTransformer:
+        """The encoder for another thread, with a tokenizer of its own, whose passes run where the model is.
+
+        Args:
+            run: Runs something of so many tokens in the thread of the model, and returns what it gives.
+        """
+        encoder = self.encoder
+
+        def forward(features: dict[str, Any], **further: Any) -> Any:
+            def run_pass() -> Any:
+                with torch.inference_mode():
+                    return encoder(features, **further)
+
+            return run(run_pass, features["input_ids"].numel())
+
+        copied = self._copy()
+        copied.forward = forward  # type: ignore[method-assign, assignment]
+        return copied
+
+    def _copy(self) -> SentenceTransformer:
+        """A copy that shares the weights: a fast tokenizer must not be used by two threads at a time."""
+        shared = {id(tensor): tensor for tensor in [*self.encoder.parameters(), *self.encoder.buffers()]}
+        return copy.deepcopy(self.encoder, shared)

@@ -18,6 +18,7 @@ from turnwise.service.errors import Refusal
 from turnwise.service.metrics import Metrics
 from turnwise.service.model import ServedModel
 from turnwise.service.settings import ServiceSettings
+from turnwise.service.stores import Stores, encoder_of
 from turnwise.service.threads import BoundedThreads
 from turnwise.service.worker import ModelWorker
 
@@ -37,6 +38,7 @@ class Service:
         self.settings = settings
         self.metrics = Metrics()
         self.worker = ModelWorker(self._load, settings.queue_tokens, settings.batch_wait_ms / 1000)
+        self.stores = Stores(settings.stores, settings.max_requests)
         self._tokenizing = BoundedThreads("tokenizer", 1, settings.max_requests)
         self.metrics.watch(
             "turnwise_tokens_waiting", "Tokens waiting for the model", lambda: self.worker.tokens_waiting
@@ -46,7 +48,11 @@ class Service:
     def _load(self) -> ServedModel:
         settings = self.settings
         try:
-            model = ServedModel(load_encoder(settings.model), settings.model_name, settings.batch_tokens)
+            name = settings.model
+            if name is None and settings.stores:
+                name = encoder_of(next(iter(settings.stores.values())))
+            model = ServedModel(load_encoder(name), settings.model_name, settings.batch_tokens)
+            self.stores.open(lambda: model.behind(self.worker.run))
         except Exception as error:
             _LOGGER.error("the model could not be loaded: %s", error)
             raise
@@ -62,6 +68,7 @@ class Service:
 
     def _stop(self) -> None:
         self._tokenizing.stop()
+        self.stores.stop()
         self.worker.stop()
 
     @property

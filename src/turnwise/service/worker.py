@@ -101,6 +101,12 @@ class ModelWorker(Generic[_Model]):
         self._append(job, admitted)
         return await asyncio.wrap_future(job.future)
 
+    def run(self, call: Callable[[], _Result], tokens: int) -> _Result:
+        """What `call` does, for threads that serve an admitted request; blocks."""
+        job = CallJob(call, tokens)
+        self._append(job, admitted=True)
+        return job.future.result()
+
     def check_ready(self) -> None:
         """Refuse what would be refused anyway, before it costs anything.
 

@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import BaseModel, Field, PositiveInt
+from fastapi import Request as HTTPRequest
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Messages
 from turnwise.replies import SequenceModel
 from turnwise.replies.sequence import next_speaker
+from turnwise.service.authentication import key_of
+from turnwise.service.errors import Refusal
+from turnwise.service.routes.conversations import StoreName
+from turnwise.service.routes.search import Limit
 from turnwise.service.schemas import Conversation, Request
-from turnwise.service.service import ServiceOf
+from turnwise.service.service import Service, ServiceOf
 
 
 class NextRequest(Request):
-    """A running conversation and the replies to rank."""
+    """A running conversation, and what to choose from."""
 
     messages: Conversation
-    candidates: Annotated[list[str], Field(min_length=1)] = Field(description="The replies to rank")
+    candidates: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None, description="The replies to rank; by default the messages of the store"
+    )
     speaker: str | None = Field(None, description="Who speaks next; by default who spoke before the last speaker")
     last_rows: PositiveInt | None = Field(None, description="Average only pairs with one of this many last turns")
-    limit: PositiveInt = 10
+    where: str | None = Field(None, description="Of a store: a filter on messages, such as: role = 'assistant'")
+    distinct: bool = Field(True, description="Of a store: each text once")
+    limit: Limit = 10
+
+    @model_validator(mode="after")
+    def _filters_a_store(self) -> Self:
+        if self.candidates is not None and self.where is not None:
+            raise ValueError("where filters the messages of a store, not candidates")
+        return self
 
 
 class Reply(BaseModel):
-    """A reply and how well it fits."""
+    """A reply, how well it fits, and of a store where it was said."""
+
+    model_config = ConfigDict(extra="allow")
 
     text: str
     score: float
@@ -41,28 +60,44 @@ class NextResponse(BaseModel):
     replies: list[Reply]
 
 
-async def next_replies(body: NextRequest, service: ServiceOf) -> dict[str, Any]:
+async def next_replies(
+    request: HTTPRequest, body: NextRequest, service: ServiceOf, store: StoreName = None
+) -> dict[str, Any]:
     """Rank what could be said next, as `turnwise reply` does."""
     model = service.check_model(body.model)
-    service.check_count(len(body.candidates) + len(body.messages), "candidates")
+    candidates = body.candidates or []
     messages = [message.model_dump() for message in body.messages]
-    texts = [*(message["content"] for message in messages), *body.candidates]
-    tokens = await service.count_tokens(texts, "candidates")
-    vectors = np.concatenate(
-        await service.in_parts(
-            lambda some: SequenceModel(model.encoder).encode_candidates(some),
-            body.candidates,
-            tokens[len(messages) :],
+    service.check_count(len(candidates) + len(messages), "candidates")
+    tokens = await service.count_tokens([*(message["content"] for message in messages), *candidates], "messages")
+    if body.candidates is None:
+        stored = service.stores.get(store, key_of(request.scope))
+        call = partial(
+            stored.next_replies,
+            messages,
+            last_rows=body.last_rows,
+            distinct=body.distinct,
+            where=body.where,
+            limit=body.limit,
+            speaker=body.speaker,
         )
-    )
+        replies = [asdict(hit) for hit in await service.stores.read(call)]
+    else:
+        replies = await _rank(service, body, messages, tokens)
+    return {"model": model.name, "replies": replies}
+
+
+async def _rank(service: Service, body: NextRequest, messages: Messages, tokens: Sequence[int]) -> list[dict[str, Any]]:
+    encoder, candidates = service.model.encoder, body.candidates or []
+    embed = SequenceModel(encoder).encode_candidates
+    vectors = np.concatenate(await service.in_parts(embed, candidates, tokens[len(messages) :]))
     speaker = next_speaker(messages) if body.speaker is None else body.speaker
-    score = partial(_scores, model.encoder, messages, speaker, body.last_rows, vectors)
-    scores = await service.worker.call(score, sum(tokens[: len(messages)]), admitted=True)
+    score = partial(_scores, encoder, messages, speaker, body.last_rows, vectors)
+    try:
+        scores = await service.worker.call(score, sum(tokens[: len(messages)]), admitted=True)
+    except ValueError as error:
+        raise Refusal(422, str(error), "last_rows") from None
     best = np.argsort(-scores, kind="stable")[: body.limit]
-    return {
-        "model": model.name,
-        "replies": [{"text": body.candidates[row], "score": float(scores[row])} for row in best],
-    }
+    return [{"text": candidates[row], "score": float(scores[row])} for row in best]
 
 
 def _scores(
