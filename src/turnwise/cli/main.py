@@ -15,6 +15,7 @@ from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.plot import plot
 from turnwise.cli.reply import plan, reply
+from turnwise.cli.store import index, search, store
 from turnwise.cli.terminal import Commands
 from turnwise.cli.training import adapt, demo, train
 
@@ -26,10 +27,11 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, convert, adapt, train, embed, evaluate, reply, plan):
+for command in (demo, convert, adapt, train, embed, evaluate, reply, plan, index, search):
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(plot, name="plot")
+app.add_typer(store, name="store")
 
 
 def main() -> None:
