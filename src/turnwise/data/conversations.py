@@ -10,7 +10,7 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -106,11 +106,22 @@ def convert_conversations(
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     target = check_file(output, force)
     files = find_files(paths, format)
-    with atomic_path(target) as temporary, _open_output(temporary) as file:
-        for row in read_rows(files, format, skipped):
+    return write_chats(read_rows(files, format, skipped), target)
+
+
+def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
+    """Write conversations as chat JSONL, gzipped if the name ends so; the file appears only when complete.
+
+    Returns:
+        How many there were.
+    """
+    count = 0
+    with atomic_path(output) as temporary, _open_output(temporary) as file:
+        for row in rows:
             json.dump(_without_none(row), file, ensure_ascii=False)
             file.write("\n")
-    return skipped.kept
+            count += 1
+    return count
 
 
 @contextmanager

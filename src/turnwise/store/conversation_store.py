@@ -26,8 +26,8 @@ from turnwise.store.message_search import find_messages, find_replies
 from turnwise.store.prefixes import similar_places
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.reindexing import forget_old, reindex
-from turnwise.store.searching import by_vector
-from turnwise.store.state import StoreError, StoreState, read_state, state_stamp, write_state, writer_lock
+from turnwise.store.searching import by_vector, index_for
+from turnwise.store.state import IndexKind, StoreError, StoreState, read_state, state_stamp, write_state, writer_lock
 from turnwise.store.tables import Reader, create_tables, new_state, transaction
 
 if TYPE_CHECKING:
@@ -205,7 +205,8 @@ class ConversationStore:
         messages = [{"role": "user", "content": query}] if isinstance(query, str) else query
         vector = self._encoder(tables.state).conversation_query(plain_messages(list(messages), "the conversation"))
         sql = None if where is None else filter_sql(where, CONVERSATION_COLUMNS)
-        found = by_vector(tables.conversations, "vector", vector, sql, limit + offset, _CONVERSATION_COLUMNS)
+        index = index_for(tables, "conversation", sql)
+        found = by_vector(tables.conversations, "vector", vector, sql, limit + offset, _CONVERSATION_COLUMNS, index)
         return [_conversation_hit(row) for row in found.slice(offset, limit).to_pylist()]
 
     def similar_prefix(
@@ -283,18 +284,20 @@ class ConversationStore:
             indexes=state.indexes,
         )
 
-    def compact(self, retention: timedelta = RETENTION) -> None:
+    def compact(self, retention: timedelta = RETENTION, index: IndexKind | None = None) -> None:
         """Merge small files, bring the indexes up to date, build them where they pay, and forget old versions.
 
         Args:
             retention: Versions younger than this are kept for those who are reading them.
+            index: Build the vector indexes anew: ``"flat"`` is the most accurate, ``"compressed"`` the quickest
+                with millions of messages.
 
         Raises:
             StoreError: As for `add`.
         """
         self._check_writable()
         with transaction(self.path, _LOCK_SECONDS) as changes:
-            tidy(changes, retention)
+            tidy(changes, retention, index)
             forget_old(self.path, changes.tables.state)
 
     def reindex(

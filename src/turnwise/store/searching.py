@@ -12,9 +12,8 @@ from turnwise._utils.optional import require
 from turnwise.store.state import IndexFacts
 from turnwise.store.tables import Tables
 
-SMALLEST_INDEXED = 50_000  # vectors; below, an index does not pay. Measured in docs/store.md.
+SMALLEST_INDEXED = 20_000  # vectors; below, an index hardly pays. Measured in docs/store.md.
 _FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
-_REFINED = 10  # how many times as many compressed vectors as wanted are compared exactly
 
 
 def by_vector(
@@ -46,8 +45,8 @@ def by_vector(
         search = search.bypass_vector_index()
     else:
         search = search.minimum_nprobes(index.probes).maximum_nprobes(0)
-        if index.kind == "compressed":
-            search = search.refine_factor(_REFINED)
+        if index.refined:
+            search = search.refine_factor(index.refined)
     found = search.to_arrow()
     scores = 1 - np.asarray(found["_distance"], np.float32)
     return found.drop_columns("_distance").append_column("score", pa.array(scores))
@@ -78,9 +77,16 @@ def fused(rankings: Sequence[pa.Table], count: int) -> pa.Table:
     return chosen.append_column("score", pa.array([scores[key] for key in best], pa.float32()))
 
 
-def index_for(tables: Tables, column: str, where: str | None) -> IndexFacts | None:
+def index_for(tables: Tables, name: str, where: str | None) -> IndexFacts | None:
     """The index to use: none where so few rows fulfil the condition that looking at each is as quick, and exact."""
-    index = tables.state.indexes.get(column)
+    index = tables.state.indexes.get(name)
     if index is None or where is None:
         return index
-    return index if tables.messages.count_rows(where) >= SMALLEST_INDEXED else None
+    table, _ = indexed_columns(tables)[name]
+    return index if table.count_rows(where) >= SMALLEST_INDEXED else None
+
+
+def indexed_columns(tables: Tables) -> dict[str, tuple[Any, str]]:
+    """The indexes that there may be, and the table and column of each."""
+    columns = {"vector": (tables.messages, "vector"), "conversation": (tables.conversations, "vector")}
+    return {**columns, "reply": (tables.messages, "reply")} if tables.state.has_replies else columns

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -34,20 +34,25 @@ class StoreLockedError(StoreError):
     """Another process or thread is writing to the store."""
 
 
+IndexKind = Literal["flat", "compressed"]
+
+
 @dataclass(frozen=True)
 class IndexFacts:
     """A vector index as it was built.
 
     Attributes:
-        kind: ``"flat"`` (IVF_FLAT) or ``"compressed"`` (IVF_RQ, refined with the vectors themselves).
+        kind: ``"flat"`` (IVF_FLAT) or ``"compressed"`` (IVF_RQ).
         rows: How many vectors there were.
         probes: How many of its lists a query looks at.
+        refined: How many times as many vectors as wanted are compared once more as they are; 0 for none.
         recall: The share of the ten nearest of an exact scan that it found, on a sample of queries.
     """
 
-    kind: str
+    kind: IndexKind
     rows: int
     probes: int
+    refined: int
     recall: float
 
 
@@ -66,7 +71,8 @@ class StoreState:
         language: Its language, for stems and stop words.
         messages: The version of the table ``messages`` that counts.
         conversations: That of ``conversations``.
-        indexes: The vector indexes of ``messages`` by column.
+        indexes: The vector indexes: of messages (``vector``), of messages as candidates (``reply``), and of whole
+            conversations (``conversation``).
         commits: How many batches were written since the tables were compacted.
     """
 
