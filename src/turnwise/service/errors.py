@@ -49,14 +49,14 @@ def _error_response(
     return JSONResponse({"error": error}, status, headers)
 
 
-def unexpected(error: Exception) -> JSONResponse:
+def unexpected(error: Exception, request_id: str) -> JSONResponse:
     """Log where something failed, and answer only that it did.
 
     The message of an exception may quote a text, so that its type and place are logged without it.
     """
     place = "".join(traceback.format_tb(error.__traceback__))
-    _LOGGER.error("unexpected %s; its message is left out\n%s", type(error).__name__, place)
-    return _error_response(500, "something went wrong on the server; its log says where, under this request's id")
+    _LOGGER.error("request %s: unexpected %s, its message left out\n%s", request_id, type(error).__name__, place)
+    return _error_response(500, f"something went wrong on the server: its log says where, under {request_id}")
 
 
 def invalid_request(errors: Sequence[Any], *where: str) -> Refusal:

@@ -70,7 +70,7 @@ class Observing:
         except Exception as error:
             if status != _CLIENT_LEFT:  # the answer has begun
                 raise
-            await unexpected(error)(scope, receive, send_with_headers)
+            await unexpected(error, request_id)(scope, receive, send_with_headers)
         finally:
             self._record(scope, request_id, status, time.perf_counter() - start)
 
