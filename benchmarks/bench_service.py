@@ -6,7 +6,7 @@ the same cores, and so perhaps does something else. (b) With requests that arriv
 whatever it does: how many are served and refused, the times of those served, against what the queue lets them wait, and
 the times of /health meanwhile.
 
-Run: python benchmarks/bench_service.py [--model NAME] [--rounds 5] [--seconds 20]
+Run: python benchmarks/bench_service.py [--model NAME] [--requests 16] [--rounds 5] [--seconds 20]
 Needs the extra service. Generated conversations.
 """
 
@@ -111,13 +111,14 @@ async def overload(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model")
+    parser.add_argument("--requests", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=20)
     options = parser.parse_args()
 
     encoder = turnwise.load_encoder(options.model)
     conversations = turnwise.sample_conversations(300, seed=0)
-    texts = [message["content"] for row in conversations for message in row["messages"]][: 16 * TEXTS]
+    texts = [message["content"] for row in conversations for message in row["messages"]][: options.requests * TEXTS]
     batches = [texts[start : start + TEXTS] for start in range(0, len(texts), TEXTS)]
     expected = [encoder.encode(batch, batch_size=TEXTS) for batch in batches]
     direct, over_http, walls = [], [], []

@@ -62,6 +62,16 @@ def test_conversations_are_added_grow_are_read_and_deleted(serving: Running) -> 
         assert client.get("/v1/conversations/shop/card 1").status_code == 404
 
 
+def test_a_label_that_json_has_no_form_for_comes_back_as_null(serving: Running) -> None:
+    body = json.dumps({"conversations": [{**PIZZA, "price": float("nan"), "nested": {"a": None}}]})
+    with serving.client() as client:
+        answer = client.post("/v1/conversations", content=body, headers={"Content-Type": "application/json"})
+        assert answer.json()["added"] == 1
+        expected = {**PIZZA, "price": None, "nested": {"a": None}}
+        found = client.get("/v1/conversations/pizza").json()
+        assert {**expected, **found} == expected and found["messages"] == PIZZA["messages"]
+
+
 def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) -> None:
     with serving.client() as client:
         client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})

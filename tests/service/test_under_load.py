@@ -131,7 +131,7 @@ def test_a_stopping_server_finishes_what_waits(gate: Gate) -> None:
         server.thread.join(SECONDS)
         assert not server.thread.is_alive()
         with pytest.raises(Refusal, match="stopping"):
-            server.service.worker.check_ready()
+            server.service.worker.check_room()
 
 
 def test_while_the_model_is_loaded_the_service_says_so(tiny_encoder, monkeypatch) -> None:

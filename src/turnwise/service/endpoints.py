@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from fastapi import FastAPI
@@ -16,6 +17,7 @@ from turnwise.service.routes.conversations import (
     BODY,
     Added,
     Deleted,
+    StoredConversation,
     StoreList,
     add_conversations,
     delete_conversation,
@@ -51,8 +53,11 @@ class Endpoint:
 
     def matches(self, method: str, path: str) -> bool:
         """Whether it serves a method and path."""
-        pattern: re.Pattern[str] = compile_path(self.path)[0]
-        return self.method == method and pattern.match(path) is not None
+        return self.method == method and self._pattern.match(path) is not None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return compile_path(self.path)[0]
 
 
 ENDPOINTS = (
@@ -68,7 +73,7 @@ ENDPOINTS = (
     Endpoint("POST", "/v1/search", "read", search, SearchResponse),
     Endpoint("GET", "/v1/stores", "read", stores, StoreList),
     Endpoint("POST", "/v1/conversations", "write", add_conversations, Added, BODY),
-    Endpoint("GET", "/v1/conversations/{id:path}", "read", get_conversation),
+    Endpoint("GET", "/v1/conversations/{id:path}", "read", get_conversation, StoredConversation),
     Endpoint("DELETE", "/v1/conversations/{id:path}", "write", delete_conversation, Deleted),
 )
 

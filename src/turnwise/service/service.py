@@ -78,7 +78,7 @@ class Service:
         Raises:
             Refusal: It is not loaded (503), or what would need it would be refused (429).
         """
-        self.worker.check_ready()
+        self.worker.check_room()
         return self.worker.loaded.result()
 
     def check_model(self, name: str | None) -> ServedModel:

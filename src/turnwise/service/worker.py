@@ -107,17 +107,18 @@ class ModelWorker(Generic[_Model]):
         self._append(job, admitted=True)
         return job.future.result()
 
-    def check_ready(self) -> None:
+    def check_room(self) -> None:
         """Refuse what would be refused anyway, before it costs anything.
 
         Raises:
             Refusal: As `embed`.
         """
         with self._changed:
-            self._check_serving()
+            self.check_loaded()
             self._check_room(1)
 
-    def _check_serving(self) -> None:
+    def check_loaded(self) -> None:
+        """Raise `Refusal` (503) unless the model is loaded and the service goes on."""
         if self._stopping:
             raise Refusal(503, "the service is stopping", retry_after=_LOADING_SECONDS)
         if not self.loaded.done():
@@ -137,7 +138,7 @@ class ModelWorker(Generic[_Model]):
 
     def _append(self, job: Job, admitted: bool) -> None:
         with self._changed:
-            self._check_serving()
+            self.check_loaded()
             if not admitted:
                 self._check_room(job.tokens)
             self._queue.append(job)

@@ -91,7 +91,7 @@ StoreName = Annotated[str | None, Query(description="The name of the store; not 
 
 def store_of(request: Request, service: ServiceOf, store: StoreName = None) -> ConversationStore:
     """The store that a request is about, once the model is loaded."""
-    service.model  # noqa: B018  # refuses while it is not
+    service.worker.check_loaded()
     return service.stores.get(store, key_of(request.scope))
 
 
@@ -104,6 +104,7 @@ async def add_conversations(request: Request, service: ServiceOf, store: StoreOf
     A conversation is sent as a whole each time, also when it has grown: only its new messages are embedded, and what is
     there already costs nothing. When this is answered, all of it is stored; when it is not, send it again.
     """
+    service.worker.check_room()
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in (_JSON, _LINES):
         raise Refusal(415, f"send {_JSON} or {_LINES}, got {kind or 'no Content-Type'}")
@@ -148,7 +149,7 @@ async def delete_conversation(id: str, service: ServiceOf, store: StoreOf) -> di
 
 async def stores(request: Request, service: ServiceOf) -> dict[str, Any]:
     """The stores that the key sees."""
-    service.model  # noqa: B018
+    service.worker.check_loaded()
     key = key_of(request.scope)
     sizes = []
     for name in service.stores.visible(key):
