@@ -183,6 +183,12 @@ def test_bad_rows(store, row, problem) -> None:
         store.add([row])
 
 
+def test_a_store_whose_making_was_killed_is_made_anew(store, tiny_encoder) -> None:
+    (store.path / "store.json").unlink()
+    made = ConversationStore.open(store.path, tiny_encoder)
+    assert (made.stats().conversations, list(made.export())) == (0, [])
+
+
 def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_path) -> None:
     reader = ConversationStore.open(store.path, read_only=True)
     other = SentenceTransformer(str(tiny_encoder_path), device="cpu")

@@ -27,12 +27,22 @@ from turnwise.store.prefixes import similar_places
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.reindexing import forget_old, reindex
 from turnwise.store.searching import by_vector, index_for
-from turnwise.store.state import IndexKind, StoreError, StoreState, read_state, state_stamp, write_state, writer_lock
+from turnwise.store.state import (
+    LOCK_FILE,
+    IndexKind,
+    StoreError,
+    StoreState,
+    read_state,
+    state_stamp,
+    write_state,
+    writer_lock,
+)
 from turnwise.store.tables import Reader, create_tables, new_state, transaction
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
+Encoder = SentenceTransformer | StoreEncoder | str | os.PathLike[str] | None
 SearchMode = Literal["vector", "text", "hybrid"]
 _MODES = ("vector", "text", "hybrid")
 _LOCK_SECONDS = 5.0
@@ -58,7 +68,7 @@ class ConversationStore:
     def open(
         cls,
         path: str | os.PathLike[str],
-        encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+        encoder: Encoder = None,
         create: bool = True,
         read_only: bool = False,
         pooling: str = "messages",
@@ -69,8 +79,8 @@ class ConversationStore:
 
         Args:
             path: The folder.
-            encoder: The encoder, its folder or its Hub name. ``None`` is that of the store, loaded when it is needed;
-                for a new store, the default encoder.
+            encoder: The encoder, its folder or its Hub name; a `StoreEncoder` where it is to be used in another way.
+                ``None`` is that of the store, loaded when it is needed; for a new store, the default encoder.
             create: Make a new store if there is none; never with ``read_only``.
             read_only: Refuse to change anything.
             pooling: Of a new store: how whole conversations are pooled, see `turnwise.encode_conversations`. With
@@ -84,11 +94,11 @@ class ConversationStore:
         """
         path = Path(path)
         if state_stamp(path) is not None:
-            given = None if encoder is None else StoreEncoder(_loaded(encoder), read_state(path).pooling)
+            given = None if encoder is None else _store_encoder(encoder, read_state(path).pooling)
         elif read_only or not create:
             raise StoreError(f"{path} is no store: make one with turnwise index DATA --store {path}")
         else:
-            given = StoreEncoder(_loaded(encoder), pooling)
+            given = _store_encoder(encoder, pooling)
             _create(path, given, tokenizer, language)
         digest = given.digest() if given is not None else None
         state = read_state(path)
@@ -302,7 +312,7 @@ class ConversationStore:
 
     def reindex(
         self,
-        encoder: SentenceTransformer | str | os.PathLike[str] | None,
+        encoder: Encoder,
         pooling: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
@@ -321,7 +331,7 @@ class ConversationStore:
         self._check_writable()
         with transaction(self.path, _LOCK_SECONDS) as changes:
             state = changes.tables.state
-            new = StoreEncoder(_loaded(encoder), pooling or state.pooling)
+            new = _store_encoder(encoder, pooling or state.pooling)
             digest = new.digest()
             if (digest, new.pooling) != (state.digest, state.pooling):
                 reindex(self.path, changes, new, _LOCK_SECONDS, progress)
@@ -340,6 +350,7 @@ class ConversationStore:
         digest, encoder = self._loaded
         if digest != state.digest:
             raise _other_encoder(self.path, state, encoder.name)
+        encoder.pooling = state.pooling  # another process may have changed it
         return encoder
 
     def _query_vector(self, state: StoreState, query: str | ArrayLike) -> np.ndarray:
@@ -355,12 +366,15 @@ class ConversationStore:
             raise StoreError(f"{self.path} was opened read-only: open it without read_only")
 
 
-def _loaded(encoder: SentenceTransformer | str | os.PathLike[str] | None) -> SentenceTransformer:
-    return encoder if isinstance(encoder, SentenceTransformer) else load_encoder(encoder)
+def _store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
+    if isinstance(encoder, StoreEncoder):
+        return encoder
+    return StoreEncoder(encoder if isinstance(encoder, SentenceTransformer) else load_encoder(encoder), pooling)
 
 
 def _create(path: Path, encoder: StoreEncoder, tokenizer: str, language: str) -> None:
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    # A lock shows that a process was killed while it made the store.
+    if path.exists() and not (path / LOCK_FILE).is_file() and (not path.is_dir() or any(path.iterdir())):
         raise StoreError(f"{path} holds something else than a store: choose another folder")
     with writer_lock(path, _LOCK_SECONDS):
         if state_stamp(path) is None:  # no other process made it meanwhile
