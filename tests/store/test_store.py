@@ -139,7 +139,7 @@ def test_readers_see_what_was_committed_since(store, tiny_encoder) -> None:
 
 
 def test_only_one_writes(store, monkeypatch) -> None:
-    monkeypatch.setattr("turnwise.store.conversation_store._LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("turnwise.store.conversation_store.LOCK_SECONDS", 0.0)
     with writer_lock(store.path, 0), pytest.raises(StoreLockedError, match="is being written by process"):
         store.delete(["talk-0"])
     assert store.delete(["talk-0"]) == 1
