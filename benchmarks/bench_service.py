@@ -6,7 +6,7 @@ the same cores, and so perhaps does something else. (b) With requests that arriv
 whatever it does: how many are served and refused, the times of those served, against what the queue lets them wait, and
 the times of /health meanwhile.
 
-Run: python benchmarks/bench_service.py [--model NAME] [--requests 16] [--rounds 5] [--seconds 20]
+Run: python benchmarks/bench_service.py [--model NAME] [--requests 16] [--rounds 5]
 Needs the extra service. Generated conversations.
 """
 
@@ -30,8 +30,9 @@ import psutil
 
 import turnwise
 
-TEXTS, CLIENTS, QUEUE = 64, 4, 16_384
+TEXTS, CLIENTS, QUEUE = 64, 4, 4096
 OVERLOAD, ARRIVING_TEXTS = 4, 8
+ARRIVING_QUEUES = 10  # how many full queues arrive in the end
 
 
 @contextmanager
@@ -113,7 +114,6 @@ def main() -> int:
     parser.add_argument("--model")
     parser.add_argument("--requests", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=20)
     options = parser.parse_args()
 
     encoder = turnwise.load_encoder(options.model)
@@ -143,7 +143,9 @@ def main() -> int:
         )
         capacity = tokens / min(walls)
         every = tokens / len(texts) * ARRIVING_TEXTS / (OVERLOAD * capacity)
-        statuses, served, healthy = asyncio.run(overload(url, texts, every, options.seconds))
+        statuses, served, healthy = asyncio.run(
+            overload(url, texts, every, ARRIVING_QUEUES * QUEUE / capacity / OVERLOAD)
+        )
     total = sum(statuses.values())
     others = total - statuses[200] - statuses[429]
     p50, p99 = np.percentile(served, [50, 99])

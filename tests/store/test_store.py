@@ -139,7 +139,7 @@ def test_readers_see_what_was_committed_since(store, tiny_encoder) -> None:
 
 
 def test_only_one_writes(store, monkeypatch) -> None:
-    monkeypatch.setattr("turnwise.store.conversation_store._LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("turnwise.store.conversation_store.LOCK_SECONDS", 0.0)
     with writer_lock(store.path, 0), pytest.raises(StoreLockedError, match="is being written by process"):
         store.delete(["talk-0"])
     assert store.delete(["talk-0"]) == 1
@@ -181,6 +181,12 @@ def test_what_is_no_store(tmp_path: Path, tiny_encoder) -> None:
 def test_bad_rows(store, row, problem) -> None:
     with pytest.raises(ConversationError, match=problem):
         store.add([row])
+
+
+def test_a_store_whose_making_was_killed_is_made_anew(store, tiny_encoder) -> None:
+    (store.path / "store.json").unlink()
+    made = ConversationStore.open(store.path, tiny_encoder)
+    assert (made.stats().conversations, list(made.export())) == (0, [])
 
 
 def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_path) -> None:

@@ -25,8 +25,8 @@ _ROUNDING = 1e-6
 _RECALL = 0.98
 # Probes, and how many times as many vectors as wanted are compared once more: taken in turn until recall is enough.
 _SETTINGS: dict[IndexKind, list[tuple[int, int]]] = {
-    "flat": [(16, 0), (32, 0), (64, 0), (128, 0)],
-    "compressed": [(16, 10), (32, 20), (64, 40), (128, 80)],
+    "flat": [(8, 0), (16, 0), (32, 0), (64, 0), (128, 0), (256, 0)],
+    "compressed": [(8, 10), (16, 10), (32, 20), (64, 40), (128, 80)],
 }
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SHARE_OF_CJK = 0.2  # of all characters

@@ -44,7 +44,10 @@ def by_vector(
     if index is None:
         search = search.bypass_vector_index()
     else:
-        search = search.minimum_nprobes(index.probes).maximum_nprobes(0)
+        # With a condition the nearest lists may not hold enough rows. Only then may all be looked at: LanceDB looks at
+        # nearly all wherever it may.
+        most = index.probes if where is None else 0
+        search = search.minimum_nprobes(index.probes).maximum_nprobes(most)
         if index.refined:
             search = search.refine_factor(index.refined)
     found = search.to_arrow()

@@ -22,7 +22,7 @@ from turnwise._utils.files import atomic_path
 
 _SCHEMA = 1
 STATE_FILE = "store.json"
-_LOCK = "writer.lock"
+LOCK_FILE = "writer.lock"
 _HOLDER = "writer.json"
 
 
@@ -136,7 +136,7 @@ def writer_lock(path: Path, seconds: float) -> Iterator[None]:
         StoreLockedError: Another writes; names it.
     """
     path.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path / _LOCK, timeout=seconds)
+    lock = FileLock(path / LOCK_FILE, timeout=seconds)
     try:
         lock.acquire()
     except Timeout:

@@ -63,20 +63,19 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._stamp: tuple[int, int] | None = None
-        self._tables: Tables | None = None
+        self._opened: tuple[tuple[int, int] | None, Tables] | None = None  # replaced at once: threads share it
 
     def tables(self) -> Tables:
         """The tables, opened anew if there was a commit."""
         stamp = state_stamp(self._path)
-        tables = self._tables
-        if tables is None or stamp != self._stamp:
+        opened = self._opened
+        if opened is None or opened[0] != stamp:
             try:
                 tables = open_tables(self._path, read_state(self._path))
             except (OSError, ValueError):  # a writer was just tidying up: what counts now is newer
                 tables = open_tables(self._path, read_state(self._path))
-            self._tables, self._stamp = tables, stamp
-        return tables
+            self._opened = opened = (stamp, tables)
+        return opened[1]
 
 
 def open_tables(path: Path, state: StoreState) -> Tables:

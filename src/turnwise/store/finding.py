@@ -1,23 +1,27 @@
-"""Searches for messages and for replies, from the rankings of `searching` to hits."""
+"""Searches for messages, replies and conversations, from the rankings of `searching` to hits."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from turnwise.store.diversity import diverse
-from turnwise.store.hits import MessageHit, ReplyHit
+from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnwise.store.records import vectors_of
 from turnwise.store.searching import by_text, by_vector, fused, index_for
 from turnwise.store.tables import Tables
 
 _COLUMNS = ["conversation", "turn", "role", "text", "fields", "time"]
+_CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
 _DEPTH = 5  # how many times as many as wanted are chosen from, or ranked again
 _FUSED = 50  # at least, of each ranking
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
 _Hit = TypeVar("_Hit", bound=MessageHit)
 
 
@@ -61,10 +65,32 @@ def find_replies(
     count = 2 * wanted if distinct else wanted
     while True:
         rows = by_vector(tables.messages, column, query, where, count, _COLUMNS, index).to_pylist()
-        chosen = list({row["text"]: row for row in reversed(rows)}.values())[::-1] if distinct else rows
+        chosen = _first_of_each_text(rows) if distinct else rows
         if len(chosen) >= wanted or len(rows) < count:
             return [_hit(ReplyHit, row) for row in chosen[offset:wanted]]
         count *= 4
+
+
+def cross_encoder_scores(reranker: CrossEncoder, query: str) -> Callable[[Sequence[str]], np.ndarray]:
+    """Gives texts their scores for a query."""
+    return lambda texts: np.asarray(reranker.predict([(query, text) for text in texts], show_progress_bar=False))
+
+
+def find_conversations(
+    tables: Tables, vector: np.ndarray, where: str | None, limit: int, offset: int
+) -> list[ConversationHit]:
+    """Whole conversations like a vector (dim,)."""
+    index = index_for(tables, "conversation", where)
+    columns = _CONVERSATION_COLUMNS
+    found = by_vector(tables.conversations, "vector", vector, where, limit + offset, columns, index)
+    return [_conversation_hit(row) for row in found.slice(offset, limit).to_pylist()]
+
+
+def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    first: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        first.setdefault(row["text"], row)
+    return list(first.values())
 
 
 def _reranked(found: pa.Table, rerank: Callable[[Sequence[str]], np.ndarray]) -> pa.Table:
@@ -77,3 +103,8 @@ def _reranked(found: pa.Table, rerank: Callable[[Sequence[str]], np.ndarray]) ->
 def _hit(kind: type[_Hit], row: dict[str, Any]) -> _Hit:
     said = {name: row[name] for name in ("score", "conversation", "turn", "role", "text", "time")}
     return kind(**said, labels=json.loads(row["fields"]))
+
+
+def _conversation_hit(row: Mapping[str, Any]) -> ConversationHit:
+    names = ("score", "conversation", "turns", "speakers", "text", "first_time", "last_time")
+    return ConversationHit(**{name: row[name] for name in names}, labels=json.loads(row["fields"]))
