@@ -34,6 +34,7 @@ from turnwise.store.encoding import StoreEncoder
 
 SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
 DIM = 32
+MOST_COMMITS = 5  # of a writer that is killed
 Rows = list[dict[str, Any]]
 
 
@@ -76,8 +77,8 @@ def grow(folder: Path, rows: Rows, confirmed: Connection) -> None:
             confirmed.send((number, turns))
 
 
-def killed(writer: Callable[..., None], folder: Path, rows: Rows, seconds: float) -> tuple[list[Any], bool]:
-    """Start a writer and kill it after some seconds; what it confirmed, and whether it had finished."""
+def killed(writer: Callable[..., None], folder: Path, rows: Rows) -> tuple[list[Any], bool]:
+    """Start a writer and kill it within or between some of its first commits; what it confirmed, and if it was done."""
     # LanceDB's threads do not survive a fork; those of a server that has imported all but never used it need not.
     context = multiprocessing.get_context("forkserver")
     receiving, sending = context.Pipe(duplex=False)
@@ -87,10 +88,12 @@ def killed(writer: Callable[..., None], folder: Path, rows: Rows, seconds: float
     confirmed: list[Any] = []
     try:
         receiving.recv()  # it has started
-        ends = time.monotonic() + seconds
-        while (left := ends - time.monotonic()) > 0:
-            if receiving.poll(left):
-                confirmed.append(receiving.recv())
+        began = time.monotonic()
+        wanted = random.randrange(MOST_COMMITS)
+        while len(confirmed) < wanted:
+            confirmed.append(receiving.recv())
+        each = (time.monotonic() - began) / wanted if wanted else 1.0
+        time.sleep(random.uniform(0, 1.2 * each))
         os.kill(process.pid, signal.SIGKILL)
         while receiving.poll(0):
             confirmed.append(receiving.recv())
@@ -126,7 +129,7 @@ def check(folder: Path, rows: Rows, confirmed: dict[str, int]) -> Counter[str]:
     return +faults
 
 
-def run(name: str, writer: Callable[..., None], rows: Rows, kills: int, longest: float) -> None:
+def run(name: str, writer: Callable[..., None], rows: Rows, kills: int) -> None:
     """Kill a writer many times, then let it finish."""
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "store"
@@ -134,7 +137,7 @@ def run(name: str, writer: Callable[..., None], rows: Rows, kills: int, longest:
         faults: Counter[str] = Counter()
         rounds = commits = done = 0
         while done < kills:
-            told, finished = killed(writer, folder, rows, random.uniform(0.05, longest))
+            told, finished = killed(writer, folder, rows)
             if finished:  # begin another store
                 folder, rounds, confirmed = Path(parent) / f"store-{rounds + 1}", rounds + 1, {}
                 continue
@@ -175,8 +178,8 @@ def main() -> None:
         {"id": row["id"], "messages": [{"role": m["role"], "content": m["content"]} for m in row["messages"]]}
         for row in corpus.select(range(min(arguments.conversations, len(corpus))))
     ]
-    run("index", index_all, rows, arguments.kills, longest=6.0)
-    run("messages one by one", grow, rows[:200], arguments.kills, longest=6.0)
+    run("index", index_all, rows, arguments.kills)
+    run("messages one by one", grow, rows[:200], arguments.kills)
 
 
 if __name__ == "__main__":
