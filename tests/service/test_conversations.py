@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ pytest.importorskip("lancedb", reason="the extra store is not installed")
 
 from turnwise.service.keys import new_key
 
-from .server import Running, run_server
+from .conftest import Gate
+from .server import SECONDS, Running, run_server
 
 CARD = {
     "id": "shop/card 1",
@@ -130,6 +132,22 @@ def test_a_mistake_changes_nothing_and_names_its_place(serving: Running, path, r
     error = response.json()["error"]
     assert response.status_code == status, error
     assert error["param"] == param or error["param"].startswith(f"{param}.")
+
+
+def test_what_is_stored_is_read_while_more_is_being_embedded(gate: Gate, tmp_path: Path) -> None:
+    with run_server(stores={"talks": tmp_path / "talks"}) as server, server.client() as client:
+        client.post("/v1/conversations", **lines(PIZZA))
+        gate.shut()
+        adding = ThreadPoolExecutor(1).submit(client.post, "/v1/conversations", **lines(CARD))
+        assert gate.reached.wait(SECONDS)
+        # The gate opens only after these answers.
+        assert client.get("/v1/conversations/pizza").json() == PIZZA
+        found = client.post("/v1/search", json={"query": "pizza", "mode": "text"}).json()["results"]
+        assert [hit["conversation"] for hit in found] == ["pizza"]
+        assert client.delete("/v1/conversations/nobody?store=other").status_code == 404
+        gate.open()
+        assert adding.result(SECONDS).json()["added"] == 1
+        assert client.get("/v1/conversations/shop/card 1").json() == CARD
 
 
 def test_a_key_sees_its_own_store_only(tiny_encoder_path: Path, tmp_path: Path) -> None:

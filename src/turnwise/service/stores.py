@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,6 +32,19 @@ def encoder_of(path: Path) -> str | None:
     return ConversationStore.open(path, create=False, read_only=True).stats().encoder
 
 
+@dataclass(frozen=True)
+class OpenStore:
+    """A store, opened twice: adding holds an encoder for long, and searches must not wait for it.
+
+    Attributes:
+        reader: For searches.
+        writer: For changes.
+    """
+
+    reader: ConversationStore
+    writer: ConversationStore
+
+
 class Stores:
     """Conversation stores by name.
 
@@ -41,7 +55,7 @@ class Stores:
 
     def __init__(self, folders: Mapping[str, Path], waiting: int) -> None:
         self._folders = folders
-        self._opened: dict[str, ConversationStore] = {}
+        self._opened: dict[str, OpenStore] = {}
         self._readers = BoundedThreads("search", _READERS, waiting)
         self._writer = BoundedThreads("writer", 1, waiting)
 
@@ -49,7 +63,7 @@ class Stores:
         """Open all.
 
         Args:
-            encoder: Makes the encoder of each; other threads must not use it.
+            encoder: Makes encoders that other threads do not use.
 
         Raises:
             ValueError: One is of another encoder, or holds something else than a store.
@@ -59,13 +73,14 @@ class Stores:
         from turnwise.store import ConversationStore
 
         for name, folder in self._folders.items():
-            self._opened[name] = ConversationStore.open(folder, encoder())
+            writer = ConversationStore.open(folder, encoder())
+            self._opened[name] = OpenStore(ConversationStore.open(folder, encoder(), read_only=True), writer)
 
     def visible(self, key: Key | None) -> list[str]:
         """The names of the stores that a key sees."""
         return sorted(self._opened if key is None or key.store is None else self._opened.keys() & {key.store})
 
-    def get(self, name: str | None, key: Key | None) -> ConversationStore:
+    def get(self, name: str | None, key: Key | None) -> OpenStore:
         """The store a request is about.
 
         Args:

@@ -14,7 +14,7 @@ from turnwise.service.authentication import key_of
 from turnwise.service.errors import Refusal, invalid_request
 from turnwise.service.schemas import Conversation
 from turnwise.service.service import ServiceOf
-from turnwise.store import ConversationStore
+from turnwise.service.stores import OpenStore
 
 _JSON, _LINES = "application/json", "application/x-ndjson"
 
@@ -89,13 +89,13 @@ BODY = {  # what FastAPI would write if there were only one type of content
 StoreName = Annotated[str | None, Query(description="The name of the store; not needed where there is one")]
 
 
-def store_of(request: Request, service: ServiceOf, store: StoreName = None) -> ConversationStore:
+def store_of(request: Request, service: ServiceOf, store: StoreName = None) -> OpenStore:
     """The store that a request is about, once the model is loaded."""
     service.worker.check_loaded()
     return service.stores.get(store, key_of(request.scope))
 
 
-StoreOf = Annotated[ConversationStore, Depends(store_of)]
+StoreOf = Annotated[OpenStore, Depends(store_of)]
 
 
 async def add_conversations(request: Request, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
@@ -110,7 +110,7 @@ async def add_conversations(request: Request, service: ServiceOf, store: StoreOf
         raise Refusal(415, f"send {_JSON} or {_LINES}, got {kind or 'no Content-Type'}")
     body = await request.body()
     rows = await run_in_threadpool(partial(_rows_of_lines if kind == _LINES else _rows, body))
-    return asdict(await service.stores.write(lambda: store.add(rows)))
+    return asdict(await service.stores.write(lambda: store.writer.add(rows)))
 
 
 def _rows(body: bytes) -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ def _rows_of_lines(body: bytes) -> list[dict[str, Any]]:
 
 async def get_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
     """A conversation as it was added."""
-    found = await service.stores.read(lambda: store.get(id))
+    found = await service.stores.read(lambda: store.reader.get(id))
     if found is None:
         raise Refusal(404, "there is no such conversation", "id")
     return found
@@ -144,7 +144,7 @@ async def get_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[
 
 async def delete_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
     """Delete a conversation."""
-    return {"id": id, "deleted": bool(await service.stores.write(lambda: store.delete([id])))}
+    return {"id": id, "deleted": bool(await service.stores.write(lambda: store.writer.delete([id])))}
 
 
 async def stores(request: Request, service: ServiceOf) -> dict[str, Any]:
@@ -153,6 +153,6 @@ async def stores(request: Request, service: ServiceOf) -> dict[str, Any]:
     key = key_of(request.scope)
     sizes = []
     for name in service.stores.visible(key):
-        stats = await service.stores.read(service.stores.get(name, key).stats)
+        stats = await service.stores.read(service.stores.get(name, key).reader.stats)
         sizes.append({"name": name, "conversations": stats.conversations, "messages": stats.messages})
     return {"stores": sizes}

@@ -70,7 +70,7 @@ async def next_replies(
     service.check_count(len(candidates) + len(messages), "candidates")
     tokens = await service.count_tokens([*(message["content"] for message in messages), *candidates], "messages")
     if body.candidates is None:
-        stored = service.stores.get(store, key_of(request.scope))
+        stored = service.stores.get(store, key_of(request.scope)).reader
         call = partial(
             stored.next_replies,
             messages,

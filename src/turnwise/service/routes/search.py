@@ -69,18 +69,19 @@ class SearchResponse(BaseModel):
 
 async def search(body: SearchRequest, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
     """Search a store."""
+    reader = store.reader
     where: dict[str, Any] = {"where": body.where, "limit": body.limit, "offset": body.offset}
     if body.level == "message":
         query: Any = body.query
         if body.mode == "vector":  # embedded together with what other requests ask for
             vectors, _ = await service.embed_texts([query], "query")
             query = vectors[0]
-        call: Callable[[], Any] = partial(store.search_messages, query, body.mode, diversity=body.diversity, **where)
+        call: Callable[[], Any] = partial(reader.search_messages, query, body.mode, diversity=body.diversity, **where)
     else:
         given = [Message(role="user", content=body.query or "")] if body.messages is None else body.messages
         messages = [message.model_dump() for message in given]
         service.check_count(len(messages), "messages")
         await service.count_tokens([message["content"] for message in messages], "messages")
-        find: Callable[..., Any] = store.similar_prefix if body.level == "prefix" else store.search_conversations
+        find: Callable[..., Any] = reader.similar_prefix if body.level == "prefix" else reader.search_conversations
         call = partial(find, messages, **where)
     return {"results": [asdict(hit) for hit in await service.stores.read(call)]}
