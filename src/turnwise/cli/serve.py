@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SECONDS_TO_STOP = 60
+_SECONDS_IDLE = 75  # longer than clients keep a connection, or one is closed just as it is used again
 
 
 def serve(
@@ -67,6 +68,7 @@ def serve(
         access_log=False,  # the service's own says less of what clients ask for
         server_header=False,
         timeout_graceful_shutdown=_SECONDS_TO_STOP,
+        timeout_keep_alive=_SECONDS_IDLE,
     )
     server = uvicorn.Server(config)
     loaded = app.state.service.worker.loaded
