@@ -30,7 +30,11 @@ def test_messages_by_text_and_by_both(store) -> None:
     found = store.search_messages("cards lost", mode="text", limit=20)  # stems
     assert {hit.text for hit in found} == {"cancel my card", "is it lost", "my card is lost", "i cancel the card"}
     assert found[0].text == "my card is lost"
-    assert not store.search_messages("zebra", mode="text")
+    for nothing in ("zebra", "", "!?", "the"):
+        assert not store.search_messages(nothing, mode="text")
+    for mode in ("text", "hybrid"):
+        found = store.search_messages("card", mode=mode, where="role = 'user'")
+        assert found and {hit.role for hit in found} == {"user"}
     by_vector = store.search_messages("my card is lost", limit=20)
     by_text = store.search_messages("my card is lost", mode="text", limit=20)
     fused = store.search_messages("my card is lost", mode="hybrid", limit=20)

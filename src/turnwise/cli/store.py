@@ -73,8 +73,7 @@ def index(
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
     with _progress("indexing conversations", len(conversations)) as advance:
         report = opened.add(conversations, advance)
-    if report.messages:
-        opened.compact()
+    opened.compact()  # even if nothing is new: a killed command may have left it undone
     if json_output:
         _print_json(asdict(report))
     else:
