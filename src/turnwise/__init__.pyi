@@ -19,8 +19,8 @@ from .data.sample_corpus import sample_conversations as sample_conversations
 from .data.splitting import split_conversations as split_conversations
 from .encoders.conversations import encode_conversations as encode_conversations
 from .encoders.loading import load_encoder as load_encoder
+from .encoders.plato import convert_plato as convert_plato
 from .encoders.turn_tables import add_turn_tables as add_turn_tables
-from .encoders.turn_tables import load_turn_tables as load_turn_tables
 from .encoders.utterances import encode_utterances as encode_utterances
 from .encoders.views import add_views as add_views
 from .errors import ConversationError as ConversationError

@@ -32,7 +32,10 @@ def test_help_shows_an_example(command: str) -> None:
         (("evaluate", "a", "b", "CHATS"), "expected [MODEL] DATA"),
         (("evaluate", "CHATS", "--json", "CHATS"), "exists already"),
         (("evaluate", "CHATS", "--json", "CHATS/figures.json"), "is a file"),
-        (("train", "CHATS", "--output", "out", "--set", "bf16=False"), "bf16 must be true or false, got 'False'"),
+        (
+            ("train", "CHATS", "--output", "out", "--set", "bf16=False"),
+            "bf16 must be true or false or 'forced', got 'False'",
+        ),
         (("train", "CHATS", "--output", "CHATS", "--force"), "is a file: expected the name of a folder"),
         (("train", "CHATS", "--output", ".", "--force"), "no name of a folder"),
         (("bench", "dialoguecse", "--word-vectors", "nowhere.txt"), "nowhere.txt: no such file"),

@@ -12,7 +12,7 @@ if not console.is_terminal:
 error_console = Console(stderr=True, markup=False, highlight=False)
 
 
-def progress_bar() -> Progress:
+def progress_bar(show: bool = True) -> Progress:
     """A progress bar with counts and times; it disappears when done, and is silent where there is no terminal."""
     console = Console(stderr=True)
     return Progress(
@@ -23,5 +23,5 @@ def progress_bar() -> Progress:
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=not (show and console.is_terminal),
     )

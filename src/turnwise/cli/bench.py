@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from turnwise._utils.progress import console
-from turnwise.cli.options import Encoder, parse_settings
+from turnwise.cli.options import Encoder, PlanningGenerator, parse_settings
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.experiments.papers import PAPERS
 
@@ -48,6 +48,7 @@ def run(
         Path | None,
         typer.Option(envvar="TURNWISE_WORD_VECTORS", help="A text file of GloVe or word2vec vectors, for that row."),
     ] = None,
+    generator: PlanningGenerator = None,
     set: Annotated[
         list[str] | None, typer.Option(help="A setting of every training, such as bf16=true; may be repeated.")
     ] = None,
@@ -71,6 +72,7 @@ def run(
         quick,
         str(word_vectors) if word_vectors is not None else None,
         parse_settings(set or []),
+        generator,
     )
     print_results(results)
     console.print(f"Wrote {out / 'report.md'} and {out / 'results.json'}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from turnwise._utils.progress import console
-from turnwise.cli.options import ChatFile, Data, Force, Format, SkipBadRows
+from turnwise.cli.options import ChatFile, Data, Force, Format, SkipBadRows, Split
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -17,6 +17,7 @@ def convert(
     output: ChatFile,
     format: Format = "auto",
     skip_bad_rows: SkipBadRows = False,
+    split: Split = None,
     force: Force = False,
 ) -> None:
     """Convert conversations from any known format to chat JSONL.
@@ -25,7 +26,7 @@ def convert(
     """
     from turnwise.data.conversations import convert_conversations
 
-    count = convert_conversations(sources, output, format, _on_error(skip_bad_rows), force)
+    count = convert_conversations(sources, output, format, _on_error(skip_bad_rows), force, split)
     console.print(f"Wrote {count:,} conversations to {output}")
 
 

@@ -13,6 +13,7 @@ from turnwise.cli.options import (
     Label,
     MaxQueries,
     ModelAndData,
+    PlanningGenerator,
     Pooling,
     Seed,
     Tasks,
@@ -29,6 +30,7 @@ def evaluate(
     label: Label = "intent",
     dialogue_label: DialogueLabel = None,
     pooling: Pooling = "mean",
+    generator: PlanningGenerator = None,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -41,6 +43,7 @@ def evaluate(
     quiet_transformers()
     from turnwise.encoders.loading import DEFAULT_ENCODER, load_encoder
     from turnwise.evaluation import evaluate as run_evaluation
+    from turnwise.replies import GeneratedCandidates
 
     if json_file is not None:
         check_file(json_file, force)
@@ -54,9 +57,11 @@ def evaluate(
         max_queries=max_queries,
         label=label,
         dialogue_label=dialogue_label,
+        candidates=GeneratedCandidates(generator, seed=seed) if generator is not None else None,
     )
+    generated = {"generator": generator} if generator is not None else {}
     if json_file is not None:
-        write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
+        write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **generated, **figures})
     _print_figures(model or "default encoder", data, figures)
 
 

@@ -13,6 +13,7 @@ from turnwise.cli.bench import bench
 from turnwise.cli.data import convert
 from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
+from turnwise.cli.plato import convert_plato
 from turnwise.cli.plot import plot
 from turnwise.cli.reply import plan, reply
 from turnwise.cli.store import index, search, store
@@ -27,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, convert, adapt, train, embed, evaluate, reply, plan, index, search):
+for command in (demo, convert, convert_plato, adapt, train, embed, evaluate, reply, plan, index, search):
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(plot, name="plot")

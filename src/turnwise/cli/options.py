@@ -13,6 +13,7 @@ Data = Annotated[list[Path], typer.Argument(help="Files, folders or globs of con
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
 Format = Annotated[str, typer.Option(help="Source format; by default detected from the content.")]
 SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")]
+Split = Annotated[str | None, typer.Option(help="Only conversations whose label `split` is this, such as test.")]
 Encoder = Annotated[str | None, typer.Option(help="Encoder to start from: a folder or a Hub name.")]
 Model = Annotated[str | None, typer.Option(help="A folder or a Hub name; if left out, the default encoder.")]
 ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]
@@ -87,6 +88,7 @@ ConversationId = Annotated[
     str | None, typer.Option("--conversation", help="Its id; by default the first with at least two speakers.")
 ]
 Window = Annotated[float, typer.Option(help="Turns further apart than this do not match.")]
+DotProducts = Annotated[bool, typer.Option("--dot-products", help="Inner products as in the paper, not cosines.")]
 ModelsInOrder = Annotated[
     list[str], typer.Option("--model", help="A folder or a Hub name; repeat it in the order of training.")
 ]
@@ -105,6 +107,14 @@ Candidates = Annotated[
 Generator = Annotated[
     str | None,
     typer.Option(help="A causal language model that generates the candidates instead: a folder or a Hub name."),
+]
+PlanningGenerator = Annotated[
+    str | None,
+    typer.Option(
+        "--generator",
+        help="For short-term-planning: a causal language model that generates the candidates, a folder or a Hub name. "
+        "What it generated is kept. By default they are drawn from other conversations.",
+    ),
 ]
 Number = Annotated[int, typer.Option(min=1, help="Number of candidates to generate.")]
 Top = Annotated[int, typer.Option(min=1, help="Number of utterances to show.")]
@@ -179,7 +189,7 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse_settings(assignments: list[str]) -> dict[str, Any]:
-    """``name=value`` with TOML values; a bare word is text.
+    """``name=value`` with TOML values; a bare word is text, but for ``none``, which is no value.
 
     Raises:
         ValueError: An assignment has no ``=``.
@@ -192,5 +202,5 @@ def parse_settings(assignments: list[str]) -> dict[str, Any]:
         try:
             settings[name.strip()] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
-            settings[name.strip()] = value
+            settings[name.strip()] = None if value == "none" else value
     return settings

@@ -17,6 +17,7 @@ from turnwise.cli.options import (
     Data,
     DataPath,
     DialogueLabel,
+    DotProducts,
     Force,
     Model,
     Models,
@@ -36,6 +37,7 @@ def interactions(
     conversation: ConversationId = None,
     model: Model = None,
     window: Window = 10,
+    dot_products: DotProducts = False,
     force: Force = False,
 ) -> None:
     """Show which words of one speaker match which words of the other in one conversation.
@@ -48,7 +50,7 @@ def interactions(
 
     check_file(output, force)
     messages = _messages_to_draw(read_data(data), conversation)
-    plot_interactions(load_encoder(model), messages, output, window)
+    plot_interactions(load_encoder(model), messages, output, window, dot_products)
     console.print(f"Wrote {output}")
 
 

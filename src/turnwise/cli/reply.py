@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from turnwise.replies.sequence import SequenceModel
 
+_LONGEST_GENERATED = 40  # tokens: somebody is waiting
+
 
 def reply(
     model: ModelArgument,
@@ -163,7 +165,9 @@ def _generate(generator: str, messages: list[dict[str, Any]], number: int, speak
     """Distinct utterances that a causal language model generates."""
     from turnwise.replies.generation import generate_candidates
 
-    generated = generate_candidates(generator, messages, number, speaker=speaker, seed=seed)
+    generated = generate_candidates(
+        generator, messages, number, speaker=speaker, seed=seed, top_k=0, max_tokens=_LONGEST_GENERATED
+    )
     return list(dict.fromkeys(text for text in generated if text))
 
 

@@ -22,11 +22,13 @@ from filelock import FileLock
 from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file
 from turnwise.data.reading.arrow_file import write_arrow
+from turnwise.data.reading.companions import split_lists
 from turnwise.data.reading.files import Paths, find_files
+from turnwise.data.reading.folders import states_of
 from turnwise.data.reading.loop import OnError, SkippedRows, read_rows
 
 # Part of the cache key: raise it whenever the same files would give different rows.
-_CACHE_VERSION = 2
+_CACHE_VERSION = 3
 _COMPRESSION_LEVEL = 6
 
 
@@ -70,7 +72,8 @@ def _read_into(cached: Path, files: list[Path], format: str, skipped: SkippedRow
 
 
 def _cache_folder(files: list[Path], format: str, on_error: str) -> Path:
-    states = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    lists = [file for folder in {file.parent for file in files} for file in split_lists(folder).values()]
+    states = [state for file in [*files, *sorted(lists)] for state in states_of(file)]
     # the names as given count too: they are in the ids and the skip summary
     key = json.dumps([_CACHE_VERSION, format, on_error, states, [str(file) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
@@ -83,6 +86,7 @@ def convert_conversations(
     format: str = "auto",
     on_error: OnError = "raise",
     force: bool = False,
+    split: str | None = None,
 ) -> int:
     """Write conversations of any known format as chat JSONL.
 
@@ -92,6 +96,7 @@ def convert_conversations(
         format: As for `read_conversations`.
         on_error: As for `read_conversations`.
         force: Overwrite ``output`` if it exists.
+        split: Write only conversations whose label ``split`` is this, such as ``"test"``.
 
     Returns:
         The number of conversations written.
@@ -99,24 +104,29 @@ def convert_conversations(
     Raises:
         ConversationError: As for `read_conversations`.
         FileExistsError: ``output`` exists and ``force`` is false.
-        ValueError: ``output`` has another ending, or ``on_error`` is neither of the two.
+        ValueError: ``output`` has another ending, ``on_error`` is neither of the two, or nothing is of the split.
     """
     skipped = SkippedRows(on_error)
     if not str(output).endswith((".jsonl", ".jsonl.gz")):
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     target = check_file(output, force)
     files = find_files(paths, format)
-    return write_chats(read_rows(files, format, skipped), target)
+    rows = (row for row in read_rows(files, format, skipped) if split is None or row.get("split") == split)
+    with atomic_path(target) as temporary:
+        count = write_chats(rows, temporary)
+        if not count:
+            raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")
+    return count
 
 
 def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
-    """Write conversations as chat JSONL, gzipped if the name ends so; the file appears only when complete.
+    """Write conversations as chat JSONL, gzipped if the name ends so.
 
     Returns:
         How many there were.
     """
     count = 0
-    with atomic_path(output) as temporary, _open_output(temporary) as file:
+    with _open_output(output) as file:
         for row in rows:
             json.dump(_without_none(row), file, ensure_ascii=False)
             file.write("\n")

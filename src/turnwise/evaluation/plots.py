@@ -22,17 +22,19 @@ _INCHES_PER_TOKEN = 0.16
 
 
 def token_interactions(
-    encoder: SentenceTransformer, messages: Messages, window: float = 10
+    encoder: SentenceTransformer, messages: Messages, window: float = 10, dot_products: bool = False
 ) -> tuple[FloatArray, list[str], list[str]]:
-    """How well each token of the first speaker matches each token of the others (dial2vec, Eq. 2, as cosines).
+    """How well each token of the first speaker matches each token of the others (dial2vec, Eq. 2).
 
     Args:
         encoder: The encoder.
         messages: One conversation between two or more speakers.
         window: Turns further apart do not match.
+        dot_products: As in the equation, inner products of the tokens; else their cosines, which long ones do not
+            dominate.
 
     Returns:
-        The cosines (first speaker's tokens, others' tokens), 0 beyond the window, and both lists of tokens.
+        The matches (first speaker's tokens, others' tokens), 0 beyond the window, and both lists of tokens.
 
     Raises:
         ValueError: The conversation has one speaker only.
@@ -44,7 +46,9 @@ def token_interactions(
     encoder.eval()
     with torch.inference_mode():
         (piece,) = encode_rows(encoder, {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()})
-    tokens = normalize(piece.tokens[0].cpu(), dim=1)
+    tokens = piece.tokens[0].cpu()
+    if not dot_products:
+        tokens = normalize(tokens, dim=1)
     names = np.array(encoder.tokenizer.convert_ids_to_tokens(rows.input_ids[0].tolist()))
     words = ~np.isin(names, encoder.tokenizer.all_special_tokens)
     first, others = (np.flatnonzero(who.numpy() & words) for who in (speaker == 0, speaker > 0))
@@ -54,10 +58,14 @@ def token_interactions(
 
 
 def plot_interactions(
-    encoder: SentenceTransformer, messages: Messages, output: str | os.PathLike[str], window: float = 10
+    encoder: SentenceTransformer,
+    messages: Messages,
+    output: str | os.PathLike[str],
+    window: float = 10,
+    dot_products: bool = False,
 ) -> None:
     """Plot `token_interactions` as a heat map."""
-    matches, first, others = token_interactions(encoder, messages, window)
+    matches, first, others = token_interactions(encoder, messages, window, dot_products)
     roles = list(dict.fromkeys(message["role"] for message in messages))
     figure, axes = _subplots(2 + _INCHES_PER_TOKEN * len(others), 2 + _INCHES_PER_TOKEN * len(first))
     image = axes.imshow(matches, cmap="magma", aspect="auto")
@@ -65,7 +73,7 @@ def plot_interactions(
     axes.set_yticks(range(len(first)), first, fontsize=7)
     axes.set_xlabel(", ".join(roles[1:]))
     axes.set_ylabel(roles[0])
-    figure.colorbar(image, ax=axes, label="cosine")
+    figure.colorbar(image, ax=axes, label="inner product" if dot_products else "cosine")
     _save(figure, output)
 
 

@@ -19,6 +19,7 @@ from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.loading import encoder_source, load_encoder
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.heads import train_turn_order_head
+from turnwise.training.precision import check_precision
 from turnwise.training.preparation import clean, frozen_layers
 from turnwise.training.recipes import Adaptation, Recipe, TurnOrderHeadRecipe, get_recipe
 from turnwise.training.saving import save_encoder
@@ -69,7 +70,8 @@ def train(
         encoder = load_encoder(encoder)
     stage = recipe.stage_before(encoder)
     (stage or recipe).prepare(encoder)
-    frozen = frozen_layers(recipe, encoder)  # a wrong number is an error before anything is written
+    frozen = frozen_layers(recipe, encoder)  # what cannot be is an error before anything is written
+    check_precision(recipe, recipe.adaptation)
     conversations = clean(conversations, recipe)
     settings = {
         "recipe": {"method": type(recipe).__name__, **dataclasses.asdict(recipe)},
@@ -116,6 +118,7 @@ def adapt_and_save(
     force: bool = False,
 ) -> SentenceTransformer:
     """Adapt an encoder by masked language modelling and write it; arguments and errors as for `train`."""
+    check_precision(settings)
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     record = {

@@ -17,12 +17,12 @@ from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.callbacks import EvaluateLastStep, LossWeights, StopInGoodOrder, TellEpoch, TrainingProgress
 from turnwise.training.checkpoints import load_loss, loss_parameters, newest_complete
+from turnwise.training.precision import runs_in_bf16
 from turnwise.training.recipes import Schedule
 
 
 def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str, Any]:
     """The trainer's arguments that every stage shares."""
-    fast_gpu = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     return {
         "output_dir": str(folder),
         "learning_rate": settings.learning_rate,
@@ -39,7 +39,7 @@ def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str
         "use_cpu": not torch.accelerator.is_available(),
         "report_to": "none",
         "disable_tqdm": True,
-        "bf16": fast_gpu if settings.bf16 is None else settings.bf16,
+        "bf16": runs_in_bf16(settings),
         "dataloader_pin_memory": torch.cuda.is_available(),
     }
 

@@ -19,13 +19,14 @@ def test_companions_in_a_folder_are_passed_over(tmp_path: Path, caplog: pytest.L
     write(tmp_path / "train" / "schema.json", [{"service_name": "hotel"}])
     write(tmp_path / "train" / "taxi_db.json", [{"phone": "1"}])
     write(tmp_path / "train" / "doc2dial_doc.json", {"doc_data": {}})
+    rows = [{**row, "split": split} for row, split in zip(MULTIWOZ_ROWS, ("dev", "train"))]
     with caplog.at_level(logging.INFO, logger="turnwise"):
-        assert read(tmp_path) == MULTIWOZ_ROWS
+        assert read(tmp_path) == rows
     messages = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
     passed = [message for message in messages if message.startswith("passed over ")]
     assert len(passed) == 5
     assert any(f"{tmp_path / 'ontology.json'}: slots and values" in message for message in passed)
-    assert read(Path(f"{tmp_path}/*.json")) == MULTIWOZ_ROWS
+    assert read(Path(f"{tmp_path}/*.json")) == rows
 
 
 def test_a_companion_named_directly_or_alone_is_read(tmp_path: Path) -> None:

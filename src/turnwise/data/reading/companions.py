@@ -34,6 +34,20 @@ _COMPANIONS = {
 }
 
 
+# The parts that MultiWOZ lists in files of ids; dialogues in neither list are for training.
+_SPLITS = {"vallistfile.*": "dev", "testlistfile.*": "test"}
+
+
+def split_lists(folder: Path) -> dict[str, Path]:
+    """The files in a folder that list the ids of a split, by the split's name."""
+    found = {}
+    for file in sorted(folder.iterdir()):
+        split = next((split for pattern, split in _SPLITS.items() if fnmatchcase(file.name.lower(), pattern)), None)
+        if split is not None and file.is_file():
+            found[split] = file
+    return found
+
+
 def without_companions(files: list[Path]) -> list[Path]:
     """Leave out the well-known companions of conversations, unless there is nothing else."""
     kept = []
