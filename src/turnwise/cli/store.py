@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from turnwise._utils.files import check_file
+from turnwise._utils.files import atomic_path, check_file
 from turnwise._utils.progress import console, progress_bar
 from turnwise.cli.data import read_data
 from turnwise.cli.options import (
@@ -155,7 +155,8 @@ def export(store: StoreArgument, output: ChatFile, force: Force = False) -> None
     from turnwise.data.conversations import write_chats
 
     opened = _open(store, read_only=True)
-    count = write_chats(opened.export(), check_file(output, force))
+    with atomic_path(check_file(output, force)) as temporary:
+        count = write_chats(opened.export(), temporary)
     console.print(f"Wrote {count:,} conversations to {output}")
 
 

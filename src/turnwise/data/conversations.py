@@ -111,27 +111,22 @@ def convert_conversations(
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     target = check_file(output, force)
     files = find_files(paths, format)
-    return write_chats(_of_split(read_rows(files, format, skipped), split), target)
-
-
-def _of_split(rows: Iterable[dict[str, Any]], split: str | None) -> Iterator[dict[str, Any]]:
-    found = False
-    for row in rows:
-        if split is None or row.get("split") == split:
-            found = True
-            yield row
-    if not found:
-        raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")
+    rows = (row for row in read_rows(files, format, skipped) if split is None or row.get("split") == split)
+    with atomic_path(target) as temporary:
+        count = write_chats(rows, temporary)
+        if not count:
+            raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")
+    return count
 
 
 def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
-    """Write conversations as chat JSONL, gzipped if the name ends so; the file appears only when complete.
+    """Write conversations as chat JSONL, gzipped if the name ends so.
 
     Returns:
         How many there were.
     """
     count = 0
-    with atomic_path(output) as temporary, _open_output(temporary) as file:
+    with _open_output(output) as file:
         for row in rows:
             json.dump(_without_none(row), file, ensure_ascii=False)
             file.write("\n")
