@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from turnwise.data.formats import FORMATS
 from turnwise.data.reading.companions import without_companions
 from turnwise.data.reading.source import ENDINGS, Source
 from turnwise.errors import ConversationError
@@ -15,19 +14,21 @@ from turnwise.errors import ConversationError
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def find_files(paths: Paths, format: str) -> list[Path]:
+def find_files(paths: Paths, any_ending: bool = False) -> list[Path]:
     """The files that ``paths`` (files, folders, globs) stand for, each once.
 
     In folders and globs, files that are known to accompany conversations and hold none are passed over.
 
+    Args:
+        paths: What the user gave.
+        any_ending: Globs stand for files whatever their names end in.
+
     Raises:
-        ConversationError: A path stands for no file, or the format is unknown.
+        ConversationError: A path stands for no file.
     """
-    if format != "auto" and format not in FORMATS:
-        raise ConversationError(f"format {format!r}", f"unknown format; known are auto, {', '.join(FORMATS)}")
     files: list[Path] = []
     for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
-        found = _files_of(Path(path).expanduser(), any_ending=format != "auto")
+        found = _files_of(Path(path).expanduser(), any_ending)
         if not found:
             problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
             raise ConversationError(str(path), problem)

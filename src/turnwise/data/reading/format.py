@@ -36,6 +36,7 @@ class Format:
         convert: From ``raw`` to ``{"id"?, "messages": [{"role", "content", …}], …labels}``. Raises `BadRow` or the
             ``KeyError``, ``TypeError``, … of a record with an unexpected layout.
         matches: Whether a file that begins like this has this format.
+        is_corpus: It is the layout of one released corpus, which nobody has by chance.
     """
 
     name: str
@@ -44,3 +45,4 @@ class Format:
     records: Callable[[Source], Iterator[tuple[int, Any]]]
     convert: Callable[[Any, Source], dict[str, Any]]
     matches: Callable[[Head], bool]
+    is_corpus: bool = False

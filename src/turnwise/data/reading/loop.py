@@ -11,20 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from turnwise.data.formats import FORMATS
 from turnwise.data.reading.checking import RowChecker
-from turnwise.data.reading.detection import detect_format
 from turnwise.data.reading.format import Format
+from turnwise.data.reading.options import OnError, ReadingOptions
 from turnwise.data.reading.source import BadRow, Source
 from turnwise.errors import ConversationError
-
-OnError = Literal["raise", "skip"]
 
 _LISTED = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
@@ -46,10 +43,6 @@ class SkippedRows:
     count: int = 0
     kept: int = 0
     first: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.on_error not in ("raise", "skip"):
-            raise ValueError(f"on_error is {self.on_error!r}; expected 'raise' or 'skip'")
 
     def add(self, error: ConversationError) -> None:
         """Count a problem, or raise it unless rows are to be skipped."""
@@ -77,8 +70,8 @@ class SkippedRows:
         logging.getLogger("turnwise").warning("\n  ".join(lines))
 
 
-def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
-    """The conversations of all files, checked; problems go to ``skipped``.
+def read_rows(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
+    """The conversations of all files, checked and redacted; problems go to ``skipped``.
 
     Raises:
         ConversationError: A problem while rows must not be skipped, or no conversation is left.
@@ -90,7 +83,7 @@ def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Itera
             source = Source(file, progress.tick)
             progress.start(source)
             try:
-                yield from _rows_of_file(source, format, names[file], checker, skipped)
+                yield from _rows_of_file(source, options, names[file], checker, skipped)
             except ConversationError as error:
                 skipped.add(error)
             except tuple(_DAMAGE) as error:
@@ -101,19 +94,20 @@ def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Itera
 
 
 def _rows_of_file(
-    source: Source, format: str, name: str, checker: RowChecker, skipped: SkippedRows
+    source: Source, options: ReadingOptions, name: str, checker: RowChecker, skipped: SkippedRows
 ) -> Iterator[dict[str, Any]]:
-    chosen = detect_format(source) if format == "auto" else FORMATS[format]
+    chosen, redaction = options.format_of(source), options.redaction
     is_empty = True
     for number, raw in chosen.records(source):
         is_empty = False
         try:
             row = checker.check(_converted(chosen, raw, source), f"{name}-{number}")
         except BadRow as bad:
-            skipped.add(ConversationError(source.place(bad.number or number), str(bad)))
+            problem = redaction.text(str(bad)) if redaction is not None else str(bad)  # it is kept, and quotes the data
+            skipped.add(ConversationError(source.place(bad.number or number), problem))
         else:
             skipped.kept += 1
-            yield row
+            yield redaction.conversation(row, skipped.kept) if redaction is not None else row
         source.tick()
     if is_empty:
         raise ConversationError(str(source.path), f"the file is empty; expected {chosen.layout}")

@@ -8,6 +8,7 @@ import io
 import json
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,7 +113,7 @@ class Source:
     def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
         """Rows of a CSV or TSV file by column name."""
         cells = self.cells()
-        _, header = next(cells, (1, []))
+        header = _told_apart(next(cells, (1, []))[1])
         for number, row in cells:
             if len(row) == len(header):
                 yield number, dict(zip(header, row))
@@ -163,6 +164,16 @@ class Source:
                 yield number, value
         except (json.JSONDecodeError, RecursionError) as error:
             raise ConversationError(self.place(number + 1), f"malformed JSON ({error}); repair the file") from None
+
+
+def _told_apart(header: list[str]) -> list[str]:
+    """The columns' names; of columns with one name, the second is called ``name (2)``."""
+    seen: Counter[str] = Counter()
+    names = []
+    for name in header:
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names
 
 
 def parse_record(raw: Any) -> dict[str, Any]:
