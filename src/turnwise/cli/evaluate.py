@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from turnwise._utils.files import check_file
+from turnwise._utils.files import check_file, is_standard
 from turnwise.cli.options import (
     DialogueLabel,
     FiguresFile,
@@ -17,10 +17,12 @@ from turnwise.cli.options import (
     Seed,
     Tasks,
 )
+from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_modes, print_table, write_json
 from turnwise.cli.terminal import quiet_transformers
 
 
+@reads_conversations
 def evaluate(
     model_and_data: ModelAndData,
     tasks: Tasks = None,
@@ -31,6 +33,8 @@ def evaluate(
     pooling: Pooling = "mean",
     seed: Seed = 0,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Evaluate an encoder on conversations or a released benchmark.
 
@@ -54,10 +58,12 @@ def evaluate(
         max_queries=max_queries,
         label=label,
         dialogue_label=dialogue_label,
+        read=reading.read,
     )
     if json_file is not None:
         write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
-    _print_figures(model or "default encoder", data, figures)
+    if json_file is None or not is_standard(json_file):
+        _print_figures(model or "default encoder", data, figures)
 
 
 def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:

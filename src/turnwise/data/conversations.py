@@ -20,12 +20,13 @@ import datasets
 from filelock import FileLock
 
 from turnwise._compat import datasets_cache
-from turnwise._utils.files import atomic_path, check_file
+from turnwise._utils.files import atomic_path, check_file, is_standard
 from turnwise.data.reading.arrow_file import write_arrow
 from turnwise.data.reading.columns import Columns
 from turnwise.data.reading.files import Paths, find_files
 from turnwise.data.reading.loop import SkippedRows, read_rows
 from turnwise.data.reading.options import OnError, ReadingOptions
+from turnwise.data.reading.standard_input import is_spooled
 from turnwise.data.redaction import Redaction
 
 # Part of the cache key: raise it whenever the same files would give different rows.
@@ -46,7 +47,8 @@ def read_conversations(
     same files again, unchanged, opens that file.
 
     Args:
-        paths: One or several of: a file, a folder (all files in it with a known ending), a glob.
+        paths: One or several of: a file, a folder (all files in it with a known ending), a glob, ``-`` (the standard
+            input).
         format: Name of the source format; ``"auto"`` detects it from the content of each file.
         on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out and logs a summary.
         columns: Which columns of tables, or fields of records, hold what, as
@@ -76,6 +78,18 @@ def read_conversations(
     return datasets.Dataset.from_file(str(cached / "conversations.arrow"))
 
 
+def iterate_conversations(
+    paths: Paths,
+    format: str = "auto",
+    on_error: OnError = "raise",
+    columns: Columns | str | None = None,
+    redact: Redaction | str | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The conversations that `read_conversations` gives, one at a time; nothing of them is kept."""
+    options = ReadingOptions.of(format, on_error, columns, redact)
+    return read_rows(find_files(paths, options.any_ending), options, SkippedRows(on_error))
+
+
 def _read_into(cached: Path, files: list[Path], options: ReadingOptions, skipped: SkippedRows) -> None:
     with atomic_path(cached) as folder:
         folder.mkdir()
@@ -88,7 +102,9 @@ def _cache_folder(files: list[Path], options: ReadingOptions) -> Path:
     # the names as given count too: they are in the ids and the skip summary
     key = json.dumps([_CACHE_VERSION, options.key, states, [str(file) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-    return datasets_cache() / "turnwise" / name
+    # what came in passing is never read again, so it leaves nothing behind
+    passing = next((file.parent for file in files if is_spooled(file)), None)
+    return (passing or datasets_cache() / "turnwise") / name
 
 
 def convert_conversations(
@@ -104,7 +120,7 @@ def convert_conversations(
 
     Args:
         paths: As for `read_conversations`.
-        output: A ``.jsonl`` or ``.jsonl.gz`` file. It appears only when complete.
+        output: A ``.jsonl`` or ``.jsonl.gz`` file, which appears only when complete; or ``-``, the standard output.
         format: As for `read_conversations`.
         on_error: As for `read_conversations`.
         force: Overwrite ``output`` if it exists.
@@ -119,11 +135,11 @@ def convert_conversations(
         FileExistsError: ``output`` exists and ``force`` is false.
         ValueError: ``output`` has another ending, or an option is as it cannot be.
     """
-    options = ReadingOptions.of(format, on_error, columns, redact)
     skipped = SkippedRows(on_error)
-    if not str(output).endswith((".jsonl", ".jsonl.gz")):
+    if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     target = check_file(output, force)
+    options = ReadingOptions.of(format, on_error, columns, redact)
     files = find_files(paths, options.any_ending)
     with atomic_path(target) as temporary, _open_output(temporary) as file:
         for row in read_rows(files, options, skipped):

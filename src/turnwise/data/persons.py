@@ -11,6 +11,7 @@ from turnwise._utils.optional import require
 from turnwise.data.personal_data import Finder, Span
 
 _PERSON = "PERSON"
+_NOT_NEEDED = {"tagger", "parser", "morphologizer", "attribute_ruler", "lemmatizer"}  # slower than finding names
 _KEY = "en"  # Presidio keeps models by language; we have one, whatever its language
 
 
@@ -47,6 +48,8 @@ def persons_finder(model: str) -> Finder:
     logging.getLogger("presidio-analyzer").setLevel(logging.ERROR)  # it warns of every entity that is no person
     engine = engines.SpacyNlpEngine([{"lang_code": _KEY, "model_name": model}])
     engine.load()
+    model_pipes = engine.get_nlp(_KEY)
+    model_pipes.disable_pipes([name for name in model_pipes.pipe_names if name in _NOT_NEEDED])
     registry = presidio.RecognizerRegistry([recognizers.SpacyRecognizer(supported_entities=[_PERSON])])
     analyzer = presidio.AnalyzerEngine(registry, engine)
 

@@ -96,7 +96,7 @@ def contrast(
         )
         if recipe.snapshots is not None and snapshots is not None:
             trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
-        fit(trainer, checkpoints)
+        fit(trainer, checkpoints, type(recipe).__name__)
     interpolate_weights(encoder, before, recipe.interpolation)
     if not all(parameter.isfinite().all() for parameter in encoder.parameters()):
         raise ValueError("training has diverged, its weights are not finite: take a lower learning rate")

@@ -70,7 +70,7 @@ def train(
     stage = recipe.stage_before(encoder)
     (stage or recipe).prepare(encoder)
     frozen = frozen_layers(recipe, encoder)  # a wrong number is an error before anything is written
-    conversations = clean(conversations, recipe)
+    conversations, left_out = clean(conversations, recipe)
     settings = {
         "recipe": {"method": type(recipe).__name__, **dataclasses.asdict(recipe)},
         "conversations": fingerprint(conversations),
@@ -83,7 +83,8 @@ def train(
         checkpoints, snapshots = (run.folder / "training", run.snapshots) if run is not None else (None, None)
         history = contrast(encoder, conversations, recipe, frozen, checkpoints, snapshots, evaluator)
         if output is not None and run is not None and process_state().is_main_process:
-            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **history}
+            kept = {"kept": len(conversations), "left_out": left_out}
+            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **kept, **history}
             save_encoder(encoder, output, record)
             run.close()
     return encoder

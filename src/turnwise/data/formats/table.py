@@ -65,6 +65,18 @@ def records(source: Source, given: Columns = NOT_GIVEN) -> Iterator[tuple[int, G
             yield rows[0].number, Group(conversation, columns, dates, message_labels, rows)
 
 
+def columns_read(source: Source, given: Columns | None = None) -> Columns:
+    """The columns of a table that are read.
+
+    Raises:
+        ConversationError: A column cannot be told, or the table is empty.
+    """
+    for _, raw in source.records():
+        if not isinstance(raw, BadRow):
+            return _resolved(source, parse_record(raw), given or NOT_GIVEN)
+    raise ConversationError(str(source.path), "no row of the table can be read")
+
+
 def _resolved(source: Source, row: dict[str, Any], given: Columns) -> Columns:
     try:
         if source.ending in _HEADED:

@@ -7,15 +7,17 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from turnwise._utils.files import is_standard
 from turnwise.data.reading.companions import without_companions
 from turnwise.data.reading.source import ENDINGS, Source
+from turnwise.data.reading.standard_input import standard_input
 from turnwise.errors import ConversationError
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def find_files(paths: Paths, any_ending: bool = False) -> list[Path]:
-    """The files that ``paths`` (files, folders, globs) stand for, each once.
+    """The files that ``paths`` (files, folders, globs, ``-``) stand for, each once.
 
     In folders and globs, files that are known to accompany conversations and hold none are passed over.
 
@@ -39,6 +41,8 @@ def find_files(paths: Paths, any_ending: bool = False) -> list[Path]:
 
 
 def _files_of(path: Path, any_ending: bool) -> list[Path]:
+    if is_standard(path):
+        return [standard_input()]
     if path.is_dir():
         inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
         return without_companions(sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS))

@@ -17,12 +17,14 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from turnwise._utils.progress import shows_progress
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.format import Format
 from turnwise.data.reading.options import OnError, ReadingOptions
 from turnwise.data.reading.source import BadRow, Source
 from turnwise.errors import ConversationError
 
+_log = logging.getLogger("turnwise")
 _LISTED = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
 # What reading a damaged file raises, and the message for the user.
@@ -67,7 +69,7 @@ class SkippedRows:
             return
         more = [f"... and {self.count - len(self.first)} more"] if self.count > len(self.first) else []
         lines = [f"skipped {self.count} bad rows, kept {self.kept} conversations:", *self.first, *more]
-        logging.getLogger("turnwise").warning("\n  ".join(lines))
+        _log.warning("\n  ".join(lines))
 
 
 def read_rows(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
@@ -97,6 +99,7 @@ def _rows_of_file(
     source: Source, options: ReadingOptions, name: str, checker: RowChecker, skipped: SkippedRows
 ) -> Iterator[dict[str, Any]]:
     chosen, redaction = options.format_of(source), options.redaction
+    _log.info("reading %s as %s", source.path, chosen.name)
     is_empty = True
     for number, raw in chosen.records(source):
         is_empty = False
@@ -174,10 +177,13 @@ class _Progress:
         if self._ticks % 500 or time.monotonic() - self._began < _SECONDS_BEFORE_PROGRESS:
             return
         if self._bar is None:
-            console = Console(stderr=True)
             columns = (TextColumn("reading conversations"), BarColumn(), TextColumn("{task.fields[rows]:,}"))
             self._bar = Progress(
-                *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+                *columns,
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+                disable=not shows_progress(),
             )
             self._bar.add_task("reading", total=self._total, rows=0)
             self._bar.start()

@@ -49,7 +49,11 @@ class ReadingOptions:
 
     @classmethod
     def of(
-        cls, format: str, on_error: OnError, columns: Columns | str | None, redact: Redaction | str | None
+        cls,
+        format: str = "auto",
+        on_error: OnError = "raise",
+        columns: Columns | str | None = None,
+        redact: Redaction | str | None = None,
     ) -> ReadingOptions:
         """The options from the arguments of `read_conversations`."""
         return cls(
