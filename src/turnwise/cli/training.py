@@ -157,10 +157,8 @@ def _tell(output: Path, seconds: float) -> None:
         note(f"Learned from {record['kept']:,} of {total:,} conversations; left out: {', '.join(reasons) or 'none'}.")
     if losses := record.get("loss"):
         first, last = losses[0], losses[-1]
-        told = (
-            f"{last['step']:,} steps, loss {first['loss']:.3f} at step {first['step']}, {last['loss']:.3f} at the end"
-        )
-        note(f"{told}, in {timedelta(seconds=round(seconds))}.")
+        fell = f"loss {first['loss']:.3f} at step {first['step']:,}, {last['loss']:.3f} at step {last['step']:,}"
+        note(f"{record.get('steps', last['step']):,} steps in {timedelta(seconds=round(seconds))}; {fell}.")
 
 
 def _next_command(level: LevelName, data: str, output: Path) -> str:

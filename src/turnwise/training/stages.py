@@ -106,7 +106,8 @@ def contrast(
 
 def _history(trainer: ConversationTrainer) -> dict[str, Any]:
     logs, best = trainer.state.log_history, trainer.args.metric_for_best_model
-    history: dict[str, Any] = {"loss": [{"step": log["step"], "loss": log["loss"]} for log in logs if "loss" in log]}
+    losses = [{"step": log["step"], "loss": log["loss"]} for log in logs if "loss" in log]
+    history: dict[str, Any] = {"steps": trainer.state.global_step, "loss": losses}
     if best is not None:
         history["evaluations"] = {
             "metric": best.removeprefix("eval_"),
