@@ -81,11 +81,14 @@ def test_columns_and_redaction_are_options_wherever_conversations_are_read(
     tickets, tiny_encoder_path, tmp_path
 ) -> None:
     how = ("--columns", COLUMNS, "--redact", "emails")
+    with tickets.open("a", encoding="utf-8") as file:
+        for turn in range(5):
+            file.write(f"C-3,{('customer', 'agent')[turn % 2]},word {turn},06/02/2024 9:0{turn},low\n")
     model, replies = tmp_path / "model", ("--candidates", tickets, "--conversation", tickets)
     short = ("--encoder", tiny_encoder_path, "--max-steps", 1, *how, "--output")
     succeed("adapt", tickets, *short, tmp_path / "adapted")
     output = succeed("train", tickets, "--method", "single-vector", *short, model)
-    assert "Learned from 2 of 2 conversations; left out: none." in output and "1 steps in 0:0" in output
+    assert "Learned from 3 of 3 conversations; left out: none." in output and "1 steps in 0:0" in output
     assert f"Wrote {model}. Next: turnwise embed {tickets} --columns" in output
     assert "SingleVector: step 1/1, loss" in output
     output = succeed("reply", model, *replies, *how)

@@ -150,7 +150,10 @@ def train(
 
 def _tell(output: Path, seconds: float) -> None:
     """What was left out and why, the steps, and the first and last loss, as the record of the training has them."""
-    record = json.loads((output / "training.json").read_text(encoding="utf-8"))
+    path = output / "training.json"
+    if not path.is_file():  # of several processes, one writes it
+        return
+    record = json.loads(path.read_text(encoding="utf-8"))
     if "kept" in record:
         reasons = [f"{count:,} {reason}" for reason, count in record["left_out"].items()]
         total = record["kept"] + sum(record["left_out"].values())

@@ -25,7 +25,8 @@ _EXAMPLE_LENGTH = 60
 _HINTS = {
     "conversation": "conversation dialogue dialog chat session thread ticket case call issue room channel contact",
     "id": "id key number no nr ref uuid",
-    "speaker": "speaker role author sender from user agent by name party direction who participant source side actor",
+    "speaker": "speaker role author sender from user agent by name party direction who participant source side actor "
+    "requester customer operator caller",
     "text": "text body content message msg comment utterance reply note description transcript sentence said",
     "time": "time date created sent at timestamp start when",
     "messages": "messages comments turns utterances replies entries events posts transcript conversation dialogue log",
@@ -183,13 +184,14 @@ def _moment_kind(value: Any) -> str | None:
 
 
 def _conversation_score(name: str, values: list[Any]) -> float:
-    """The ids of conversations are short and come back, most often in the next row."""
-    if not values or _longest(values) > 80:
+    """The ids of conversations are short, many, and come back, most often in the next row."""
+    kinds = len(set(map(str, values)))
+    if kinds < 2 or _longest(values) > 80:
         return 0
-    repeated = len(set(map(str, values))) < len(values)
+    repeated = kinds < len(values)
     steady = mean(one == other for one, other in pairwise(values)) if len(values) > 1 else 0
     hints = 3 * _hinted(name, "conversation") + _hinted(name, "id")
-    return hints + repeated + steady - 2
+    return hints + repeated + steady + kinds / len(values) - 1.5
 
 
 def _speaker_score(name: str, values: list[Any], ids: list[Any]) -> float:
@@ -203,7 +205,7 @@ def _speaker_score(name: str, values: list[Any], ids: list[Any]) -> float:
     hints = (
         3 * _hinted(name, "speaker") - _hinted(name, "id") + 0.5 * (plain_name(name).split("_")[-1] in ("type", "role"))
     )
-    return hints + few + changes - 2.5
+    return hints + few + changes - 1.5
 
 
 def _id_score(name: str, values: list[Any]) -> float:
