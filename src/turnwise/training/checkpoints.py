@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from safetensors.torch import load_file
 from torch import nn
 from transformers import Trainer
 
@@ -25,3 +26,10 @@ def loss_parameters(trainer: Trainer) -> dict[str, nn.Parameter]:
     if not isinstance(loss, nn.Module):
         return {}
     return {name: p for name, p in loss.named_parameters() if not name.startswith("model.")}
+
+
+def load_loss(trainer: Trainer, checkpoint: Path) -> None:
+    """Put the loss's own parameters back that were written with a checkpoint."""
+    parameters = loss_parameters(trainer)
+    for name, tensor in load_file(checkpoint / LOSS_FILE).items():
+        parameters[name].data.copy_(tensor)

@@ -18,7 +18,7 @@ from turnwise._utils.files import check_folder
 from turnwise.data.cleaning import drop_empty_messages
 from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
-from turnwise.encoders.embed import embed_messages, holds_vectors, read_vectors, write_embeddings
+from turnwise.encoders.embed import embed_messages, embed_taught, holds_vectors, read_vectors, write_embeddings
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.turn_order_head import add_turn_order_head
 from turnwise.training.model_card import TURN_ORDER_HEAD
@@ -44,7 +44,12 @@ def train_turn_order_head(
         "recipe": {"method": TURN_ORDER_HEAD, **dataclasses.asdict(recipe)},
         "encoder": encoder_source(encoder),
     }
+    teacher = load_encoder(recipe.teacher, device=str(encoder.device)) if recipe.teacher is not None else None
     if not isinstance(conversations, Dataset) and holds_vectors(conversations):
+        if teacher is not None:
+            raise ValueError(
+                f"{os.fspath(conversations)} holds vectors of messages, a teacher reads texts: give the conversations"
+            )
         table = read_vectors(conversations, encoder)
         record["conversations"] = f"{len(table):,} embedded messages"
         head, history = fit_turn_order_head(table, recipe)
@@ -53,7 +58,7 @@ def train_turn_order_head(
             conversations = read_conversations(conversations)
         conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
         record["conversations"] = fingerprint(conversations)
-        table = _embedded(encoder, conversations, record["conversations"], output, resume, force)
+        table = _embedded(encoder, teacher, recipe.context_turns, conversations, output, resume, force)
         head, history = fit_turn_order_head(table, recipe)
     add_turn_order_head(encoder, head)
     if output is not None:
@@ -66,20 +71,26 @@ def train_turn_order_head(
 
 def _embedded(
     encoder: SentenceTransformer,
+    teacher: SentenceTransformer | None,
+    context_turns: int,
     conversations: Dataset,
-    identity: str,
     output: str | os.PathLike[str] | None,
     resume: bool,
     force: bool,
 ) -> pa.Table:
     """The vectors of all messages, made in parts that survive a kill where there is an output."""
+    embed = partial(embed_messages, encoder)
+    taught: dict[str, str | None] = {"teacher": None}
+    if teacher is not None:
+        embed = partial(embed_taught, encoder, teacher, context_turns)
+        taught = {"teacher": f"{weights_digest(teacher)}, {context_turns} turns"}
     if output is None:
-        return embed_messages(encoder, conversations)
+        return embed(conversations)
     path = _vectors_folder(output) / "vectors.parquet"
     if not (resume and path.is_file()):
-        what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "utterance"}
-        write_embeddings(partial(embed_messages, encoder), what, conversations, path, resume, force)
-    return read_vectors(path, encoder, identity)
+        what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "utterance", **taught}
+        write_embeddings(embed, what, conversations, path, resume, force)
+    return read_vectors(path, encoder, {**taught, "conversations": fingerprint(conversations)})
 
 
 def _vectors_folder(output: str | os.PathLike[str]) -> Path:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformerTrainer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import nn
@@ -17,7 +16,7 @@ from turnwise._compat import LoadsCheckpoints
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.callbacks import EvaluateLastStep, LossWeights, StopInGoodOrder, TellEpoch, TrainingProgress
-from turnwise.training.checkpoints import LOSS_FILE, loss_parameters, newest_complete
+from turnwise.training.checkpoints import load_loss, loss_parameters, newest_complete
 from turnwise.training.recipes import Schedule
 
 
@@ -74,8 +73,9 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
 
     @override
     def load_checkpoint(self, folder: Path) -> None:
-        """Put the weights of a checkpoint, turn tables included, into the model being trained."""
+        """Put the weights of a checkpoint into the model being trained, turn tables and the loss's own included."""
         self.model.load_state_dict(load_encoder(folder, device="cpu").state_dict())
+        load_loss(self, folder)
 
 
 def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
@@ -94,9 +94,6 @@ def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
     if trainer.args.load_best_model_at_end:
         trainer.add_callback(EvaluateLastStep())
     newest = newest_complete(checkpoints)
-    if newest is not None:
-        for name, tensor in load_file(newest / LOSS_FILE).items():
-            parameters[name].data.copy_(tensor)
     try:
         with stop.catching_interrupts():
             trainer.train(resume_from_checkpoint=str(newest) if newest is not None else None)
