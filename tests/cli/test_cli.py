@@ -11,7 +11,7 @@ from .command_line import run, succeed
 
 BENCHES = ("bench dialoguecse", "bench dial2vec", "bench triple", "bench report")
 PLOTS = ("plot interactions", "plot alignment-uniformity", "plot additivity")
-COMMANDS = ("demo", "convert", "adapt", "train", "embed", "evaluate", "reply", "plan", *BENCHES, *PLOTS)
+COMMANDS = ("demo", "inspect", "convert", "adapt", "train", "embed", "evaluate", "reply", "plan", *BENCHES, *PLOTS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnwise._utils.files import check_file
+from turnwise._utils.files import check_file, is_standard
 from turnwise.cli.options import (
     Candidates,
     ConversationFile,
@@ -26,6 +26,7 @@ from turnwise.cli.options import (
     Speaker,
     Top,
 )
+from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_ranking, write_json
 from turnwise.cli.terminal import quiet_transformers
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _LONGEST_GENERATED = 40  # tokens: somebody is waiting
 
 
+@reads_conversations
 def reply(
     model: ModelArgument,
     candidates: Candidates,
@@ -50,6 +52,8 @@ def reply(
     half: Half = False,
     json_file: RankingFile = None,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Rank candidates for the next utterance of a conversation.
 
@@ -64,8 +68,8 @@ def reply(
         check_file(json_file, force)
     if embeddings is not None:
         check_file(embeddings, force=True)  # those of the same candidates are reused
-    messages = _messages(conversation, id)
-    texts = read_candidates(candidates)
+    messages = _messages(conversation, id, reading)
+    texts = read_candidates(candidates, reading.read)
     sequence_model = SequenceModel(load_encoder(model))
     vectors = _embed_candidates(sequence_model, texts, embeddings, half)
     running = sequence_model.start(speaker or next_speaker(messages))
@@ -75,6 +79,7 @@ def reply(
     _show(texts, running.score(vectors, chosen, last_rows), top, json_file)
 
 
+@reads_conversations
 def plan(
     model: ModelArgument,
     conversation: ConversationFile,
@@ -89,6 +94,8 @@ def plan(
     seed: Seed = 0,
     json_file: RankingFile = None,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Rank candidates, given or generated, for the next utterance by how well they lead to a goal.
 
@@ -106,21 +113,19 @@ def plan(
         raise ValueError(
             f"expected either --candidates or --generator, got {'neither' if generator is None else 'both'}"
         )
-    messages = _messages(conversation, id)
+    messages = _messages(conversation, id, reading)
     sequence_model = SequenceModel(load_encoder(model))
     who = speaker or next_speaker(messages)
     if candidates is not None:
-        texts = read_candidates(candidates)
+        texts = read_candidates(candidates, reading.read)
     elif generator is not None:
         texts = _generate(generator, messages, number, who, seed)
     _show(texts, rank(sequence_model, messages, texts, goal, who, goal_speaker or who), top, json_file)
 
 
-def _messages(path: Path, id: str | None) -> list[dict[str, Any]]:
+def _messages(path: Path, id: str | None, reading: Reading) -> list[dict[str, Any]]:
     """The messages of one conversation of a file."""
-    from turnwise.data.conversations import read_conversations
-
-    for row in read_conversations(path):
+    for row in reading.read(path):
         if id is None or row["id"] == id:
             return list(row["messages"])
     raise ValueError(f"{path}: found no conversation {id!r}")
@@ -151,4 +156,5 @@ def _show(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None
     ranking = [{"utterance": texts[row], "score": float(scores[row])} for row in order]
     if json_file is not None:
         write_json(json_file, ranking)
-    print_ranking(ranking)
+    if json_file is None or not is_standard(json_file):
+        print_ranking(ranking)
