@@ -11,7 +11,7 @@ from .command_line import run, succeed
 
 BENCHES = ("bench dialoguecse", "bench dial2vec", "bench triple", "bench report")
 PLOTS = ("plot interactions", "plot alignment-uniformity", "plot additivity")
-OTHERS = ("demo", "convert", "adapt", "train", "embed", "evaluate", "reply", "plan", "serve", "new-key")
+OTHERS = ("demo", "inspect", "convert", "adapt", "train", "embed", "evaluate", "reply", "plan", "serve", "new-key")
 COMMANDS = (*OTHERS, *BENCHES, *PLOTS)
 
 

@@ -474,6 +474,7 @@ _RESEARCH: list[tuple[str, str, Any]] = [
     ),
     ("dailydialog", "dialogues_text.txt", "Hi : there . __eou__ Yes . __eou__\n"),
     ("ecd", "train.txt", "你好|在的\t明天发货\t0|1-0-1\t1\t几时发货|不要了\t1|0\n"),
+    ("jddc", "chat.txt", f"session_id\twaiter_send\tcontent\ns\t0\t{NIHAO}\ns\t1\t明天发货\n"),
     ("dial2vec", "train.tsv", "01\ta#b|a#c\t0\n"),
     ("personachat", "valid.txt", "1 your persona: i ski.\n2 hello\thi\n"),
     ("cbt", "book.txt", "_BOOK_TITLE_ : A.txt.out\nCHAPTER I\nA sentence .\n"),

@@ -7,26 +7,29 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from turnwise.data.formats import FORMATS
+from turnwise._utils.files import is_standard
 from turnwise.data.reading.companions import without_companions
 from turnwise.data.reading.folders import with_channels
 from turnwise.data.reading.source import ENDINGS, Source
+from turnwise.data.reading.standard_input import standard_input
 from turnwise.errors import ConversationError
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def find_files(paths: Paths, format: str) -> list[Path]:
-    """The files that ``paths`` (files, folders, globs) stand for, each once.
+def find_files(paths: Paths, format: str = "auto") -> list[Path]:
+    """The files that ``paths`` (files, folders, globs, ``-``) stand for, each once.
 
     In folders and globs, files that are known to accompany conversations and hold none are passed over, and the folder
     of a Slack channel stands for its daily files.
 
+    Args:
+        paths: What the user gave.
+        format: Their format; where it is known, globs stand for files whatever their names end in.
+
     Raises:
-        ConversationError: A path stands for no file, or the format is unknown.
+        ConversationError: A path stands for no file.
     """
-    if format != "auto" and format not in FORMATS:
-        raise ConversationError(f"format {format!r}", f"unknown format; known are auto, {', '.join(FORMATS)}")
     files: list[Path] = []
     for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
         found = _files_of(Path(path).expanduser(), format)
@@ -40,6 +43,8 @@ def find_files(paths: Paths, format: str) -> list[Path]:
 
 
 def _files_of(path: Path, format: str) -> list[Path]:
+    if is_standard(path):
+        return [standard_input()]
     if path.is_dir():
         inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
         return _sources(sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS), format)
