@@ -40,11 +40,12 @@ from turnwise.cli.options import (
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_hits
 from turnwise.cli.terminal import Commands, quiet_transformers
+from turnwise.cli.verbosity import Application
 
 if TYPE_CHECKING:
     from turnwise.store import ConversationStore
 
-store = typer.Typer(cls=Commands, help="Look after a conversation store.", no_args_is_help=True)
+store = Application(cls=Commands, help="Look after a conversation store.", no_args_is_help=True)
 
 
 @reads_conversations
