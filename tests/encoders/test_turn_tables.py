@@ -297,3 +297,21 @@ def test_what_cannot_be_loaded_is_named(dialogue_encoder, tmp_path, file, weight
 def test_unknown_table_names_are_refused(dialogue_encoder, tmp_path) -> None:
     with pytest.raises(ValueError, match=r"unknown tables.*colour"):
         load_turn_tables(dialogue_encoder, tmp_path / "x.safetensors", {"colour": "c"})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"turn_tables.turn.weight": torch.zeros(4, 7)}, r"turn_tables\.turn\.weight to be of shape \(rows, 32\)"),
+        ({"turn_tables.role.weight": torch.zeros(0, 32)}, r"turn_tables\.role\.weight to be of shape \(rows, 32\)"),
+        ({"turn_tables.role.weight": None}, r"expected turn tables from_end, .*, got {'from_end': \(\)"),
+        ({"turn_tables.from_end": torch.zeros(2)}, r"expected turn tables from_end"),
+    ],
+)
+def test_saved_tables_that_do_not_fit_are_one_error(dialogue_encoder, tmp_path, change, message: str) -> None:
+    add_turn_tables(dialogue_encoder).save_pretrained(str(tmp_path), create_model_card=False)
+    path = tmp_path / "model.safetensors"
+    weights = {**load_file(path), **change}
+    save_file({name: weight for name, weight in weights.items() if weight is not None}, path, {"format": "pt"})
+    with pytest.raises(ValueError, match=rf"model\.safetensors: .*{message}"):
+        turnwise.load_encoder(tmp_path)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 # What shows that a folder is a model and so may be overwritten.
 _MODEL = "modules.json"
@@ -22,6 +26,7 @@ def check_file(path: str | os.PathLike[str], force: bool = False) -> Path:
         PermissionError: Nothing can be written there.
     """
     path = Path(path)
+    put_in_order(_behind_link(path))
     if path.is_dir() or not path.name:
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
     if path.exists() and not force:
@@ -42,6 +47,7 @@ def check_folder(path: str | os.PathLike[str], force: bool = False) -> Path:
     path = Path(path)
     if path.name in ("", ".."):
         raise ValueError(f"{path} is no name of a folder to write: give one, such as {path / 'model'}")
+    put_in_order(_behind_link(path))
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file: expected the name of a folder")
     if path.is_dir() and any(path.iterdir()):
@@ -61,27 +67,120 @@ def _check_parent(path: Path) -> None:
         raise PermissionError(f"{path} cannot be written: no right to write in {parent}")
 
 
+def existing_file(path: str | os.PathLike[str], expected: str) -> Path:
+    """Return ``path`` if it is a file.
+
+    Args:
+        path: What a user gave.
+        expected: What the file should hold, for the message.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is {'a folder' if path.is_dir() else 'no file'}: expected {expected}")
+    return path
+
+
+@contextmanager
+def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
+    """Inside the block, no other process writes this output in such a block.
+
+    Raises:
+        BlockingIOError: Another process does; the message has its number and host.
+    """
+    output = Path(output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    file = output.with_name(f".{output.name}.lock")
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        owner = file.read_text(encoding="utf-8") if file.is_file() else ""
+        problem = f"{output} is being written by {owner or 'another process'}: wait for it, or choose another name"
+        raise BlockingIOError(problem) from None
+    try:
+        file.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+        yield
+    finally:
+        file.unlink(missing_ok=True)  # while it is held, so that nobody else's is removed
+        lock.release()
+
+
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside ``path`` to write a file or a folder to; renamed to ``path`` when the block succeeds.
 
-    A file never replaces a folder. On any error, Ctrl-C included, what was written is removed and whatever ``path``
-    held before is untouched.
+    A file never replaces a folder, and a symbolic link stays: what it points to is written. On any error, Ctrl-C
+    included, what was written is removed and whatever ``path`` held before is untouched; what a killed process was
+    writing there is removed by the next one.
     """
-    path = Path(path)
+    path = _behind_link(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A private folder of our own beside the target: same file system, so the rename is atomic.
-    workspace = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    replaced = workspace / "replaced"
+    put_in_order(path)
+    with _workspace(path) as workspace:
+        replaced = workspace / "replaced"
+        temporary = workspace / "new" / path.name
+        temporary.parent.mkdir()
+        try:
+            yield temporary
+            _give_usual_rights(temporary)
+            # From here on `new` is complete: whoever finds this folder after a kill may put it in its place.
+            if path.is_dir() and temporary.exists():
+                if not temporary.is_dir():
+                    raise IsADirectoryError(f"{path} is a folder, which no file replaces")
+                path.replace(replaced)
+            temporary.replace(path)
+        finally:
+            if replaced.exists() and not path.exists():
+                replaced.replace(path)
+
+
+@contextmanager
+def _workspace(path: Path) -> Iterator[Path]:
+    """A folder of our own beside ``path``, so on its file system; locked, to show that its process is alive."""
+    while True:
+        workspace = Path(tempfile.mkdtemp(prefix=_workspace_prefix(path), dir=path.parent))
+        lock = FileLock(workspace / "lock")
+        try:
+            lock.acquire()
+            break
+        except FileNotFoundError:  # another process took the folder for abandoned before it was locked
+            continue
     try:
-        temporary = workspace / path.name
-        yield temporary
-        if path.is_dir() and temporary.exists():
-            if not temporary.is_dir():
-                raise IsADirectoryError(f"{path} is a folder, which no file replaces")
-            path.replace(replaced)
-        temporary.replace(path)
+        yield workspace
     finally:
-        if replaced.exists() and not path.exists():
-            replaced.replace(path)
         shutil.rmtree(workspace, ignore_errors=True)
+        lock.release()
+
+
+def _workspace_prefix(path: Path) -> str:
+    return f".{path.name}.writing-"
+
+
+def _behind_link(path: str | os.PathLike[str]) -> Path:
+    path = Path(path)
+    return path.resolve() if path.is_symlink() else path
+
+
+def put_in_order(path: Path) -> None:
+    """Remove what killed processes left of writing ``path``; of one killed while renaming, finish that."""
+    for workspace in path.parent.glob(f"{glob.escape(_workspace_prefix(path))}*"):
+        try:
+            with FileLock(workspace / "lock", timeout=0):
+                if (workspace / "replaced").exists() and not path.exists():
+                    (workspace / "new" / path.name).replace(path)
+                shutil.rmtree(workspace, ignore_errors=True)
+        except (Timeout, OSError):  # still in use, or not ours to remove
+            continue
+
+
+def _give_usual_rights(written: Path) -> None:
+    """Give files the rights that new files of this process have; some libraries make theirs private."""
+    files = [file for file in (written, *written.rglob("*")) if file.is_file()]
+    probe = written.parent / "rights"
+    probe.touch()
+    mode = probe.stat().st_mode
+    for file in files:
+        file.chmod(mode)

@@ -29,10 +29,15 @@ def convert(
     console.print(f"Wrote {count:,} conversations to {output}")
 
 
-def read_data(data: list[Path], format: str = "auto", skip_bad_rows: bool = False) -> Dataset:
-    """The conversations of a command's arguments."""
+def read_data(
+    data: list[Path], format: str = "auto", skip_bad_rows: bool = False, output: Path | None = None
+) -> Dataset:
+    """The conversations of a command's arguments; its output must not be among them."""
     from turnwise.data.conversations import read_conversations
+    from turnwise.data.reading.files import check_apart
 
+    if output is not None:
+        check_apart(output, data)
     return read_conversations(data, format, _on_error(skip_bad_rows))
 
 

@@ -31,7 +31,7 @@ def embed(
     from turnwise.encoders.embed import embed_messages, embed_whole, write_embeddings
     from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 
-    conversations = read_data(data, format, skip_bad_rows)
+    conversations = read_data(data, format, skip_bad_rows, output)
     encoder = load_encoder(model)
     embed_rows = partial(embed_whole, encoder, pooling) if level == "dialogue" else partial(embed_messages, encoder)
     what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": level, "pooling": pooling}

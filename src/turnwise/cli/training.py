@@ -98,7 +98,7 @@ def adapt(
 
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate}
     settings = Adaptation(seed=seed, **given(flags))
-    adapt_and_save(settings, read_data(data, format, skip_bad_rows), encoder, output, resume, force)
+    adapt_and_save(settings, read_data(data, format, skip_bad_rows, output), encoder, output, resume, force)
     console.print(f"Wrote {output}")
 
 
@@ -137,7 +137,7 @@ def train(
     how = {"task": task, "label": label, "dialogue_label": dialogue_label, "max_queries": max_queries}
     evaluator = _evaluator(validation, chosen, given(how))
     vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
-    conversations = vectors or read_data(data, format, skip_bad_rows)
+    conversations = vectors or read_data(data, format, skip_bad_rows, output)
     run_training(chosen, conversations, encoder, output, resume, force, evaluator=evaluator)
     console.print(f"Wrote {output}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +21,10 @@ import datasets
 from filelock import FileLock
 
 from turnwise._compat import datasets_cache
-from turnwise._utils.files import atomic_path, check_file
+from turnwise._utils.files import atomic_path, check_file, only_writer
+from turnwise._utils.strict_json import strict_json
 from turnwise.data.reading.arrow_file import write_arrow
-from turnwise.data.reading.files import Paths, find_files
+from turnwise.data.reading.files import Paths, check_apart, find_files
 from turnwise.data.reading.loop import OnError, SkippedRows, read_rows
 
 # Part of the cache key: raise it whenever the same files would give different rows.
@@ -98,18 +100,24 @@ def convert_conversations(
 
     Raises:
         ConversationError: As for `read_conversations`.
+        BlockingIOError: Another process is writing ``output``.
         FileExistsError: ``output`` exists and ``force`` is false.
-        ValueError: ``output`` has another ending, or ``on_error`` is neither of the two.
+        ValueError: ``output`` has another ending or is among what is read, or ``on_error`` is neither of the two.
     """
     skipped = SkippedRows(on_error)
     if not str(output).endswith((".jsonl", ".jsonl.gz")):
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
+    check_apart(output, paths)
     target = check_file(output, force)
     files = find_files(paths, format)
-    with atomic_path(target) as temporary, _open_output(temporary) as file:
+    with only_writer(target), atomic_path(target) as temporary, _open_output(temporary) as file:
+        replaced = 0
         for row in read_rows(files, format, skipped):
-            json.dump(_without_none(row), file, ensure_ascii=False)
-            file.write("\n")
+            text, count = strict_json(_without_none(row))
+            file.write(f"{text}\n")
+            replaced += count
+    if replaced:
+        logging.getLogger("turnwise").warning("wrote null for %d numbers that JSON does not know (NaN, …)", replaced)
     return skipped.kept
 
 

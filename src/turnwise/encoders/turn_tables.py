@@ -125,13 +125,23 @@ def uses_turns(model: nn.Module) -> bool:
 
 
 def restore_turn_tables(encoder: SentenceTransformer, weights: str | os.PathLike[str]) -> None:
-    """Add the turn tables in a ``model.safetensors`` that turnwise wrote, if there are any."""
+    """Add the turn tables in a ``model.safetensors`` that turnwise wrote, if there are any.
+
+    Raises:
+        ValueError: Some of them are missing, or their width is not the encoder's.
+    """
     with safe_open(weights, framework="pt") as file:
         keys = [key for key in list(file.keys()) if key.startswith(_PREFIX)]
         state = {key.removeprefix(_PREFIX): file.get_tensor(key) for key in keys}
-    if state:
-        tables = _tables_of({name: state[f"{name}.weight"] for name in TABLE_NAMES}, bool(state["from_end"]))
-        _attach(encoder, tables)
+    if not state:
+        return
+    expected = {"from_end", *(f"{name}.weight" for name in TABLE_NAMES)}
+    if state.keys() != expected or state["from_end"].numel() != 1:
+        got = {name: tuple(tensor.shape) for name, tensor in sorted(state.items())}
+        raise ValueError(f"{weights}: expected turn tables {', '.join(sorted(expected))}, got {got}")
+    found = {name: state[f"{name}.weight"] for name in TABLE_NAMES}
+    _check_shapes(found, _width(encoder), weights, {name: f"{_PREFIX}{name}.weight" for name in TABLE_NAMES})
+    _attach(encoder, _tables_of(found, bool(state["from_end"])))
 
 
 def load_turn_tables(
@@ -170,15 +180,21 @@ def load_turn_tables(
             weights = {table: file.get_tensor(key) for table, key in found.items()}
     except SafetensorError as error:
         raise ValueError(f"{path}: not a safetensors file: {error}") from error
-    width = _width(encoder)
+    _check_shapes(weights, _width(encoder), path, found)
+    _attach(encoder, _tables_of(weights, from_end))
+    return encoder
+
+
+def _check_shapes(
+    weights: Mapping[str, Tensor], width: int, path: str | os.PathLike[str], names: Mapping[str, str]
+) -> None:
+    """Raise ``ValueError`` with the file's name of the first table that does not fit word embeddings of a width."""
     for table, weight in weights.items():
         if weight.ndim != 2 or weight.shape[1] != width or len(weight) < 1:
             raise ValueError(
-                f"{path}: expected {found[table]} to be of shape (rows, {width}), the width of the encoder's word "
+                f"{path}: expected {names[table]} to be of shape (rows, {width}), the width of the encoder's word "
                 f"embeddings, got {tuple(weight.shape)}"
             )
-    _attach(encoder, _tables_of(weights, from_end))
-    return encoder
 
 
 def _key(table: str, keys: list[str], name: str | None, path: Path) -> str:

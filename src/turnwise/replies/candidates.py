@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from turnwise._utils.files import atomic_path
+from turnwise._utils.files import atomic_path, existing_file
 from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import distinct_utterances
 from turnwise.replies.sequence import SequenceModel
@@ -21,10 +21,12 @@ def read_candidates(path: str | os.PathLike[str]) -> list[str]:
     """The distinct utterances of a ``.txt`` file with one per line, or else of conversations in any known format.
 
     Raises:
+        FileNotFoundError: There is no such file.
         ValueError: There are none, or the file cannot be read.
     """
     path = Path(path)
     if path.suffix == ".txt":
+        existing_file(path, "candidates, a text file with one utterance a line")
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
-from turnwise._utils.files import check_folder
+from turnwise._utils.files import check_folder, only_writer
 from turnwise.data.cleaning import drop_empty_messages
 from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
@@ -40,28 +40,40 @@ def train_turn_order_head(
         check_folder(output, force)
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
-    record: dict[str, Any] = {
-        "recipe": {"method": TURN_ORDER_HEAD, **dataclasses.asdict(recipe)},
-        "encoder": encoder_source(encoder),
-    }
-    if not isinstance(conversations, Dataset) and holds_vectors(conversations):
-        table = read_vectors(conversations, encoder)
-        record["conversations"] = f"{len(table):,} embedded messages"
+    with only_writer(output) if output is not None else nullcontext():
+        table, seen = _messages(encoder, conversations, output, resume, force)
         head, history = fit_turn_order_head(table, recipe)
-    else:
-        if not isinstance(conversations, Dataset):
-            conversations = read_conversations(conversations)
-        conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
-        record["conversations"] = fingerprint(conversations)
-        table = _embedded(encoder, conversations, record["conversations"], output, resume, force)
-        head, history = fit_turn_order_head(table, recipe)
-    add_turn_order_head(encoder, head)
-    if output is not None:
-        save_encoder(
-            encoder, output, {"turnwise": turnwise.__version__, "level": recipe.level, **record, "loss": history}
-        )
-        shutil.rmtree(_vectors_folder(output), ignore_errors=True)
+        add_turn_order_head(encoder, head)
+        if output is not None:
+            record = {
+                "turnwise": turnwise.__version__,
+                "level": recipe.level,
+                "recipe": {"method": TURN_ORDER_HEAD, **dataclasses.asdict(recipe)},
+                "encoder": encoder_source(encoder),
+                "conversations": seen,
+                "loss": history,
+            }
+            save_encoder(encoder, output, record)
+            shutil.rmtree(_vectors_folder(output), ignore_errors=True)
     return encoder
+
+
+def _messages(
+    encoder: SentenceTransformer,
+    conversations: Dataset | str | os.PathLike[str],
+    output: str | os.PathLike[str] | None,
+    resume: bool,
+    force: bool,
+) -> tuple[pa.Table, str]:
+    """The embedded messages that the head learns from, and what they are of, for the record."""
+    if not isinstance(conversations, Dataset):
+        if holds_vectors(conversations):
+            table = read_vectors(conversations, encoder)
+            return table, f"{len(table):,} embedded messages"
+        conversations = read_conversations(conversations)
+    conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
+    identity = fingerprint(conversations)
+    return _embedded(encoder, conversations, identity, output, resume, force), identity
 
 
 def _embedded(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformerTrainer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import nn
@@ -16,8 +15,8 @@ from typing_extensions import override
 from turnwise._compat import LoadsCheckpoints
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
-from turnwise.training.callbacks import EvaluateLastStep, LossWeights, StopInGoodOrder, TellEpoch, TrainingProgress
-from turnwise.training.checkpoints import LOSS_FILE, loss_parameters, newest_complete
+from turnwise.training.callbacks import EvaluateLastStep, LossState, StopInGoodOrder, TellEpoch, TrainingProgress
+from turnwise.training.checkpoints import loss_parameters, newest_complete
 from turnwise.training.recipes import Schedule
 
 
@@ -80,12 +79,13 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
 def fit(trainer: Trainer, checkpoints: Path | None) -> None:
     """Train, continuing from the newest complete checkpoint in ``checkpoints`` if there is one.
 
-    On Ctrl-C the step in progress is finished and a checkpoint written, then ``KeyboardInterrupt`` is raised.
+    On Ctrl-C or SIGTERM the step in progress is finished and a checkpoint written, then ``KeyboardInterrupt`` or
+    ``SystemExit`` is raised.
     """
-    parameters = loss_parameters(trainer)
+    loss = LossState(trainer, loss_parameters(trainer))
     stop, progress = StopInGoodOrder(), TrainingProgress()
     trainer.remove_callback(PrinterCallback)
-    for callback in (stop, LossWeights(parameters), progress):
+    for callback in (stop, loss, progress):
         trainer.add_callback(callback)
     if hasattr(trainer.data_collator, "set_epoch"):
         trainer.add_callback(TellEpoch(trainer.data_collator.set_epoch))
@@ -93,12 +93,9 @@ def fit(trainer: Trainer, checkpoints: Path | None) -> None:
         trainer.add_callback(EvaluateLastStep())
     newest = newest_complete(checkpoints)
     if newest is not None:
-        for name, tensor in load_file(newest / LOSS_FILE).items():
-            parameters[name].data.copy_(tensor)
+        loss.load(newest)
     try:
-        with stop.catching_interrupts():
+        with stop.catching_signals():
             trainer.train(resume_from_checkpoint=str(newest) if newest is not None else None)
     finally:
         progress.bar.stop()
-    if stop.interrupted:
-        raise KeyboardInterrupt

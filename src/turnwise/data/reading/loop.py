@@ -13,10 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from turnwise._utils.progress import SafeConsole
 from turnwise.data.formats import FORMATS
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.detection import detect_format
@@ -34,7 +33,6 @@ _DAMAGE: dict[type[Exception], str] = {
     zlib.error: "the gzip file is damaged; download or write it again",
     gzip.BadGzipFile: "not a gzip file; remove .gz from its name or compress it",
     UnicodeDecodeError: "not UTF-8 text; save the file as UTF-8",
-    pa.ArrowInvalid: "not a readable Parquet file; write it again",
 }
 
 
@@ -180,7 +178,7 @@ class _Progress:
         if self._ticks % 500 or time.monotonic() - self._began < _SECONDS_BEFORE_PROGRESS:
             return
         if self._bar is None:
-            console = Console(stderr=True)
+            console = SafeConsole(stderr=True)
             columns = (TextColumn("reading conversations"), BarColumn(), TextColumn("{task.fields[rows]:,}"))
             self._bar = Progress(
                 *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
