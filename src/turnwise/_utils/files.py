@@ -137,6 +137,13 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
                 replaced.replace(path)
 
 
+def discard(folder: Path) -> None:
+    """Remove a folder, at once for others: a kill on the way leaves no part of it under its name."""
+    if folder.exists():
+        with _workspace(folder) as workspace:
+            folder.replace(workspace / "discarded")
+
+
 @contextmanager
 def _workspace(path: Path) -> Iterator[Path]:
     """A folder of our own beside ``path``, so on its file system; locked, to show that its process is alive."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 import torch
 from accelerate import PartialState
 
-from turnwise._utils.files import atomic_path, only_writer, put_in_order
+from turnwise._utils.files import atomic_path, discard, only_writer, put_in_order
 
 _RECORD = "run.json"
 
@@ -84,18 +83,19 @@ class RunFolder:
             raise FileExistsError(
                 f"{self.folder} holds an unfinished run: continue it with --resume or start over with --force"
             )
-        put_in_order(record)
+        for path in (record, self.folder, self.snapshots):
+            put_in_order(path)
         for folder in (self.folder, self.snapshots):
             if folder.exists() and not force and not _is_empty_folder(folder):
                 raise FileExistsError(f"{folder} exists already: choose another output or delete it with --force")
-            shutil.rmtree(folder, ignore_errors=True)
+            discard(folder)
         with atomic_path(record) as temporary:
             temporary.write_text(json.dumps(settings, indent=2), encoding="utf-8")
 
     def close(self) -> None:
         """Forget the checkpoints; the model is written."""
         if process_state().is_main_process:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            discard(self.folder)
 
 
 def _is_empty_folder(path: Path) -> bool:
