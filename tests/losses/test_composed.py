@@ -40,7 +40,9 @@ def literal_query(head: TurnOrderHead, vectors, speakers, candidate_speaker) -> 
     return query / query.norm()
 
 
-def literal_loss(head: TurnOrderHead, data: dict[str, torch.Tensor], temperature: float) -> torch.Tensor:
+def literal_loss(
+    head: TurnOrderHead, data: dict[str, torch.Tensor], temperature: float, teacher: tuple[torch.Tensor, ...] = ()
+) -> torch.Tensor:
     vectors, speaker, conversation, key = (data[name] for name in ("vectors", "speaker", "conversation", "text_key"))
     losses = []
     for turn in range(len(vectors)):
@@ -54,6 +56,10 @@ def literal_loss(head: TurnOrderHead, data: dict[str, torch.Tensor], temperature
             candidate = vectors[row] + head.candidate @ vectors[row]
             scores.append(query @ (candidate / candidate.norm()) / temperature)
         losses.append(torch.stack(scores).logsumexp(0) - scores[0])
+        if teacher:
+            contexts, responses = teacher
+            taught = torch.stack([contexts[turn] @ responses[row] / temperature for row in [turn, *others]]).softmax(0)
+            losses[-1] = losses[-1] + (taught * (taught.log() - torch.stack(scores).log_softmax(0))).sum()
     return torch.stack(losses).mean()
 
 
@@ -83,6 +89,25 @@ def test_equals_the_literal_formula(turns: int) -> None:
     gradients = (torch.autograd.grad(loss, list(head.parameters()), retain_graph=True) for loss in (found, expected))
     for one, other in zip(*gradients):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_with_a_teacher_the_divergence_from_its_distribution_is_added() -> None:
+    head, data, settings = random_head(6, 3), batch(), ComposedSettings(context_turns=3, temperature=0.2)
+    generator = torch.Generator().manual_seed(2)
+    teacher = tuple(normalize(torch.randn(8, 4, generator=generator), dim=1) for _ in range(2))
+    found = composed_loss(head, **data, settings=settings, teacher=teacher)
+    torch.testing.assert_close(found, literal_loss(head, data, 0.2, teacher))
+    assert found > composed_loss(head, **data, settings=settings)
+
+
+def test_who_already_agrees_with_the_teacher_learns_nothing_from_it() -> None:
+    head, data, settings = random_head(6, 1), batch(), ComposedSettings(context_turns=1)
+    before = last_turns(data["conversation"], 1)
+    with torch.no_grad():
+        same = data["speaker"][before] == data["speaker"][:, None]
+        teacher = head.queries(data["vectors"][before], same, before >= 0), head.candidates(data["vectors"])
+    found = composed_loss(head, **data, settings=settings, teacher=teacher)
+    torch.testing.assert_close(found, composed_loss(head, **data, settings=settings))
 
 
 def test_a_better_match_has_a_lower_loss() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from turnwise._utils.files import atomic_path, check_file
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.runs import RunFolder
 from turnwise.data.fingerprint import fingerprint
+from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.utterances import encode_utterances
@@ -39,17 +40,40 @@ def embed_messages(encoder: SentenceTransformer, conversations: Dataset) -> pa.T
     )
 
 
+def embed_taught(
+    encoder: SentenceTransformer, teacher: SentenceTransformer, context_turns: int, conversations: Dataset
+) -> pa.Table:
+    """As `embed_messages`, and what a teacher makes of each message and of the turns before it.
+
+    Args:
+        encoder: The encoder.
+        teacher: Reads the turns before a message as one text, see `turnwise.encoders.contexts.encode_contexts`.
+        context_turns: How many turns, at most.
+        conversations: The conversations.
+
+    Returns:
+        Further columns ``teacher_context``, arbitrary where nothing precedes the message, and ``teacher_response``.
+    """
+    table = embed_messages(encoder, conversations)
+    texts = [[message["content"] for message in row["messages"]] for row in conversations]
+    contexts = [
+        turns[max(0, turn - context_turns) : turn] or turns[:1] for turns in texts for turn in range(len(turns))
+    ]
+    table = _with_vectors(table, encode_contexts(teacher, contexts), "teacher_context")
+    return _with_vectors(table, encode_utterances(teacher, table["text"].to_pylist()), "teacher_response")
+
+
 def embed_whole(encoder: SentenceTransformer, pooling: str, conversations: Dataset) -> pa.Table:
     """One row for every conversation: id, vector (float32)."""
     table = pa.table({"id": pa.array(conversations["id"], pa.string())})
     return _with_vectors(table, encode_conversations(encoder, conversations["messages"][:], pooling))
 
 
-def _with_vectors(table: pa.Table, vectors: np.ndarray) -> pa.Table:
+def _with_vectors(table: pa.Table, vectors: np.ndarray, name: str = "vector") -> pa.Table:
     if not np.isfinite(vectors).all():
         raise ValueError("the model gives vectors that are not finite: its training has diverged, or it is damaged")
     flat = pa.array(vectors.astype(np.float32).ravel())
-    return table.append_column("vector", pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]))
+    return table.append_column(name, pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]))
 
 
 def write_embeddings(
@@ -63,7 +87,7 @@ def write_embeddings(
     """Embed a corpus part by part and write one Parquet file.
 
     Args:
-        embed: Embeds conversations: `embed_messages` or `embed_whole` with its first arguments bound.
+        embed: Embeds conversations: `embed_messages` or another function here with its first arguments bound.
         settings: What ``embed`` depends on; must be the same when continuing. JSON values.
         conversations: Conversations, see `turnwise.read_conversations`.
         output: The Parquet file. Until it is complete its parts are kept in ``<output>.run``.
@@ -111,17 +135,18 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
 
 
 def read_vectors(
-    path: str | os.PathLike[str], encoder: SentenceTransformer, conversations: str | None = None
+    path: str | os.PathLike[str], encoder: SentenceTransformer, expected: Mapping[str, Any] | None = None
 ) -> pa.Table:
     """Read the vectors that ``turnwise embed`` wrote.
 
     Args:
         path: The Parquet file.
         encoder: The encoder they must be of.
-        conversations: The fingerprint of the conversations they must be of; by default any will do.
+        expected: What else they must depend on, as given to `write_embeddings`, and ``conversations``, the fingerprint
+            of those; by default anything will do.
 
     Raises:
-        ValueError: They are from a different encoder, or of other conversations.
+        ValueError: They are from a different encoder, or depend on something else than expected.
     """
     table = pq.read_table(path)
     record = json.loads((table.schema.metadata or {}).get(_METADATA.encode(), b"{}"))
@@ -130,9 +155,10 @@ def read_vectors(
             f"{path}: the vectors are of {record.get('encoder')}, not of {encoder_source(encoder)}: give the encoder "
             "they are of, or embed the conversations again"
         )
-    if conversations is not None and record.get("conversations") != conversations:
-        was = record.get("conversations")
-        raise ValueError(
-            f"{path} holds vectors of other conversations, start over with --force ({was}, not {conversations})"
-        )
+    for name, value in (expected or {}).items():
+        if record.get(name) != value:
+            other = "other conversations" if name == "conversations" else f"another {name}"
+            raise ValueError(
+                f"{path} holds vectors of {other}, start over with --force ({record.get(name)}, not {value})"
+            )
     return table

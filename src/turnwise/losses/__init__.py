@@ -8,6 +8,7 @@ from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
 from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings, context_aware_embeddings
 from turnwise.losses.siamese import SiameseLoss, SiameseSettings
 from turnwise.losses.single_vector import SingleVectorLoss, SingleVectorSettings
+from turnwise.losses.unified import UnifiedLoss, UnifiedSettings
 
 __all__ = [
     "C3LLoss",
@@ -24,6 +25,8 @@ __all__ = [
     "SiameseSettings",
     "SingleVectorLoss",
     "SingleVectorSettings",
+    "UnifiedLoss",
+    "UnifiedSettings",
     "composed_loss",
     "context_aware_embeddings",
 ]

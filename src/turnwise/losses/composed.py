@@ -57,6 +57,7 @@ def composed_loss(
     conversation: Tensor,
     text_key: Tensor,
     settings: ComposedSettings,
+    teacher: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
     """Cross-entropy of each turn that has a predecessor against the turns of other conversations.
 
@@ -67,6 +68,8 @@ def composed_loss(
         conversation: The position in the batch of each turn's conversation, its turns in a row (turns,).
         text_key: Equal for equal texts, which are never negatives of each other (turns,).
         settings: The settings.
+        teacher: What a teacher makes of what precedes each turn and of the turn itself, both of length 1: its
+            distribution over the candidates, at the same temperature, is learned as well. (turns, its dim) each.
 
     Returns:
         The mean over turns, a scalar.
@@ -81,4 +84,5 @@ def composed_loss(
         conversation,
         text_key,
         settings.negatives,
+        None if teacher is None else (teacher[0] / settings.temperature, teacher[1]),
     )

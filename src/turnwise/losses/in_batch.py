@@ -14,11 +14,13 @@ import torch
 import torch.distributed as dist
 from sentence_transformers.util import all_gather, get_rank, get_world_size
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import kl_div, pad
 
 from turnwise._utils.settings import Settings
 
 Negatives = Literal["batch"] | int
+# The logit of what is no candidate. Finite: the divergence from a distribution without it would not be.
+_NEVER = -1e9
 
 
 def check_negatives(negatives: Negatives) -> None:
@@ -131,21 +133,29 @@ class Turns:
             allowed = allowed & drawn
         return allowed
 
-    def mean_cross_entropy(self, logits: Tensor, own_turns: Tensor, negatives: Negatives) -> Tensor:
+    def mean_cross_entropy(
+        self, logits: Tensor, own_turns: Tensor, negatives: Negatives, teacher: Tensor | None = None
+    ) -> Tensor:
         """NT-Xent: of each row's response against its negatives (Eq. 8 of DialogueCSE).
 
         Args:
             logits: Scores over the temperature of own turns' contexts for all responses (rows, turns).
             own_turns: The number of each row's own response among this process's turns (rows,).
             negatives: See `Turns.negatives`.
+            teacher: The logits of a teacher; the divergence of its distribution over the same candidates is added
+                (rows, turns).
 
         Returns:
             The mean over the rows of all processes, see `process_mean`.
         """
         candidates = self.negatives(own_turns, negatives).scatter(1, (own_turns + self.start)[:, None], True)
-        logits = logits.masked_fill(~candidates, float("-inf"))
+        logits = logits.masked_fill(~candidates, _NEVER)
         positive = logits.gather(1, (own_turns + self.start)[:, None]).squeeze(1)
-        return process_mean((logits.logsumexp(1) - positive).sum(), len(own_turns))
+        total = (logits.logsumexp(1) - positive).sum()
+        if teacher is not None:
+            of_teacher = teacher.masked_fill(~candidates, _NEVER).log_softmax(1)
+            total = total + kl_div(logits.log_softmax(1), of_teacher, log_target=True, reduction="sum")
+        return process_mean(total, len(own_turns))
 
 
 def batch_softmax(
@@ -155,6 +165,7 @@ def batch_softmax(
     conversation: Tensor,
     text_key: Tensor,
     negatives: Negatives,
+    teacher: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
     """Mean cross-entropy of each response against the others of the batch; the scores are inner products.
 
@@ -165,8 +176,13 @@ def batch_softmax(
         conversation: The position in the batch of each turn's conversation (turns,).
         text_key: Equal for equal texts (turns,).
         negatives: See `turnwise.losses.in_batch.InBatchSettings`.
+        teacher: Contexts and responses of a teacher, whose distribution is learned as well: (turns, its dim) each.
     """
     turns = Turns.gather(conversation, text_key)
-    scores = turns.exchange(turns.gather_rows(contexts) @ responses.T)  # (own turns, all turns)
     rows = has_context.nonzero().squeeze(1)
-    return turns.mean_cross_entropy(scores[rows], rows, negatives)
+
+    def scores(contexts: Tensor, responses: Tensor) -> Tensor:
+        return turns.exchange(turns.gather_rows(contexts) @ responses.T)[rows]  # (rows, all turns)
+
+    of_teacher = None if teacher is None else scores(*teacher)
+    return turns.mean_cross_entropy(scores(contexts, responses), rows, negatives, of_teacher)

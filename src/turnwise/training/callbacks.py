@@ -12,8 +12,6 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import nn
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from typing_extensions import override
@@ -21,10 +19,7 @@ from typing_extensions import override
 from turnwise._compat import restore_unlogged_loss, unlogged_loss
 from turnwise._utils.files import atomic_path
 from turnwise._utils.progress import progress_bar
-from turnwise.training.checkpoints import LOSS_FILE
-
-# Names in the metadata of a checkpoint's loss file.
-_TOTAL, _LAST_LOGGED = "unlogged_loss", "last_logged_step"
+from turnwise.training.checkpoints import save_loss
 
 
 class StopInGoodOrder(TrainerCallback):
@@ -76,21 +71,19 @@ class LossState(TrainerCallback):
     """What the trainer leaves out of checkpoints: the loss's own parameters, and its sum since the last log line.
 
     The parameters it also leaves out of averages over processes.
+
+    Args:
+        trainer: The trainer.
+        parameters: The loss's own.
+        unlogged: The sum of the losses since the last log line, and the step of that line, where a run goes on.
     """
 
-    def __init__(self, trainer: Trainer, parameters: dict[str, nn.Parameter]) -> None:
+    def __init__(
+        self, trainer: Trainer, parameters: dict[str, nn.Parameter], unlogged: tuple[float, int] | None = None
+    ) -> None:
         self.trainer = trainer
         self.parameters = parameters
-        self.unlogged: tuple[float, int] | None = None
-
-    def load(self, checkpoint: Path) -> None:
-        """Take the parameters of a checkpoint, and keep the sum for the beginning of training."""
-        with safe_open(checkpoint / LOSS_FILE, framework="pt") as file:
-            for name in file.keys():  # noqa: SIM118 (no mapping)
-                self.parameters[name].data.copy_(file.get_tensor(name))
-            kept = file.metadata() or {}
-        if _TOTAL in kept:
-            self.unlogged = float(kept[_TOTAL]), int(kept[_LAST_LOGGED])
+        self.unlogged = unlogged
 
     @override
     def on_train_begin(
@@ -112,18 +105,14 @@ class LossState(TrainerCallback):
 
     @override
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        metadata = {}
-        if unlogged := unlogged_loss(self.trainer):
-            total = unlogged[0].clone()
-            if dist.is_initialized():  # a log line shows the mean over processes
-                dist.all_reduce(total)
-                total /= dist.get_world_size()
-            metadata = {_TOTAL: repr(total.item()), _LAST_LOGGED: str(unlogged[1])}
+        unlogged = unlogged_loss(self.trainer)
+        if unlogged is not None and dist.is_initialized():  # a log line shows the mean over processes
+            dist.all_reduce(total := unlogged[0].clone())
+            unlogged = (total / dist.get_world_size(), unlogged[1])
         if state.is_world_process_zero:
-            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            weights = {name: weight.detach().cpu() for name, weight in self.parameters.items()}
-            with atomic_path(folder / LOSS_FILE) as temporary:
-                save_file(weights, temporary, metadata)
+            checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            kept = (unlogged[0].item(), unlogged[1]) if unlogged is not None else None
+            save_loss(checkpoint, self.parameters, kept)
 
 
 class TellEpoch(TrainerCallback):

@@ -18,7 +18,7 @@ from turnwise._utils.files import check_folder, only_writer
 from turnwise.data.cleaning import drop_empty_messages
 from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
-from turnwise.encoders.embed import embed_messages, holds_vectors, read_vectors, write_embeddings
+from turnwise.encoders.embed import embed_messages, embed_taught, holds_vectors, read_vectors, write_embeddings
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.turn_order_head import add_turn_order_head
 from turnwise.training.model_card import TURN_ORDER_HEAD
@@ -41,7 +41,7 @@ def train_turn_order_head(
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     with only_writer(output) if output is not None else nullcontext():
-        table, seen = _messages(encoder, conversations, output, resume, force)
+        table, seen = _messages(encoder, recipe, conversations, output, resume, force)
         head, history = fit_turn_order_head(table, recipe)
         add_turn_order_head(encoder, head)
         if output is not None:
@@ -60,38 +60,49 @@ def train_turn_order_head(
 
 def _messages(
     encoder: SentenceTransformer,
+    recipe: TurnOrderHeadRecipe,
     conversations: Dataset | str | os.PathLike[str],
     output: str | os.PathLike[str] | None,
     resume: bool,
     force: bool,
 ) -> tuple[pa.Table, str]:
     """The embedded messages that the head learns from, and what they are of, for the record."""
+    teacher = load_encoder(recipe.teacher, device=str(encoder.device)) if recipe.teacher is not None else None
     if not isinstance(conversations, Dataset):
         if holds_vectors(conversations):
+            if teacher is not None:
+                given = os.fspath(conversations)
+                raise ValueError(f"{given} holds vectors of messages, a teacher reads texts: give the conversations")
             table = read_vectors(conversations, encoder)
             return table, f"{len(table):,} embedded messages"
         conversations = read_conversations(conversations)
     conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
-    identity = fingerprint(conversations)
-    return _embedded(encoder, conversations, identity, output, resume, force), identity
+    table = _embedded(encoder, teacher, recipe.context_turns, conversations, output, resume, force)
+    return table, fingerprint(conversations)
 
 
 def _embedded(
     encoder: SentenceTransformer,
+    teacher: SentenceTransformer | None,
+    context_turns: int,
     conversations: Dataset,
-    identity: str,
     output: str | os.PathLike[str] | None,
     resume: bool,
     force: bool,
 ) -> pa.Table:
     """The vectors of all messages, made in parts that survive a kill where there is an output."""
+    embed = partial(embed_messages, encoder)
+    taught: dict[str, str | None] = {"teacher": None}
+    if teacher is not None:
+        embed = partial(embed_taught, encoder, teacher, context_turns)
+        taught = {"teacher": f"{weights_digest(teacher)}, {context_turns} turns"}
     if output is None:
-        return embed_messages(encoder, conversations)
+        return embed(conversations)
     path = _vectors_folder(output) / "vectors.parquet"
     if not (resume and path.is_file()):
-        what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "utterance"}
-        write_embeddings(partial(embed_messages, encoder), what, conversations, path, resume, force)
-    return read_vectors(path, encoder, identity)
+        what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "utterance", **taught}
+        write_embeddings(embed, what, conversations, path, resume, force)
+    return read_vectors(path, encoder, {**taught, "conversations": fingerprint(conversations)})
 
 
 def _vectors_folder(output: str | os.PathLike[str]) -> Path:

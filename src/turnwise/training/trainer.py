@@ -16,7 +16,7 @@ from turnwise._compat import LoadsCheckpoints
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.callbacks import EvaluateLastStep, LossState, StopInGoodOrder, TellEpoch, TrainingProgress
-from turnwise.training.checkpoints import loss_parameters, newest_complete
+from turnwise.training.checkpoints import load_loss, loss_parameters, newest_complete, unlogged_loss_of
 from turnwise.training.recipes import Schedule
 
 
@@ -72,8 +72,9 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
 
     @override
     def load_checkpoint(self, folder: Path) -> None:
-        """Put the weights of a checkpoint, turn tables included, into the model being trained."""
+        """Put the weights of a checkpoint into the model being trained, turn tables and the loss's own included."""
         self.model.load_state_dict(load_encoder(folder, device="cpu").state_dict())
+        load_loss(self, folder)
 
 
 def fit(trainer: Trainer, checkpoints: Path | None) -> None:
@@ -82,7 +83,8 @@ def fit(trainer: Trainer, checkpoints: Path | None) -> None:
     On Ctrl-C or SIGTERM the step in progress is finished and a checkpoint written, then ``KeyboardInterrupt`` or
     ``SystemExit`` is raised.
     """
-    loss = LossState(trainer, loss_parameters(trainer))
+    newest = newest_complete(checkpoints)
+    loss = LossState(trainer, loss_parameters(trainer), unlogged_loss_of(newest))
     stop, progress = StopInGoodOrder(), TrainingProgress()
     trainer.remove_callback(PrinterCallback)
     for callback in (stop, loss, progress):
@@ -91,9 +93,6 @@ def fit(trainer: Trainer, checkpoints: Path | None) -> None:
         trainer.add_callback(TellEpoch(trainer.data_collator.set_epoch))
     if trainer.args.load_best_model_at_end:
         trainer.add_callback(EvaluateLastStep())
-    newest = newest_complete(checkpoints)
-    if newest is not None:
-        loss.load(newest)
     try:
         with stop.catching_signals():
             trainer.train(resume_from_checkpoint=str(newest) if newest is not None else None)

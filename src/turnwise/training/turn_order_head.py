@@ -31,16 +31,19 @@ class EmbeddedMessages:
         speaker: A number for each role (messages,).
         text_key: Equal for equal texts (messages,).
         starts: Where each conversation starts, and behind the last the number of messages (conversations + 1,).
+        teacher: If there is one, what it makes of the turns before each message and of the message, of length 1
+            (messages, its dim) each.
     """
 
     vectors: Tensor
     speaker: Tensor
     text_key: Tensor
     starts: Tensor
+    teacher: tuple[Tensor, Tensor] | None = None
 
     @classmethod
     def of(cls, table: pa.Table) -> EmbeddedMessages:
-        """The messages of what `turnwise.encoders.embed.embed_messages` made; empty ones are left out.
+        """The messages of what `embed_messages` or `embed_taught` of `turnwise.encoders` made, empty ones left out.
 
         Raises:
             ValueError: Columns are missing, or fewer than two conversations have two messages or more.
@@ -51,17 +54,18 @@ class EmbeddedMessages:
                 f"the vectors have no column {' and '.join(missing)}: expected what turnwise embed writes for messages"
             )
         table = table.filter(pc.not_equal(pc.utf8_trim_whitespace(table["text"]), ""))
-        column = table["vector"].combine_chunks()
-        vectors = np.array(column.flatten(), dtype=np.float32).reshape(len(table), -1)  # a copy, for torch
         ids = np.asarray(table["id"].dictionary_encode().combine_chunks().indices)
         starts = np.flatnonzero(np.diff(ids, prepend=-1, append=-1))
         if (np.diff(starts) > 1).sum() < 2:
             raise ValueError("training a turn-order head needs at least 2 conversations of 2 messages or more")
         return cls(
-            normalize(torch.from_numpy(vectors), dim=1),
+            _units(table, "vector"),
             torch.from_numpy(np.asarray(table["role"].dictionary_encode().combine_chunks().indices).astype(np.int64)),
             torch.tensor([text_key(text) for text in table["text"].to_pylist()]),
             torch.from_numpy(starts),
+            (_units(table, "teacher_context"), _units(table, "teacher_response"))
+            if "teacher_context" in table.column_names
+            else None,
         )
 
     @property
@@ -74,15 +78,24 @@ class EmbeddedMessages:
         lengths = self.starts[chosen + 1] - self.starts[chosen]
         rows = torch.cat([torch.arange(int(self.starts[one]), int(self.starts[one + 1])) for one in chosen.tolist()])
         conversation = torch.arange(len(chosen)).repeat_interleave(lengths)
-        loss = composed_loss(head, self.vectors[rows], self.speaker[rows], conversation, self.text_key[rows], settings)
+        teacher = None if self.teacher is None else (self.teacher[0][rows], self.teacher[1][rows])
+        loss = composed_loss(
+            head, self.vectors[rows], self.speaker[rows], conversation, self.text_key[rows], settings, teacher
+        )
         return loss, len(rows) - len(chosen)
+
+
+def _units(table: pa.Table, name: str) -> Tensor:
+    """A column of vectors, of length 1 (messages, dim)."""
+    flat = np.array(table[name].combine_chunks().flatten(), dtype=np.float32)  # a copy, for torch
+    return normalize(torch.from_numpy(flat.reshape(len(table), -1)), dim=1)
 
 
 def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[TurnOrderHead, list[dict[str, Any]]]:
     """Train a head on embedded messages.
 
     Args:
-        table: From `turnwise.encoders.embed.embed_messages`: columns id, role, text and vector.
+        table: From `turnwise.encoders.embed.embed_messages`: columns id, role, text and vector; or from `embed_taught`.
         recipe: The settings.
 
     Returns:

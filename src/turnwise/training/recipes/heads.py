@@ -21,6 +21,8 @@ class TurnOrderHeadRecipe(Schedule, ComposedSettings):
         weight_decay: Of the matrices, towards the untouched vectors.
         batch_size: Conversations in a step; all their turns are candidates.
         held_out: Share of the conversations by which the best epoch is chosen; with 0 the last epoch counts.
+        teacher: A model that reads the whole context as one text, as ``--method single-vector`` trains it: a folder or
+            a name. Its distribution over the next utterances is learned as well.
     """
 
     level: ClassVar[LevelName] = "turn-order"
@@ -31,6 +33,7 @@ class TurnOrderHeadRecipe(Schedule, ComposedSettings):
     batch_size: int = 64
     epochs: float = 8.0
     held_out: float = 0.1
+    teacher: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -14,6 +14,7 @@ from turnwise.training.recipes.base import Adaptation, Recipe
 from turnwise.training.recipes.dialogues import Dial2vec
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 from turnwise.training.recipes.turn_order import C3L, CCL
+from turnwise.training.recipes.unified import Unified
 from turnwise.training.recipes.utterances import DialogueCSE, Siamese, SingleVector
 
 RECIPES: dict[str, Recipe | TurnOrderHeadRecipe] = {
@@ -29,6 +30,7 @@ RECIPES: dict[str, Recipe | TurnOrderHeadRecipe] = {
     "ccl": CCL(),
     "c3l": C3L(),
     "turn-order-head": TurnOrderHeadRecipe(),
+    "unified": Unified(),
 }
 
 # Recipe files and scripts written for the names on the left must keep working.
