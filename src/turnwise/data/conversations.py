@@ -25,10 +25,11 @@ from turnwise._utils.files import atomic_path, check_file, only_writer
 from turnwise._utils.strict_json import strict_json
 from turnwise.data.reading.arrow_file import write_arrow
 from turnwise.data.reading.files import Paths, check_apart, find_files
+from turnwise.data.reading.folders import states_of
 from turnwise.data.reading.loop import OnError, SkippedRows, read_rows
 
 # Part of the cache key: raise it whenever the same files would give different rows.
-_CACHE_VERSION = 2
+_CACHE_VERSION = 3
 _COMPRESSION_LEVEL = 6
 
 
@@ -72,7 +73,7 @@ def _read_into(cached: Path, files: list[Path], format: str, skipped: SkippedRow
 
 
 def _cache_folder(files: list[Path], format: str, on_error: str) -> Path:
-    states = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    states = [state for file in files for state in states_of(file)]
     # the names as given count too: they are in the ids and the skip summary
     key = json.dumps([_CACHE_VERSION, format, on_error, states, [str(file) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from format_cases import read, turns, write
+from samples import ANTHROPIC, OPENAI_PARTS, SALAM, SHALOM
+
+from turnwise.data.reading import json_text
+from turnwise.errors import ConversationError
 
 
 def test_sharegpt(tmp_path: Path) -> None:
@@ -51,3 +56,79 @@ def test_json_that_is_no_array_and_values_longer_than_a_chunk(tmp_path: Path) ->
 def test_chat_lines_in_a_text_file_are_detected(tmp_path: Path) -> None:
     row = {"id": "a", "messages": turns("hello")}
     assert read(write(tmp_path / "c.txt", json.dumps(row))) == [row]
+
+
+def test_parts_that_are_no_text_are_labels(tmp_path: Path) -> None:
+    (row,) = read(write(tmp_path / "c.jsonl", json.dumps(OPENAI_PARTS)))
+    assert row["messages"] == [
+        {"role": "system", "content": "Be kind."},
+        {
+            "role": "user",
+            "content": f"What is this? 🙂\n{SALAM}",
+            "attachments": ["image_url: https://a.b/c.png", "input_image", "input_audio"],
+        },
+        {"role": "assistant", "content": "", "tool_calls": '[{"id": "t", "function": {"name": "look"}}]'},
+        {"role": "tool", "content": "a cake", "tool_call_id": "t"},
+        {"role": "assistant", "content": "", "refusal": "I may not."},
+        {"role": "assistant", "content": "", "refusal": "No."},
+        {"role": "assistant", "content": "蛋糕"},
+    ]
+
+
+def test_anthropic_messages(tmp_path: Path) -> None:
+    (row,) = read(write(tmp_path / "c.jsonl", json.dumps(ANTHROPIC)))
+    result = '[{"tool_use_id": "t", "content": "a cake", "attachments": ["image"]}]'
+    assert row["system"] == "Be kind."
+    assert row["messages"] == [
+        {"role": "user", "content": SHALOM},
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "thinking": "Hm.",
+            "tool_calls": '[{"id": "t", "name": "look", "input": {"at": "蛋糕"}}]',
+        },
+        {"role": "user", "content": "", "tool_results": result},
+        {"role": "assistant", "content": "A cake 🍰"},
+    ]
+
+
+def test_parts_of_a_type_yet_unknown_are_attachments(tmp_path: Path) -> None:
+    parts = [{"type": "hologram", "name": "cat"}, "look", {"text": "!"}]
+    row = {"messages": [{"role": "user", "content": parts}]}
+    assert read(write(tmp_path / "c.jsonl", json.dumps(row)))[0]["messages"] == [
+        {"role": "user", "content": "look!", "attachments": ["hologram: cat"]}
+    ]
+
+
+def test_tool_calls_in_some_rows_and_empty_lists_in_others(tmp_path: Path) -> None:
+    rows = [
+        {"messages": [{"role": "assistant", "content": "a", "tool_calls": calls}]}
+        for calls in ([], [{"id": "x"}], None)
+    ]
+    read_rows = read(write(tmp_path / "c.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert [row["messages"][0].get("tool_calls") for row in read_rows] == [None, '[{"id": "x"}]', None]
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl"])
+def test_bare_lists_of_messages(tmp_path: Path, ending: str) -> None:
+    conversations = [turns("one", "two"), turns("three")]
+    several = json.dumps(conversations) if ending == "json" else "".join(json.dumps(c) + "\n" for c in conversations)
+    assert [row["messages"] for row in read(write(tmp_path / f"several.{ending}", several))] == conversations
+    messages = turns("one", "two")
+    one = json.dumps(messages) if ending == "json" else "".join(json.dumps(message) + "\n" for message in messages)
+    assert [row["messages"] for row in read(write(tmp_path / f"one.{ending}", one))] == [messages]
+
+
+def test_messages_with_a_further_key_are_not_taken_for_one_conversation(tmp_path: Path) -> None:
+    rows = [{**message, "case": number} for number, message in enumerate(turns("one", "two"))]
+    with pytest.raises(ConversationError, match="could not detect the format"):
+        read(write(tmp_path / "c.json", rows))
+
+
+def test_rows_under_conversations_in_one_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "_CHUNK_CHARACTERS", 300)
+    rows = [{"id": str(number), "messages": turns("word " * 50)} for number in range(5)]
+    wrapped = write(tmp_path / "c.json", {"version": 1, "conversations": rows, "more": {"x": 1}})
+    assert [row["id"] for row in read(wrapped)] == ["0", "1", "2", "3", "4"]
+    lists = write(tmp_path / "lists.json", {"conversations": [turns("one"), turns("two")]})
+    assert [row["messages"] for row in read(lists)] == [turns("one"), turns("two")]

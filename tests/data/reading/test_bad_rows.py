@@ -20,7 +20,8 @@ GOOD = json.dumps(chat("hello"))
 
 BAD_LINES = {
     '{"messages": [': "malformed JSON",
-    "[1, 2]": "expected a JSON object",
+    "[1, 2]": "message 1 is 1; expected",
+    "12": "expected a JSON object",
     '{"text": "hello"}': "expected a list of",
     '{"messages": "hello"}': "expected a list of",
     '{"messages": []}': "no messages",
@@ -28,7 +29,7 @@ BAD_LINES = {
     '{"messages": [{"role": "user"}]}': "no 'content'",
     '{"messages": [{"role": "user", "content": 7}]}': "message 1 has 7",
     '{"messages": [{"role": "user", "content": null}]}': "message 1 has null",
-    '{"messages": [{"role": "user", "content": [{"type": "image"}]}]}': "part",
+    '{"messages": [{"role": "user", "content": [{"type": "text"}]}]}': "no text under 'text'",
     '{"messages": [{"role": 3, "content": "x"}]}': "under 'role'",
     '{"messages": [{"role": "", "content": "x"}]}': "under 'role'",
     '{"messages": [{"content": "x"}]}': "no 'role'",
@@ -117,7 +118,7 @@ def test_a_quote_that_is_never_closed_is_an_error_with_its_line(tmp_path: Path) 
 
 
 def test_an_unknown_format_and_unknown_paths_are_errors_that_help(tmp_path: Path) -> None:
-    with pytest.raises(ConversationError, match=r"known are auto, chat, .*table"):
+    with pytest.raises(ConversationError, match=r"known are auto, .*chat, .*table"):
         read_conversations(tmp_path, format="chatt")
     for nothing in (tmp_path / "missing.jsonl", tmp_path, str(tmp_path / "*.jsonl")):
         with pytest.raises(ConversationError, match="found no conversations"):

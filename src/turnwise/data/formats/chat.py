@@ -1,60 +1,113 @@
-"""Chat rows: the Hugging Face / OpenAI ``messages`` and the ShareGPT ``conversations`` layout.
+"""Chat rows: the ``messages`` of Hugging Face, OpenAI and Anthropic, and the ShareGPT ``conversations`` layout.
 
-JSONL, a JSON array or Parquet. ``content`` may be a list of ``{"type": "text", "text": …}`` parts, which are joined. It
-may be missing from messages that call tools, whose text is then empty.
+JSONL, JSON or Parquet, each row an object with ``messages``, or the bare list of them. A JSON file may also be one
+object with all rows under ``conversations``, or the messages of a single conversation: ``[{"role", "content"}, …]``.
+
+``content`` may be a list of parts (see `turnwise.data.reading.parts`): texts are joined; images, audio, files, tool
+calls and their results, refusals and thoughts become labels. It may be missing from messages that say something by
+such a label only, whose text is then empty.
+
+Sources: https://platform.openai.com/docs/api-reference/fine-tuning/chat-input and …/docs/api-reference/chat,
+https://docs.anthropic.com/en/api/messages, https://huggingface.co/docs/transformers/chat_templating.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from turnwise.data.reading.format import Format, Head
-from turnwise.data.reading.source import BadRow, Source, parse_record
+from turnwise.data.reading.head import object_head
+from turnwise.data.reading.parts import add_labels, text_and_labels
+from turnwise.data.reading.source import BadRow, Source, parse_record, parse_value
 
-_CALLS = {"tool_calls", "function_call"}
+# Instead of a text, a message may have one of these.
+_SAID_OTHERWISE = {"tool_calls", "function_call", "refusal", "audio", "reasoning_content"}
+_MESSAGE_KEYS = {"role", "content", "name", "tool_call_id", "timestamp", "time", "annotations", *_SAID_OTHERWISE}
 _SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}
 
 
-def _from_sharegpt(message: Any) -> Any:
-    if not isinstance(message, dict) or not {"from", "value"} <= message.keys():
-        return message
-    rest = {key: value for key, value in message.items() if key not in ("from", "value")}
-    return {"role": _SHAREGPT_ROLES.get(message["from"], message["from"]), "content": message["value"], **rest}
-
-
-def _joined_parts(content: list[Any]) -> str:
-    for part in content:
-        if not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
-            raise BadRow('a message\'s \'content\' has a part that is not {"type": "text", "text": "…"}; remove it')
-    return "".join(part["text"] for part in content)
+def records(source: Source) -> Iterator[tuple[int, Any]]:
+    """Rows; those under ``conversations``; or all messages of a file that holds nothing but messages."""
+    if source.ending == ".json" and _is_collection(object_head(source)[0]):
+        yield from source.array_records("conversations")
+        return
+    rows = source.records()
+    first = next(rows, None)
+    if first is None:
+        return
+    if _is_lone_message(first[1]):
+        yield first[0], [raw for _, raw in chain([first], rows)]
+        return
+    yield first
+    yield from rows
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
-    """Renames ShareGPT's keys and roles, and joins contents given in parts."""
-    row = parse_record(raw)
+    """Renames ShareGPT's keys and roles, and makes contents given in parts texts and labels."""
+    raw = parse_value(raw)
+    row = {"messages": list(map(parse_value, raw))} if isinstance(raw, list) else parse_record(raw)
     if "messages" not in row and "conversations" in row:
-        messages = row.pop("conversations")
-        row["messages"] = [_from_sharegpt(message) for message in messages] if isinstance(messages, list) else messages
-    messages = row.get("messages")
-    if isinstance(messages, list):
-        for message in messages:
-            if isinstance(message, dict) and type(message.get("content")) is list:
-                message["content"] = _joined_parts(message["content"])
-            elif isinstance(message, dict) and message.get("content") is None and _CALLS & message.keys():
-                message["content"] = ""  # it calls a tool without saying anything
+        row["messages"] = row.pop("conversations")
+    if isinstance(row.get("messages"), list):
+        row["messages"] = plain_messages(row["messages"])
     return row
 
 
+def plain_messages(messages: list[Any]) -> list[Any]:
+    """Messages of ``role`` and ``content`` from any of the layouts; what is no message stays as it is."""
+    return [_plain(message) if isinstance(message, dict) else message for message in messages]
+
+
+def _plain(message: dict[str, Any]) -> dict[str, Any]:
+    if len(message) == 2 and type(message.get("content")) is str:
+        return message  # most are; there may be millions
+    if {"from", "value"} <= message.keys():
+        role, content = message.pop("from"), message.pop("value")
+        message = {"role": _SHAREGPT_ROLES.get(role, role), "content": content, **message}
+    content = message.get("content")
+    if isinstance(content, list):
+        message["content"], labels = text_and_labels(content)
+        add_labels(message, labels)
+    elif content is None and _SAID_OTHERWISE & message.keys():
+        message["content"] = ""
+    # an empty list says nothing, and would be of another type than the tool calls of other messages
+    return {name: value for name, value in message.items() if value != []}
+
+
+def _is_collection(head: Head) -> bool:
+    return "conversations" in head.keys and not _is_message(head.inner.get("conversations", frozenset()))
+
+
+def _is_message(keys: frozenset[str]) -> bool:
+    return {"from", "value"} <= keys or {"role", "content"} <= keys
+
+
+def _is_lone_message(raw: Any) -> bool:
+    try:
+        value = parse_value(raw)
+    except BadRow:
+        return False
+    return isinstance(value, dict) and _are_only_a_messages(frozenset(value))
+
+
+def _are_only_a_messages(keys: frozenset[str]) -> bool:
+    # with any further key, a row may say by it which conversation it belongs to
+    return {"role", "content"} <= keys <= _MESSAGE_KEYS or keys == {"from", "value"}
+
+
 def matches(head: Head) -> bool:
-    """Either key is enough: ``messages``, or ShareGPT's ``conversations``."""
-    return bool({"messages", "conversations"} & head.keys)
+    """Either key is enough: ``messages``, or ShareGPT's ``conversations``; or rows are messages, or lists of them."""
+    is_list = _is_message(head.inner.get("", frozenset()))
+    return bool({"messages", "conversations"} & head.keys) or is_list or _are_only_a_messages(head.keys)
 
 
 FORMAT = Format(
     name="chat",
-    description="chat messages as JSONL, JSON or Parquet (also ShareGPT)",
+    description="chat messages as JSONL, JSON or Parquet (OpenAI, Anthropic, Hugging Face, ShareGPT)",
     layout='{"id": "…", "messages": [{"role": "user", "content": "…"}, …], …labels} in each row',
-    records=Source.records,
+    records=records,
     convert=convert,
     matches=matches,
 )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from itertools import islice
 
-from turnwise.data.formats import FORMATS
+from turnwise.data.formats import FORMATS, slack
 from turnwise.data.reading.format import Format, Head
-from turnwise.data.reading.json_text import JsonText
-from turnwise.data.reading.source import ENDINGS, BadRow, Source, parse_record, parse_text
+from turnwise.data.reading.head import object_head, record_head, text_head
+from turnwise.data.reading.source import ENDINGS, Source
 from turnwise.errors import ConversationError
 
-_RECORDS_LOOKED_AT = 100
+_TEXT_ENDINGS = (".txt", ".vtt", ".srt", ".mbox")
 _KEYS_SHOWN = 20
 
 
@@ -22,6 +20,8 @@ def detect_format(source: Source) -> Format:
     Raises:
         ConversationError: The file is empty, its first records are all malformed, or no format matches.
     """
+    if source.path.is_dir():  # the only folders that `find_files` gives
+        return slack.FORMAT
     if source.ending not in ENDINGS:
         known = ", ".join(ENDINGS)
         problem = f"unknown ending {source.ending!r}; known are {known}, each also with .gz; otherwise name the format"
@@ -47,48 +47,17 @@ def _found(head: Head) -> str:
 def _heads(source: Source) -> Iterator[Head]:
     """What the beginning of the file shows, the cheapest look first."""
     if source.ending == ".tsv":  # perhaps without a header
-        yield from _line_head(source)
+        yield text_head(source)
+    if source.ending in _TEXT_ENDINGS:
+        head = text_head(source)
+        is_json = head.line.lstrip().startswith(("{", "[{", "[["))
+        if not is_json:
+            yield head
+        if not is_json and "\t" not in head.line:
+            return
     if source.ending == ".json":  # perhaps one object as large as the file
-        head, is_whole = _object_head(source)
+        head, is_whole = object_head(source)
         yield head
         if is_whole:
             return
-    yield _record_head(source)
-
-
-def _line_head(source: Source) -> Iterator[Head]:
-    for _, line in islice(source.lines(), 1):
-        try:
-            head = Head(line=parse_text(line))
-        except BadRow:
-            return
-        yield head
-
-
-def _object_head(source: Source) -> tuple[Head, bool]:
-    """The keys of the JSON object a file begins with, as far as its first chunk goes, and whether that is all of it."""
-    keys: list[str] = []
-    inner_keys: frozenset[str] = frozenset()
-    with source.open_json() as file:
-        text = JsonText.first_chunk(file)
-    try:
-        for key in text.object_keys():
-            keys.append(key)
-            value = text.value()
-            if isinstance(value, dict):
-                inner_keys = inner_keys or frozenset(value)
-    except (json.JSONDecodeError, RecursionError):
-        return Head(keys=frozenset(keys), inner_keys=inner_keys), False
-    return Head(keys=frozenset(keys), inner_keys=inner_keys), True
-
-
-def _record_head(source: Source) -> Head:
-    first_problem = None
-    for number, raw in islice(source.records(), _RECORDS_LOOKED_AT):
-        try:
-            if isinstance(raw, bytes) and source.ending == ".txt" and not raw.lstrip().startswith(b"{"):
-                return Head(line=parse_text(raw))
-            return Head(keys=frozenset(parse_record(raw)))
-        except BadRow as problem:
-            first_problem = first_problem or ConversationError(source.place(number), str(problem))
-    raise first_problem or ConversationError(str(source.path), "the file is empty: no conversations in it")
+    yield record_head(source)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from turnwise.data.formats import FORMATS
 from turnwise.data.reading.companions import without_companions, without_models
+from turnwise.data.reading.folders import with_channels
 from turnwise.data.reading.source import ENDINGS, Source
 from turnwise.errors import ConversationError
 
@@ -18,7 +19,8 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 def find_files(paths: Paths, format: str) -> list[Path]:
     """The files that ``paths`` (files, folders, globs) stand for, each once.
 
-    In folders and globs, files that are known to accompany conversations and hold none are passed over.
+    In folders and globs, files that are known to accompany conversations and hold none are passed over, and the folder
+    of a Slack channel stands for its daily files.
 
     Raises:
         ConversationError: A path stands for no file, or the format is unknown.
@@ -59,9 +61,13 @@ def _files_of(path: Path, any_ending: bool) -> list[Path]:
     if path.is_dir():
         inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
         files = sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS)
-        return without_companions(without_models(files, path))
+        return _sources(without_models(files, path))
     if path.exists():
         return [path]
     # not Path.glob, which takes no absolute patterns
     matched = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
-    return without_companions([f for f in matched if f.is_file() and (any_ending or Source(f).ending in ENDINGS)])
+    return _sources([f for f in matched if f.is_file() and (any_ending or Source(f).ending in ENDINGS)])
+
+
+def _sources(files: list[Path]) -> list[Path]:
+    return without_companions(with_channels(files))

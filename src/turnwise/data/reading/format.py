@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from turnwise.data.reading.source import Source
@@ -15,13 +15,24 @@ class Head:
 
     Args:
         keys: The columns, or the keys of the first JSON object; empty for other text.
-        line: The first line; empty where there are keys.
-        inner_keys: Where the file is one JSON object, the keys of the first object in it.
+        inner: For each of these keys that holds an object or an array of objects, the keys of the first one; for a
+            record that is itself an array, under the key "".
+        lines: The first lines that are not blank; empty where there are keys.
     """
 
     keys: frozenset[str] = frozenset()
-    line: str = ""
-    inner_keys: frozenset[str] = frozenset()
+    inner: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The first line; empty where there are keys."""
+        return self.lines[0] if self.lines else ""
+
+    @property
+    def inner_keys(self) -> frozenset[str]:
+        """The keys of the first object in the record."""
+        return next(iter(self.inner.values()), frozenset())
 
 
 @dataclass(frozen=True)
@@ -33,8 +44,9 @@ class Format:
         description: One line for lists of formats.
         layout: What a file must hold, for error messages.
         records: From a file to ``(line or row number, raw)`` for every conversation.
-        convert: From ``raw`` to ``{"id"?, "messages": [{"role", "content", …}], …labels}``. Raises `BadRow` or the
-            ``KeyError``, ``TypeError``, … of a record with an unexpected layout.
+        convert: From ``raw`` to ``{"id"?, "messages": [{"role", "content", …}], …labels}``, or to None for a
+            conversation that an app opened and nothing was said in. Raises `BadRow` or the ``KeyError``, ``TypeError``,
+            … of a record with an unexpected layout.
         matches: Whether a file that begins like this has this format.
     """
 
@@ -42,5 +54,5 @@ class Format:
     description: str
     layout: str
     records: Callable[[Source], Iterator[tuple[int, Any]]]
-    convert: Callable[[Any, Source], dict[str, Any]]
+    convert: Callable[[Any, Source], dict[str, Any] | None]
     matches: Callable[[Head], bool]

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, TextIO, cast
 
+from turnwise.data.reading.limits import TooLargeError, line_limit
+
 _CHUNK_CHARACTERS = 1 << 20
 _BETWEEN_VALUES = re.compile(r"[\s,]*")
 # A value cut off by the chunk is reported as malformed at most this far before its end: a word, a number, an escape.
@@ -18,10 +20,11 @@ class JsonText:
     """A position in JSON text.
 
     All methods raise ``json.JSONDecodeError`` where the text is malformed or cut off; commas between the items of the
-    outermost arrays and objects are not required.
+    outermost arrays and objects are not required. They raise `TooLargeError` where one value is above the limit.
     """
 
     def __init__(self, text: TextIO) -> None:
+        self._limit = line_limit()
         self._text = text
         self._buffer = ""
         self._start = 0
@@ -72,6 +75,32 @@ class JsonText:
             yield key
         self._take("}")
 
+    def object_items(self) -> Iterator[tuple[str, Any]]:
+        """``(key, item)`` for every item of the arrays in the object that comes next, and for its other values."""
+        for key in self.object_keys():
+            for item in self._items() if self._peek() == "[" else [self.value()]:
+                yield key, item
+
+    def first_keys(self) -> Iterator[str]:
+        """The keys of the object that comes next, or of the first one in the array that does, as soon as they are read.
+
+        The value is taken as a whole.
+        """
+        opening = self._peek()
+        if opening == "{":
+            for key in self.object_keys():
+                yield key
+                self.value()
+        elif opening == "[":
+            self._take("[")
+            if self._peek() == "{":
+                yield from self.first_keys()
+            while self._peek() != "]":
+                self.value()
+            self._take("]")
+        else:
+            self.value()
+
     def value(self) -> Any:
         """The value that comes next."""
         self._peek()
@@ -113,6 +142,8 @@ class JsonText:
         self._start += 1
 
     def _read_more(self) -> bool:
+        if len(self._buffer) - self._start > self._limit:
+            raise TooLargeError("a value of the JSON")
         more = self._text.read(max(_CHUNK_CHARACTERS, len(self._buffer)))
         if more:
             self._buffer, self._start = self._buffer[self._start :] + more, 0

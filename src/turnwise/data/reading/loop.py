@@ -19,6 +19,7 @@ from turnwise._utils.progress import SafeConsole
 from turnwise.data.formats import FORMATS
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.detection import detect_format
+from turnwise.data.reading.folders import size_of
 from turnwise.data.reading.format import Format
 from turnwise.data.reading.source import BadRow, Source
 from turnwise.errors import ConversationError
@@ -106,12 +107,14 @@ def _rows_of_file(
     for number, raw in chosen.records(source):
         is_empty = False
         try:
-            row = checker.check(_converted(chosen, raw, source), f"{name}-{number}")
+            converted = _converted(chosen, raw, source)
+            row = checker.check(converted, f"{name}-{number}") if converted is not None else None
         except BadRow as bad:
             skipped.add(ConversationError(source.place(bad.number or number), str(bad)))
         else:
-            skipped.kept += 1
-            yield row
+            if row is not None:
+                skipped.kept += 1
+                yield row
         source.tick()
     if is_empty:
         raise ConversationError(str(source.path), f"the file is empty; expected {chosen.layout}")
@@ -123,6 +126,8 @@ def _damage(error: Exception) -> str:
 
 def _nothing_left(files: Sequence[Path], skipped: SkippedRows) -> ConversationError:
     where = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
+    if not skipped.count:
+        return ConversationError(where, "nothing is said in any of its conversations")
     problem = f"none of its {skipped.count} rows could be read; the first problem: {skipped.first[0]}"
     return ConversationError(where, problem)
 
@@ -137,7 +142,7 @@ def _names(files: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
-def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any]:
+def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | None:
     try:
         return chosen.convert(raw, source)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
@@ -151,7 +156,7 @@ class _Progress:
     """A bar of the bytes read, on stderr; it appears after some seconds, and only on a terminal."""
 
     def __init__(self, files: Iterable[Path], skipped: SkippedRows) -> None:
-        self._total = sum(file.stat().st_size for file in files)
+        self._total = sum(map(size_of, files))
         self._bar: Progress | None = None
         self._done = 0
         self._source: Source | None = None
@@ -169,7 +174,7 @@ class _Progress:
     def start(self, source: Source) -> None:
         """The file being read from now on."""
         if self._source is not None:
-            self._done += self._source.path.stat().st_size
+            self._done += size_of(self._source.path)
         self._source = source
 
     def tick(self) -> None:

@@ -10,13 +10,16 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
+from turnwise.data.reading.encoding import as_utf8
 from turnwise.data.reading.json_text import JsonText
+from turnwise.data.reading.limits import TooLargeError, limited_lines, line_limit
 from turnwise.errors import ConversationError
 
-ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
+ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".parquet", ".vtt", ".srt", ".mbox")
 
 _BOM = b"\xef\xbb\xbf"
 _T = TypeVar("_T")
@@ -65,47 +68,65 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """The file's bytes, decompressed."""
+        """The file's bytes, decompressed, and text in UTF-16 as UTF-8."""
         with self.path.open("rb") as raw:
             self._raw = raw
             if self.is_gzipped:
                 with gzip.open(raw) as file:
-                    yield cast(BinaryIO, file)
+                    yield as_utf8(cast(BinaryIO, file))
             else:
-                yield raw
+                yield as_utf8(raw)
 
     def records(self) -> Iterator[tuple[int, Any]]:
         """``(number, record)`` by the file's ending: a dict, the bytes of a line, or a `BadRow` in its place."""
         readers = {".json": self.json_values, ".parquet": self.parquet_rows, ".csv": self.rows, ".tsv": self.rows}
+        if self.ending == ".txt" and self._is_table():
+            return self.rows()
         return readers.get(self.ending, self.lines)()
+
+    def _is_table(self) -> bool:
+        """Whether text begins with cells separated by tabs, as the "Unicode text" of spreadsheets does."""
+        return any(b"\t" in line and not line.lstrip().startswith((b"{", b"[")) for _, line in islice(self.lines(), 1))
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Lines that are not blank. Decoding is left to the caller, so that a single bad line can be skipped."""
+        number = 0
         with self.open() as file:
-            for number, line in enumerate(file, start=1):
-                if number == 1:
-                    line = line.removeprefix(_BOM)
-                if not line.isspace() and line:
-                    yield number, line
+            try:
+                for number, line in enumerate(limited_lines(file.readline), start=1):
+                    if number == 1:
+                        line = line.removeprefix(_BOM)
+                    if not line.isspace() and line:
+                        yield number, line
+            except TooLargeError as error:
+                raise ConversationError(self.place(number + 1), str(error)) from None
 
     def cells(self) -> Iterator[tuple[int, list[str]]]:
         """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever the header has most of."""
+        # a setting of the whole process, which has no other way to say it
+        csv.field_size_limit(line_limit())
         # surrogateescape keeps bytes that are not UTF-8, so that the rows they are in can be named or skipped
         with self.open() as file, io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as text:
-            header = text.readline()
-            if not header:
-                return
-            delimiter = max("\t,;", key=header.count)
-            yield 1, next(csv.reader([header], delimiter=delimiter))
-            # strict, or a quote that is never closed would swallow all the rows after it
-            reader = csv.reader(text, delimiter=delimiter, strict=True)
-            lines_before = 1
+            lines = limited_lines(text.readline)
+            lines_before = 0
             try:
+                header = next(lines, "")
+                if not header:
+                    return
+                delimiter = max("\t,;", key=header.count)
+                yield 1, next(csv.reader([header], delimiter=delimiter))
+                # strict, or a quote that is never closed would swallow all the rows after it
+                reader = csv.reader(lines, delimiter=delimiter, strict=True)
+                lines_before = 1
                 for cells in reader:
                     if cells:
                         yield lines_before + 1, cells
                     lines_before = 1 + reader.line_num
+            except TooLargeError as error:
+                raise ConversationError(self.place(lines_before + 1), str(error)) from None
             except csv.Error as error:
+                if "field limit" in str(error):
+                    raise ConversationError(self.place(lines_before + 1), str(TooLargeError("a cell"))) from None
                 problem = f"malformed table, most likely a quote that is never closed or not doubled ({error})"
                 raise ConversationError(self.place(lines_before + 1), problem) from None
 
@@ -158,6 +179,15 @@ class Source:
         with self.open_json() as text:
             yield from self._numbered(JsonText(text).members(depth))
 
+    def object_items(self) -> Iterator[tuple[int, tuple[str, Any]]]:
+        """``(key, item)`` for what is in the one JSON object of the file, as `JsonText.object_items` gives it."""
+        with self.open_json() as text:
+            yield from self._numbered(JsonText(text).object_items())
+
+    def array_records(self, key: str) -> Iterator[tuple[int, Any]]:
+        """The items of the array under ``key`` of the one JSON object of the file."""
+        yield from enumerate((item for _, (name, item) in self.object_items() if name == key), start=1)
+
     def keyed_records(self) -> Iterator[tuple[int, Any]]:
         """The records of a JSON object that maps ids to them, each with its ``id``; or those of an array."""
         for number, (keys, record) in self.json_members(1):
@@ -170,6 +200,30 @@ class Source:
                 yield number, value
         except (json.JSONDecodeError, RecursionError) as error:
             raise ConversationError(self.place(number + 1), f"malformed JSON ({error}); repair the file") from None
+        except TooLargeError as error:
+            raise ConversationError(self.place(number + 1), str(error)) from None
+
+
+def parse_value(raw: Any) -> Any:
+    """A record of `Source.records`, decoded if it is the bytes of a line.
+
+    Raises:
+        BadRow: It is malformed.
+    """
+    if isinstance(raw, BadRow):
+        raise raw
+    if not isinstance(raw, bytes):
+        return raw
+    text = parse_text(raw)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        problem = f"malformed JSON ({error.msg} at column {error.colno}); expected one JSON object on each line"
+        raise BadRow(problem) from None
+    except RecursionError:
+        raise BadRow("malformed JSON (nested too deeply); expected one JSON object on each line") from None
+    except ValueError:
+        raise BadRow("a number of thousands of digits; write it as text") from None
 
 
 def parse_record(raw: Any) -> dict[str, Any]:
@@ -178,22 +232,10 @@ def parse_record(raw: Any) -> dict[str, Any]:
     Raises:
         BadRow: It is malformed, or not a JSON object.
     """
-    if isinstance(raw, BadRow):
-        raise raw
-    if isinstance(raw, bytes):
-        text = parse_text(raw)
-        try:
-            raw = json.loads(text)
-        except json.JSONDecodeError as error:
-            problem = f"malformed JSON ({error.msg} at column {error.colno}); expected one JSON object on each line"
-            raise BadRow(problem) from None
-        except RecursionError:
-            raise BadRow("malformed JSON (nested too deeply); expected one JSON object on each line") from None
-        except ValueError:
-            raise BadRow("a number of thousands of digits; write it as text") from None
-    if not isinstance(raw, dict):
-        raise BadRow(f"expected a JSON object, found {json.dumps(raw)[:60]}")
-    return raw
+    value = parse_value(raw)
+    if not isinstance(value, dict):
+        raise BadRow(f"expected a JSON object, found {json.dumps(value)[:60]}")
+    return value
 
 
 def parse_text(raw: bytes) -> str:

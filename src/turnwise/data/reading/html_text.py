@@ -1,0 +1,66 @@
+"""The text of HTML bodies: e-mails, tickets, chat messages."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+_LINES = {"p", "div", "br", "li", "ul", "ol", "tr", "table", "pre", "hr", *(f"h{level}" for level in range(1, 7))}
+_UNSEEN = {"style", "script", "head", "title", "template"}
+
+
+def html_text(html: str) -> tuple[str, list[str]]:
+    """The text of HTML, with a line for every block and quotations marked by ``> ``, and the addresses of its images.
+
+    >>> html_text('<p>caf&eacute; <b>now</b></p><img src="a.png">')
+    ('café now', ['a.png'])
+    >>> html_text("<blockquote>was</blockquote>")
+    ('> was', [])
+    """
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    return reader.text(), reader.images
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.images: list[str] = []
+        self._quotations: list[list[str]] = [[]]  # the outermost is the text itself
+        self._unseen = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "blockquote":
+            self._quotations.append([])
+        elif tag == "img":
+            self.images.append(dict(attrs).get("src") or "image")
+        elif tag in _LINES:
+            self._quotations[-1].append("\n")
+        self._unseen += tag in _UNSEEN
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "blockquote" and len(self._quotations) > 1:
+            self._end_quotation()
+        elif tag in _LINES:
+            self._quotations[-1].append("\n")
+        elif tag in _UNSEEN and self._unseen:
+            self._unseen -= 1
+
+    def handle_data(self, data: str) -> None:
+        if not self._unseen:
+            self._quotations[-1].append(re.sub(r"\s+", " ", data))
+
+    def text(self) -> str:
+        while len(self._quotations) > 1:
+            self._end_quotation()
+        return _lines(self._quotations[0])
+
+    def _end_quotation(self) -> None:
+        quoted = _lines(self._quotations.pop())
+        self._quotations[-1].append("\n" + "".join(f"> {line}\n" for line in quoted.splitlines()))
+
+
+def _lines(pieces: list[str]) -> str:
+    lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in "".join(pieces).split("\n"))
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,482 @@
+"""A small file of every layout, written by hand after the published descriptions, in several scripts.
+
+`SAMPLES` holds ``(format, name of the file, content)``; content that is no text is written as JSON. They are used
+together, to see that every layout is detected among all others, and each by the test of its format.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from format_cases import doc2dial_dialogue, multiwoz_file, turns, write
+
+HELLO, SALAM, SHALOM, NIHAO = "Grüße 🙂", "مرحبا، كيف الحال؟", "שלום, מה שלומך?", "你好，请问订单在哪里？"
+
+
+def lines(*rows: Any) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _node(name: str, parent: str | None, role: str, content: Any, **more: Any) -> dict[str, Any]:
+    message = {"id": name, "author": {"role": role, "name": None}, "content": content, "create_time": 1700000000.5}
+    message |= {"recipient": "all", "metadata": {}} | more
+    return {"id": name, "parent": parent, "children": [], "message": message}
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"content_type": "text", "parts": [text]}
+
+
+CHATGPT = [
+    {
+        "title": "Ordering 🍰",
+        "create_time": 1700000000.0,
+        "update_time": 1700000100.0,
+        "mapping": {
+            "root": {"id": "root", "message": None, "parent": None, "children": ["s"]},
+            "s": _node("s", "root", "system", said("secret"), metadata={"is_visually_hidden_from_conversation": True}),
+            "q": _node(
+                "q",
+                "s",
+                "user",
+                {
+                    "content_type": "multimodal_text",
+                    "parts": [{"content_type": "image_asset_pointer", "asset_pointer": "file-service://a"}, SHALOM],
+                },
+                metadata={"attachments": [{"name": "cake.png"}]},
+            ),
+            "old": _node("old", "q", "assistant", said("regenerated away")),
+            "think": _node(
+                "think", "q", "assistant", {"content_type": "thoughts", "thoughts": [{"summary": "Hm", "content": "x"}]}
+            ),
+            "call": _node("call", "think", "assistant", {"content_type": "code", "text": "1+1"}, recipient="python"),
+            "tool": _node("tool", "call", "tool", {"content_type": "execution_output", "text": "2"}),
+            "new": _node("new", "tool", "assistant", said(HELLO), metadata={"model_slug": "gpt-4o"}),
+        },
+        "current_node": "new",
+        "conversation_id": "c-1",
+    },
+    {"title": "opened only", "create_time": 1.0, "mapping": {}, "current_node": None, "id": "c-2"},
+]
+
+CLAUDE = [
+    {
+        "uuid": "u-1",
+        "name": "נסיון",
+        "created_at": "2024-05-01T10:00:00Z",
+        "updated_at": "2024-05-01T10:05:00Z",
+        "account": {"uuid": "me"},
+        "chat_messages": [
+            {
+                "uuid": "1",
+                "text": NIHAO,
+                "content": [{"type": "text", "text": NIHAO}],
+                "sender": "human",
+                "created_at": "2024-05-01T10:00:00Z",
+                "attachments": [{"file_name": "plan.txt", "extracted_content": "…"}],
+                "files": [],
+                "parent_message_uuid": "0",
+            },
+            {
+                "uuid": "2",
+                "text": "This block is not supported",
+                "content": [
+                    {"type": "thinking", "thinking": "Hm."},
+                    {"type": "tool_use", "name": "search", "input": {"q": "订单"}},
+                    {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "found"}]},
+                    {"type": "text", "text": HELLO},
+                    {"type": "token_budget"},
+                ],
+                "sender": "assistant",
+                "created_at": "2024-05-01T10:01:00Z",
+                "attachments": [],
+                "files": [],
+                "parent_message_uuid": "1",
+            },
+        ],
+    },
+    {"uuid": "u-2", "name": "", "created_at": "2024-05-02T10:00:00Z", "chat_messages": []},
+]
+
+
+def _discord(name: str, text: str, **more: Any) -> dict[str, Any]:
+    author = {"id": "9", "name": name, "nickname": f"{name} 🌸", "isBot": False, "roles": [], "avatarUrl": "x"}
+    message = {"id": "1", "type": "Default", "timestamp": "2024-05-01T10:00:00+02:00", "isPinned": False}
+    return message | {"content": text, "author": author, "attachments": [], "embeds": [], "stickers": []} | more
+
+
+DISCORD = {
+    "guild": {"id": "1", "name": "Gärtner", "iconUrl": ""},
+    "channel": {"id": "77", "type": "GuildTextChat", "category": "talk", "name": "allgemein", "topic": None},
+    "dateRange": {"after": None, "before": None},
+    "exportedAt": "2024-06-01T00:00:00+00:00",
+    "messages": [
+        _discord("ann", HELLO),
+        _discord("ben", "Joined the server.", id="2", type="GuildMemberJoin"),
+        _discord("ben", SALAM, id="3", type="Reply", reference={"messageId": "1", "channelId": "77"}),
+        _discord("ann", "", id="4", attachments=[{"fileName": "rose.png"}], stickers=[{"name": "wave"}]),
+    ],
+    "messageCount": 4,
+}
+
+SLACK_DAY = [
+    {"type": "message", "subtype": "channel_join", "user": "U1", "text": "<@U1> has joined", "ts": "1700000000.000100"},
+    {"type": "message", "user": "U1", "text": "Who? <@U2> &amp; <https://a.b|you> 🙂", "ts": "1700000001.000100"},
+    {
+        "type": "message",
+        "user": "U1",
+        "text": SHALOM,
+        "ts": "1700000002.000100",
+        "thread_ts": "1700000002.000100",
+        "reply_count": 1,
+        "files": [{"id": "F1", "name": "a.pdf"}],
+        "reactions": [{"name": "tada", "count": 2, "users": ["U1", "U2"]}],
+    },
+]
+SLACK_NEXT_DAY = [
+    {"type": "message", "user": "U2", "text": HELLO, "ts": "1700090000.000100", "thread_ts": "1700000002.000100"},
+    {"type": "message", "subtype": "bot_message", "bot_id": "B1", "username": "robot", "text": "", "ts": "1700090001.1"}
+    | {"attachments": [{"fallback": "built 📦"}]},
+]
+SLACK_USERS = [
+    {"id": "U1", "name": "ann.b", "profile": {"display_name": "Änn", "real_name": "Ann B."}},
+    {"id": "U2", "name": "ben", "real_name": "بن", "profile": {"display_name": ""}},
+]
+
+
+def write_slack_export(folder: Path) -> Path:
+    write(folder / "users.json", SLACK_USERS)
+    write(folder / "channels.json", [{"id": "C1", "name": "general", "members": ["U1", "U2"]}])
+    write(folder / "integration_logs.json", [])
+    write(folder / "general" / "2023-11-14.json", SLACK_DAY)
+    write(folder / "general" / "2023-11-15.json", SLACK_NEXT_DAY)
+    return folder
+
+
+INTERCOM = {
+    "type": "conversation",
+    "id": "215",
+    "created_at": 1700000000,
+    "title": None,
+    "state": "closed",
+    "source": {
+        "type": "conversation",
+        "subject": "<p>Commande</p>",
+        "body": '<p>Où est ma commande&nbsp;? 📦</p><img src="https://a.b/c.png">',
+        "author": {"type": "user", "id": "5", "name": "Zoé"},
+        "attachments": [],
+    },
+    "tags": {"type": "tag.list", "tags": [{"name": "orders"}]},
+    "conversation_parts": {
+        "type": "conversation_part.list",
+        "conversation_parts": [
+            {
+                "part_type": "assignment",
+                "body": None,
+                "author": {"type": "bot", "name": "Fin"},
+                "created_at": 1700000001,
+            },
+            {"part_type": "note", "body": "<p>call her</p>", "author": {"type": "admin", "name": "Max"}},
+            {
+                "part_type": "comment",
+                "body": "<p>En route.</p><p>Demain.</p>",
+                "author": {"type": "admin", "name": "Max"},
+                "created_at": 1700000002,
+                "attachments": [{"type": "upload", "name": "suivi.pdf"}],
+            },
+        ],
+    },
+}
+
+ZENDESK = {
+    "id": 35,
+    "subject": "طلب",
+    "status": "solved",
+    "tags": ["orders"],
+    "requester_id": 10,
+    "created_at": "2024-05-01T10:00:00Z",
+    "comments": [
+        {
+            "id": 1,
+            "author_id": 10,
+            "body": SALAM,
+            "plain_body": SALAM,
+            "public": True,
+            "created_at": "2024-05-01T10:00:00Z",
+        },
+        {"id": 2, "author_id": 11, "body": "VIP!", "public": False, "created_at": "2024-05-01T10:01:00Z"},
+        {
+            "id": 3,
+            "author_id": 11,
+            "html_body": "<p>On its way 🚚</p>",
+            "public": True,
+            "created_at": "2024-05-01T10:02:00Z",
+            "attachments": [{"file_name": "label.pdf"}],
+        },
+    ],
+}
+
+WHISPERX = {
+    "segments": [
+        {"start": 0.5, "end": 1.25, "text": f" {NIHAO}", "speaker": "SPEAKER_00", "words": []},
+        {"start": 1.5, "end": 2, "text": " Ja. 🙂", "speaker": "SPEAKER_01", "words": []},
+        {"start": 2, "end": 3, "text": " "},
+    ],
+    "language": "zh",
+}
+WHISPER = {
+    "text": " Grüße. Ja.",
+    "segments": [{"id": 0, "seek": 0, "start": 0.0, "end": 1.0, "text": " Grüße.", "tokens": [1], "temperature": 0.0}],
+    "language": "de",
+}
+WHISPER_CPP = {
+    "systeminfo": "AVX = 1",
+    "result": {"language": "he"},
+    "transcription": [
+        {
+            "timestamps": {"from": "00:00:00,000", "to": "00:00:01,500"},
+            "offsets": {"from": 0, "to": 1500},
+            "text": SHALOM,
+        }
+    ],
+}
+ASSEMBLYAI = {
+    "id": "t",
+    "status": "completed",
+    "text": "Hi. Hello.",
+    "utterances": [
+        {"speaker": "A", "text": "Hi. 🙂", "start": 250, "end": 500, "confidence": 0.9, "words": []},
+        {"speaker": "B", "text": SALAM, "start": 500, "end": 900, "confidence": 0.9, "words": []},
+    ],
+}
+
+VTT = f"""WEBVTT
+
+NOTE made by hand
+
+00:00:01.000 --> 00:00:02.500
+<v Änn>{HELLO} &amp; <i>welcome</i></v>
+
+2
+00:00:03.000 --> 00:01:04.000 align:start
+<v דן>{SHALOM}</v>
+"""
+SRT = f"""1
+00:00:01,000 --> 00:00:02,500
+Änn: {HELLO}
+
+2
+00:00:03,000 --> 00:00:04,000
+which goes on: here
+
+3
+00:00:05,000 --> 00:00:06,000
+دان: {SALAM}
+Änn: Ja.
+
+4
+01:00:07,000 --> 01:00:08,000
+دان: 👍
+"""
+
+WHATSAPP_IOS = (
+    "[25/12/2023, 21:05:59] Änn 🌸: \u200eMessages are end-to-end encrypted.\n"
+    f"[25/12/2023, 21:06:10] Änn 🌸: {HELLO}\nAddress: Long Road\n"
+    f"\u200e[25/12/2023, 21:07:00] ~\u202fدان: \u200e<attached: 00001-PHOTO.jpg>\n"
+    f"[26/12/2023, 09:00:00] ~\u202fدان: {SALAM}\n"
+    "[26/12/2023, 09:01:00] Änn 🌸: so: yes \u200e<This message was edited>\n"
+)
+WHATSAPP_ANDROID = (
+    "12/24/23, 9:05\u202fPM - Messages and calls are end-to-end encrypted.\n"
+    f"12/24/23, 9:06\u202fPM - דן: {SHALOM}\n"
+    "12/24/23, 9:07\u202fPM - Ann: <Media omitted>\n"
+    "12/24/23, 12:08\u202fAM - Ann: IMG-1.jpg (file attached)\nlook 👀\n"
+)
+
+MBOX = """From ann@example.com Wed May  1 10:00:00 2024
+From: =?utf-8?q?=C3=84nn?= <ann@example.com>
+To: ben@example.com
+Subject: =?utf-8?b?8J+NsCBjYWtl?=
+Message-ID: <1@example.com>
+Date: Wed, 01 May 2024 10:00:00 +0200
+Content-Type: text/plain; charset=utf-8
+Content-Transfer-Encoding: 8bit
+
+Grüße 🙂
+-- 
+Änn
+
+From ben@example.com Wed May  1 12:00:00 2024
+From: ben@example.com
+Subject: Re: cake
+Message-ID: <3@example.com>
+In-Reply-To: <2@example.com>
+References: <1@example.com> <2@example.com>
+Date: Wed, 01 May 2024 12:00:00 +0200
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="b"
+
+--b
+Content-Type: text/html; charset=utf-8
+Content-Transfer-Encoding: 8bit
+
+<p>שלום</p><blockquote>Grüße</blockquote>
+--b
+Content-Type: application/pdf; name="plan.pdf"
+Content-Disposition: attachment; filename="plan.pdf"
+
+x
+--b--
+
+From ann@example.com Wed May  1 11:00:00 2024
+From: Änn <ann@example.com>
+Subject: Re: cake
+Message-ID: <2@example.com>
+In-Reply-To: <1@example.com>
+Date: Wed, 01 May 2024 11:00:00 +0200
+Content-Type: text/plain; charset=utf-8
+Content-Transfer-Encoding: 8bit
+
+مرحبا
+
+On Wed, 1 May 2024 at 10:00, Änn
+<ann@example.com> wrote:
+> Grüße 🙂
+> --
+> Änn
+
+From cy@example.com Thu May  2 11:00:00 2024
+From: Cy <cy@example.com>
+Subject: else
+Date: Thu, 02 May 2024 11:00:00 +0000
+
+Hello?
+"""
+
+OPENAI_PARTS = {
+    "messages": [
+        {"role": "system", "content": "Be kind."},
+        {
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "What is this? "},
+                {"type": "text", "text": "🙂"},
+                {"type": "image_url", "image_url": {"url": "https://a.b/c.png"}},
+                {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},
+                {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+                {"type": "text", "text": SALAM},
+            ],
+        },
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "t", "function": {"name": "look"}}]},
+        {"role": "tool", "tool_call_id": "t", "content": [{"type": "text", "text": "a cake"}]},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "I may not."}], "tool_calls": []},
+        {"role": "assistant", "content": None, "refusal": "No."},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "蛋糕"}]},
+    ]
+}
+ANTHROPIC = {
+    "system": "Be kind.",
+    "messages": [
+        {"role": "user", "content": SHALOM},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "x"},
+                {"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "t", "name": "look", "input": {"at": "蛋糕"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "t",
+                    "content": [
+                        {"type": "text", "text": "a cake"},
+                        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+                    ],
+                }
+            ],
+        },
+        {"role": "assistant", "content": "A cake 🍰"},
+    ],
+}
+
+TRANSCRIPT = f"""Interview, 1 May
+
+Änn: {HELLO}
+**דן:** {SHALOM}
+and more
+[00:01:05] Änn: Address: Long Road
+客服：你好
+客服 (00:02:00): 再见
+"""
+
+_EXPORTS: list[tuple[str, str, Any]] = [
+    ("chatgpt", "conversations.json", CHATGPT),
+    ("chatgpt", "one.json", CHATGPT[0]),
+    ("claude", "conversations.json", CLAUDE),
+    ("discord", "channel.json", DISCORD),
+    ("slack", "2023-11-14.json", SLACK_DAY),
+    ("intercom", "conversations.jsonl", lines(INTERCOM)),
+    ("intercom", "page.json", {"type": "conversation.list", "pages": {}, "conversations": [INTERCOM]}),
+    ("zendesk", "tickets.json", lines(ZENDESK, ZENDESK)),
+    ("zendesk", "page.json", {"tickets": [ZENDESK], "users": [{"id": 11, "name": "Max", "role": "agent"}]}),
+    ("whisper", "x.json", WHISPERX),
+    ("whisper", "whisper.json", WHISPER),
+    ("whisper", "cpp.json", WHISPER_CPP),
+    ("whisper", "assemblyai.json", ASSEMBLYAI),
+    ("subtitles", "meeting.vtt", VTT),
+    ("subtitles", "meeting.srt", SRT),
+    ("whatsapp", "_chat.txt", WHATSAPP_IOS),
+    ("whatsapp", "WhatsApp Chat with Ann.txt", WHATSAPP_ANDROID),
+    ("mbox", "inbox.mbox", MBOX),
+    ("chat", "parts.jsonl", lines(OPENAI_PARTS)),
+    ("chat", "anthropic.jsonl", lines(ANTHROPIC)),
+    ("chat", "lists.jsonl", lines(turns(HELLO, SALAM), turns(SHALOM))),
+    ("chat", "lists.json", [turns(HELLO, SALAM), turns(SHALOM)]),
+    ("chat", "one.json", turns(HELLO, SALAM)),
+    ("chat", "wrapped.json", {"version": 1, "conversations": [{"id": "a", "messages": turns(HELLO, NIHAO)}]}),
+    ("chat", "sharegpt.json", {"conversations": [{"from": "human", "value": HELLO}, {"from": "gpt", "value": NIHAO}]}),
+    ("pairs", "completions.jsonl", lines({"prompt": HELLO, "completion": NIHAO})),
+    ("pairs", "faq.csv", f"question,answer\n{HELLO},{NIHAO}\n"),
+    ("transcript", "interview.txt", TRANSCRIPT),
+]
+
+_RESEARCH: list[tuple[str, str, Any]] = [
+    (
+        "sgd",
+        "dialogues.json",
+        [{"dialogue_id": "1", "services": ["a"], "turns": [{"speaker": "USER", "utterance": "x"}]}],
+    ),
+    ("multiwoz", "data.json", multiwoz_file()),
+    ("doc2dial", "dial.json", {"dial_data": {"dmv": {"d": [doc2dial_dialogue("1", "where?")]}}}),
+    ("metalwoz", "SKI.txt", lines({"id": "1", "domain": "SKI", "task_id": "t", "turns": ["Hello"]})),
+    (
+        "taskmaster",
+        "data.json",
+        [{"conversation_id": "1", "utterances": [{"index": 0, "speaker": "USER", "text": "x", "segments": []}]}],
+    ),
+    ("self_dialogue", "a.csv", "AssignmentId,Answer.sentence1,Answer.sentence2\n1,a,b\n"),
+    (
+        "mdc",
+        "movie.tsv",
+        "session.ID\tMessage.ID\tMessage.Timestamp\tMessage.From\tMessage.Text\n1\t1\t2024\tuser\thello\n",
+    ),
+    ("dailydialog", "dialogues_text.txt", "Hi : there . __eou__ Yes . __eou__\n"),
+    ("ecd", "train.txt", "你好|在的\t明天发货\t0|1-0-1\t1\t几时发货|不要了\t1|0\n"),
+    ("dial2vec", "train.tsv", "01\ta#b|a#c\t0\n"),
+    ("personachat", "valid.txt", "1 your persona: i ski.\n2 hello\thi\n"),
+    ("cbt", "book.txt", "_BOOK_TITLE_ : A.txt.out\nCHAPTER I\nA sentence .\n"),
+    ("table", "t.csv", f"conversation_id,speaker,text\n1,a,{SALAM}\n"),
+    ("table", "t.txt", f"conversation_id\tspeaker\ttext\n1\ta\t{SALAM}\n"),
+]
+
+SAMPLES = _EXPORTS + _RESEARCH
+
+
+def sample_id(sample: Any) -> str:
+    return sample if isinstance(sample, str) else "…"
