@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
 from turnwise._utils.files import atomic_path, check_file, check_folder, existing_file, only_writer
 from turnwise._utils.optional import require
@@ -105,6 +106,10 @@ def test_a_missing_optional_dependency_names_its_extra() -> None:
         require("no_such_module", "baselines")
 
 
+TORCH_ON_A_FULL_DISK = (
+    "[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0\n"
+    "PytorchStreamWriter failed writing file data/0: file write failed"
+)
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -169,6 +174,16 @@ def test_only_one_process_writes_an_output(tmp_path: Path) -> None:
             pass
     with only_writer(output):
         pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_one_error_whatever_writes(tmp_path: Path) -> None:
+    full = "Error while serializing: I/O error: No space left on device (os error 28)"
+    for error in (OSError(28, "No space left on device"), SafetensorError(full), RuntimeError(TORCH_ON_A_FULL_DISK)):
+        with pytest.raises(OSError, match="model cannot be written: the disk is full"), only_writer(tmp_path / "model"):
+            raise error
+    with pytest.raises(RuntimeError, match="out of memory"), only_writer(tmp_path / "model"):
+        raise RuntimeError("out of memory")
     assert list(tmp_path.iterdir()) == []
 
 

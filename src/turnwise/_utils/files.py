@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import shutil
@@ -15,6 +16,11 @@ from filelock import FileLock, Timeout
 
 # What shows that a folder is a model and so may be overwritten.
 _MODEL = "modules.json"
+# Writers of tensors raise errors of their own, with the system's message or less in them.
+_SIGNS_OF_A_FULL_DISK = (
+    *(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
+    "PytorchStreamWriter failed",
+)
 
 
 def check_file(path: str | os.PathLike[str], force: bool = False) -> Path:
@@ -89,6 +95,7 @@ def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
 
     Raises:
         BlockingIOError: Another process does; the message has its number and host.
+        OSError: The disk is full, whatever the library that wrote makes of it.
     """
     output = Path(output)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -103,6 +110,10 @@ def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
     try:
         file.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
         yield
+    except Exception as error:
+        if any(sign in str(error) for sign in _SIGNS_OF_A_FULL_DISK):
+            raise OSError(f"{output} cannot be written: the disk is full, or a quota is used up") from error
+        raise
     finally:
         file.unlink(missing_ok=True)  # while it is held, so that nobody else's is removed
         lock.release()
