@@ -19,7 +19,7 @@ _MODEL = "modules.json"
 # Writers of tensors raise errors of their own, with the system's message or less in them.
 _SIGNS_OF_A_FULL_DISK = (
     *(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
-    "PytorchStreamWriter failed",
+    "inline_container.cc",  # of torch, followed by what was being written
 )
 
 
