@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,11 +21,12 @@ import datasets
 from filelock import FileLock
 
 from turnwise._compat import datasets_cache
-from turnwise._utils.files import atomic_path, check_file, is_standard
+from turnwise._utils.files import atomic_path, check_file, is_standard, only_writer
+from turnwise._utils.strict_json import strict_json
 from turnwise.data.reading.arrow_file import write_arrow
 from turnwise.data.reading.columns import Columns
 from turnwise.data.reading.companions import split_lists
-from turnwise.data.reading.files import Paths, find_files
+from turnwise.data.reading.files import Paths, check_apart, find_files
 from turnwise.data.reading.folders import states_of
 from turnwise.data.reading.loop import SkippedRows, read_rows
 from turnwise.data.reading.options import OnError, ReadingOptions
@@ -137,25 +139,37 @@ def convert_conversations(
 
     Raises:
         ConversationError: As for `read_conversations`.
+        BlockingIOError: Another process is writing ``output``.
         FileExistsError: ``output`` exists and ``force`` is false.
-        ValueError: ``output`` has another ending, an option is as it cannot be, or nothing is of the split.
+        ValueError: ``output`` has another ending or is among what is read, an option is as it cannot be, or nothing is
+            of the split.
     """
     skipped = SkippedRows(on_error)
     if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
+    check_apart(output, paths)
     target = check_file(output, force)
     options = ReadingOptions.of(format, on_error, columns, redact)
     files = find_files(paths, options.any_ending)
-    count = 0
-    with atomic_path(target) as temporary:
-        with _open_output(temporary) as file:
-            for row in read_rows(files, options, skipped):
-                if split is None or row.get("split") == split:
-                    json.dump(_without_none(row), file, ensure_ascii=False)
-                    file.write("\n")
-                    count += 1
+    with only_writer(target), atomic_path(target) as temporary:
+        rows = (row for row in read_rows(files, options, skipped) if split is None or row.get("split") == split)
+        count = _write_rows(rows, temporary)
         if not count:
             raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")
+    return count
+
+
+def _write_rows(rows: Iterator[dict[str, Any]], path: Path) -> int:
+    """Write conversations as lines of JSON; returns how many there were."""
+    count = replaced = 0
+    with _open_output(path) as file:
+        for row in rows:
+            text, nulls = strict_json(_without_none(row))
+            file.write(f"{text}\n")
+            count += 1
+            replaced += nulls
+    if replaced:
+        logging.getLogger("turnwise").warning("wrote null for %d numbers that JSON does not know (NaN, …)", replaced)
     return count
 
 
