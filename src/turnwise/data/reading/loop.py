@@ -13,11 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from turnwise._utils.progress import shows_progress
+from turnwise._utils.progress import SafeConsole, shows_progress
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.folders import size_of
 from turnwise.data.reading.format import Format
@@ -34,7 +32,6 @@ _DAMAGE: dict[type[Exception], str] = {
     zlib.error: "the gzip file is damaged; download or write it again",
     gzip.BadGzipFile: "not a gzip file; remove .gz from its name or compress it",
     UnicodeDecodeError: "not UTF-8 text; save the file as UTF-8",
-    pa.ArrowInvalid: "not a readable Parquet file; write it again",
 }
 
 
@@ -186,7 +183,7 @@ class _Progress:
             self._bar = Progress(
                 *columns,
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=SafeConsole(stderr=True),
                 transient=True,
                 disable=not shows_progress(),
             )
