@@ -5,6 +5,7 @@ from . import collators as collators
 from . import evaluation as evaluation
 from . import losses as losses
 from . import replies as replies
+from . import service as service
 from . import store as store
 from . import training as training
 from .collators import ConversationCollator as ConversationCollator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,11 @@ from pathlib import Path
 
 # What shows that a folder is a model and so may be overwritten.
 _MODEL = "modules.json"
+
+
+def is_standard(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is ``-``, which stands for the standard input or output."""
+    return str(path) == "-"
 
 
 def check_file(path: str | os.PathLike[str], force: bool = False) -> Path:
@@ -22,6 +28,8 @@ def check_file(path: str | os.PathLike[str], force: bool = False) -> Path:
         PermissionError: Nothing can be written there.
     """
     path = Path(path)
+    if is_standard(path):
+        return path
     if path.is_dir() or not path.name:
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
     if path.exists() and not force:
@@ -65,10 +73,14 @@ def _check_parent(path: Path) -> None:
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside ``path`` to write a file or a folder to; renamed to ``path`` when the block succeeds.
 
-    A file never replaces a folder. On any error, Ctrl-C included, what was written is removed and whatever ``path``
-    held before is untouched.
+    A file never replaces a folder; ``-`` is the standard output, which gets the file's bytes. On any error, Ctrl-C
+    included, what was written is removed and whatever ``path`` held before is untouched.
     """
     path = Path(path)
+    if is_standard(path):
+        with _to_standard_output() as temporary:
+            yield temporary
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     # A private folder of our own beside the target: same file system, so the rename is atomic.
     workspace = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -85,3 +97,12 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         if replaced.exists() and not path.exists():
             replaced.replace(path)
         shutil.rmtree(workspace, ignore_errors=True)
+
+
+@contextmanager
+def _to_standard_output() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield (temporary := Path(folder) / "output")
+        with temporary.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.flush()

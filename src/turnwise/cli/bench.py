@@ -9,9 +9,10 @@ import typer
 from typer.core import TyperGroup
 from typing_extensions import override
 
-from turnwise._utils.progress import console
+from turnwise._utils.progress import note
 from turnwise.cli.options import Encoder, PlanningGenerator, parse_settings
 from turnwise.cli.terminal import quiet_transformers
+from turnwise.cli.verbosity import Application
 from turnwise.experiments.papers import PAPERS
 
 
@@ -25,7 +26,7 @@ class Suites(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-bench = typer.Typer(
+bench = Application(
     cls=Suites,
     help="Train and evaluate every method of a paper's tables, and write a report.",
     no_args_is_help=True,
@@ -75,7 +76,7 @@ def run(
         generator,
     )
     print_results(results)
-    console.print(f"Wrote {out / 'report.md'} and {out / 'results.json'}")
+    note(f"Wrote {out / 'report.md'} and {out / 'results.json'}")
     if any(cell["status"] == "failed" for cell in results["cells"]):
         raise typer.Exit(1)
 
@@ -104,7 +105,7 @@ def report(
     if into is None and name is not None:
         raise ValueError(f"--name {name} names the lines of a page: give the page with --into")
     if into is None:
-        console.print(f"Wrote {write_report(out)}")
+        note(f"Wrote {write_report(out)}")
     else:
         write_into(out, into, name)
-        console.print(f"Wrote the tables of {out} into {into}")
+        note(f"Wrote the tables of {out} into {into}")

@@ -8,12 +8,43 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+import turnwise
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"turnwise {turnwise.__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
+]
+
 # What is read
-Data = Annotated[list[Path], typer.Argument(help="Files, folders or globs of conversations.", show_default=False)]
+Data = Annotated[
+    list[Path],
+    typer.Argument(help="Files, folders or globs of conversations; - is the standard input.", show_default=False),
+]
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
 Format = Annotated[str, typer.Option(help="Source format; by default detected from the content.")]
 SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")]
 Split = Annotated[str | None, typer.Option(help="Only conversations whose label `split` is this, such as test.")]
+ColumnNames = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        help="What the columns hold, such as conversation=ticket_id,speaker=author.type,text=body,time=created_at; "
+        "also messages=… (a list of them in each record) and ignore=….",
+    ),
+]
+RedactedKinds = Annotated[
+    str | None,
+    typer.Option(
+        "--redact",
+        help="Replace personal data on reading: emails, phones, cards, urls or all of them, names=FILE, persons=MODEL.",
+    ),
+]
 Encoder = Annotated[str | None, typer.Option(help="Encoder to start from: a folder or a Hub name.")]
 Model = Annotated[str | None, typer.Option(help="A folder or a Hub name; if left out, the default encoder.")]
 ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]
@@ -27,15 +58,34 @@ ModelAndData = Annotated[
 
 # What is written
 OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder to write the model to.")]
-ChatFile = Annotated[Path, typer.Option("--out", "--output", "-o", help="The .jsonl or .jsonl.gz file to write.")]
-ParquetFile = Annotated[Path, typer.Option("--output", "-o", help="The Parquet file to write.")]
-PngFile = Annotated[Path, typer.Option("--output", "-o", help="The PNG file to write.")]
+ChatFile = Annotated[
+    Path,
+    typer.Option(
+        "--out", "--output", "-o", help="The .jsonl or .jsonl.gz file to write, or - for the standard output."
+    ),
+]
+VectorFile = Annotated[
+    Path, typer.Option("--output", "-o", help="The .parquet, .csv or .npy file to write, or - for the standard output.")
+]
+Picture = Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")]
 FiguresFile = Annotated[
-    Path | None, typer.Option("--json", "--output", "-o", help="Also write the figures to this JSON file.")
+    Path | None,
+    typer.Option(
+        "--json", "--output", "-o", help="Also write the figures to this JSON file; - is the standard output."
+    ),
+]
+SummaryFile = Annotated[
+    Path | None,
+    typer.Option("--json", "--output", "-o", help="Also write all counts to this JSON file; - is the standard output."),
 ]
 RankingFile = Annotated[
     Path | None,
-    typer.Option("--json", "--output", "-o", help="Also write the utterances and scores to this JSON file."),
+    typer.Option(
+        "--json",
+        "--output",
+        "-o",
+        help="Also write the utterances and scores to this JSON file; - is the standard output.",
+    ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the unfinished run of this output.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output and discard its unfinished run.")]
@@ -181,6 +231,27 @@ IndexKind = Annotated[
 ]
 Ids = Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
 PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+# The service
+Stores = Annotated[
+    list[str] | None,
+    typer.Option("--store", help="A conversation store, FOLDER or NAME=FOLDER; may be repeated.", show_default=False),
+]
+Host = Annotated[str, typer.Option(envvar="TURNWISE_HOST", help="Address to listen on.")]
+Port = Annotated[int, typer.Option(envvar="TURNWISE_PORT", min=0, max=65535, help="Port to listen on.")]
+KeysFile = Annotated[
+    Path | None,
+    typer.Option("--keys", help="File of API keys; without it only this machine is served.", show_default=False),
+]
+ServiceAssignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Any setting of the service, as name=value; may be repeated.", show_default=False),
+]
+KeyName = Annotated[str, typer.Argument(help="Who gets the key; stands in logs and metrics.", show_default=False)]
+NewKeysFile = Annotated[Path, typer.Option("--keys", help="File of API keys, to which its hash is added.")]
+KeyScopes = Annotated[list[str], typer.Option("--scope", help="read, write or admin; may be repeated.")]
+KeyStore = Annotated[str | None, typer.Option("--store", help="The name of the only store it may see; by default all.")]
+RequestsPerMinute = Annotated[int | None, typer.Option(help="Most requests a minute; by default any number.")]
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from turnwise._utils.progress import console
+from turnwise._utils.progress import note
 from turnwise.cli.options import Force, OutputFolder
 from turnwise.cli.terminal import quiet_transformers
 
@@ -29,4 +29,4 @@ def convert_plato(
     from turnwise.encoders.plato import convert_plato as convert
 
     convert(checkpoint, output, tokenizer, force=force)
-    console.print(f"Wrote {output}")
+    note(f"Wrote {output}")

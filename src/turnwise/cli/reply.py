@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnwise._utils.files import check_file
+from turnwise._utils.files import check_file, is_standard
 from turnwise.cli.options import (
     Candidates,
     ConversationFile,
@@ -28,6 +28,7 @@ from turnwise.cli.options import (
     Top,
     Where,
 )
+from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_hits, print_ranking, write_json
 from turnwise.cli.terminal import quiet_transformers
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _LONGEST_GENERATED = 40  # tokens: somebody is waiting
 
 
+@reads_conversations
 def reply(
     model: ModelArgument,
     conversation: ConversationFile,
@@ -54,6 +56,8 @@ def reply(
     half: Half = False,
     json_file: RankingFile = None,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Rank candidates for the next utterance of a conversation.
 
@@ -72,14 +76,14 @@ def reply(
         if embeddings is not None:
             raise ValueError("--embeddings belongs to --candidates: a store keeps its own")
         settings = {"last_rows": last_rows, "where": where, "limit": top, "mode": mode, "speaker": speaker}
-        _reply_from_store(store, model, _messages(conversation, id), settings, json_file)
+        _reply_from_store(store, model, _messages(conversation, id, reading), settings, json_file)
         return
     if where is not None:
         raise ValueError("--where belongs to --store")
     if embeddings is not None:
         check_file(embeddings, force=True)  # those of the same candidates are reused
-    messages = _messages(conversation, id)
-    texts = read_candidates(candidates)
+    messages = _messages(conversation, id, reading)
+    texts = read_candidates(candidates, reading.read)
     sequence_model = SequenceModel(load_encoder(model))
     vectors = _embed_candidates(sequence_model, texts, embeddings, half)
     running = sequence_model.start(speaker or next_speaker(messages))
@@ -101,6 +105,7 @@ def _reply_from_store(
     print_hits(found)
 
 
+@reads_conversations
 def plan(
     model: ModelArgument,
     conversation: ConversationFile,
@@ -115,6 +120,8 @@ def plan(
     seed: Seed = 0,
     json_file: RankingFile = None,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Rank candidates, given or generated, for the next utterance by how well they lead to a goal.
 
@@ -132,21 +139,19 @@ def plan(
         raise ValueError(
             f"expected either --candidates or --generator, got {'neither' if generator is None else 'both'}"
         )
-    messages = _messages(conversation, id)
+    messages = _messages(conversation, id, reading)
     sequence_model = SequenceModel(load_encoder(model))
     who = speaker or next_speaker(messages)
     if candidates is not None:
-        texts = read_candidates(candidates)
+        texts = read_candidates(candidates, reading.read)
     elif generator is not None:
         texts = _generate(generator, messages, number, who, seed)
     _show(texts, rank(sequence_model, messages, texts, goal, who, goal_speaker or who), top, json_file)
 
 
-def _messages(path: Path, id: str | None) -> list[dict[str, Any]]:
+def _messages(path: Path, id: str | None, reading: Reading) -> list[dict[str, Any]]:
     """The messages of one conversation of a file."""
-    from turnwise.data.conversations import read_conversations
-
-    for row in read_conversations(path):
+    for row in reading.read(path):
         if id is None or row["id"] == id:
             return list(row["messages"])
     raise ValueError(f"{path}: found no conversation {id!r}")
@@ -177,4 +182,5 @@ def _show(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None
     ranking = [{"utterance": texts[row], "score": float(scores[row])} for row in order]
     if json_file is not None:
         write_json(json_file, ranking)
-    print_ranking(ranking)
+    if json_file is None or not is_standard(json_file):
+        print_ranking(ranking)

@@ -13,13 +13,11 @@ import typer
 
 from turnwise._utils.files import atomic_path, check_file
 from turnwise._utils.progress import console, progress_bar
-from turnwise.cli.data import read_data
 from turnwise.cli.options import (
     ChatFile,
     Data,
     Diversity,
     Force,
-    Format,
     Ids,
     IndexKind,
     Language,
@@ -34,12 +32,12 @@ from turnwise.cli.options import (
     Retention,
     SearchLevel,
     SearchMode,
-    SkipBadRows,
     StoreArgument,
     StorePooling,
     Tokenizer,
     Where,
 )
+from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_hits
 from turnwise.cli.terminal import Commands, quiet_transformers
 
@@ -49,15 +47,15 @@ if TYPE_CHECKING:
 store = typer.Typer(cls=Commands, help="Look after a conversation store.", no_args_is_help=True)
 
 
+@reads_conversations
 def index(
     data: Data,
     store: NewStore,
+    reading: Reading,
     model: Model = None,
     pooling: StorePooling = "messages",
     tokenizer: Tokenizer = "",
     language: Language = "English",
-    format: Format = "auto",
-    skip_bad_rows: SkipBadRows = False,
     json_output: PrintJson = False,
 ) -> None:
     """Put conversations into a store, or what is new of them.
@@ -69,7 +67,7 @@ def index(
     quiet_transformers()
     from turnwise.store import ConversationStore
 
-    conversations = read_data(data, format, skip_bad_rows)
+    conversations = reading.read(data)
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
     with _progress("indexing conversations", len(conversations)) as advance:
         report = opened.add(conversations, advance)

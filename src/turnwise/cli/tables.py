@@ -72,6 +72,16 @@ def print_hits(hits: list[dict[str, Any]]) -> None:
     console.print(table)
 
 
+def print_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
+    """Print names and what belongs to them; a name that comes again is not repeated."""
+    table = Table(Column(no_wrap=True), Column(overflow="fold"), title=title, title_justify="left", show_header=False)
+    before = None
+    for name, value in pairs:
+        table.add_row("" if name == before else name, value)
+        before = name
+    console.print(table)
+
+
 def _table(*columns: str, title: str | None = None) -> Table:
     """A table that wraps what does not fit and never cuts it off."""
     return Table(*(Column(name, overflow="fold") for name in columns), title=title, title_justify="left")

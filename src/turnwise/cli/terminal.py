@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import typer
@@ -21,6 +23,9 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             error_console.print("Stopped. A command that has --resume keeps what is done: run it again with --resume.")
             raise typer.Exit(130) from None
+        except BrokenPipeError:  # whoever reads our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
         except (ValueError, OSError, ImportError) as error:
             error_console.print(f"error: {error}", style="red", soft_wrap=True)
             raise typer.Exit(1) from None

@@ -1,9 +1,10 @@
-"""Pictures of dialogues and embeddings, as PNG files (needs the extra ``plots``)."""
+"""Pictures of dialogues and embeddings, as PNG, SVG or PDF by their ending (needs the extra ``plots``)."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
-from turnwise._utils.files import atomic_path
+from turnwise._utils.files import atomic_path, check_file, is_standard
 from turnwise._utils.optional import require
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Messages
@@ -19,6 +20,7 @@ from turnwise.encoders.rendering import Renderer
 from turnwise.encoders.rows import encode_rows
 
 _INCHES_PER_TOKEN = 0.16
+_ENDINGS = (".png", ".svg", ".pdf")
 
 
 def token_interactions(
@@ -82,7 +84,7 @@ def plot_alignment_uniformity(points: Mapping[str, tuple[float, float]], output:
 
     Args:
         points: Name of the encoder -> (adjusted alignment, uniformity).
-        output: The PNG file.
+        output: The .png, .svg or .pdf file.
     """
     if not points:
         raise ValueError("no encoders to plot")
@@ -102,7 +104,7 @@ def plot_additivity(curves: Mapping[str, Sequence[float]], output: str | os.Path
     Args:
         curves: Name of the encoder and mode -> (turns,) the cosine with the true next utterance minus the mean cosine
             with random ones, the latest turn first: ``by_distance`` of the task ``additivity``.
-        output: The PNG file.
+        output: The .png, .svg or .pdf file.
     """
     if not curves:
         raise ValueError("no encoders to plot")
@@ -121,7 +123,16 @@ def _subplots(width: float, height: float) -> Any:
     return require("matplotlib.pyplot", "plots").subplots(figsize=(width, height), layout="constrained")
 
 
+def check_picture(path: str | os.PathLike[str], force: bool = False) -> Path:
+    """Return ``path`` if it can name a picture; errors as of `check_file`, and ``ValueError`` for another ending."""
+    path = Path(path)
+    if not is_standard(path) and path.suffix.lower() not in _ENDINGS:
+        raise ValueError(f"{path}: expected a name ending in {', '.join(_ENDINGS)}")
+    return check_file(path, force)
+
+
 def _save(figure: Any, output: str | os.PathLike[str]) -> None:
+    kind = Path(check_picture(output, force=True)).suffix.lower().removeprefix(".") or "png"
     with atomic_path(output) as temporary:
-        figure.savefig(temporary, format="png", dpi=120)
+        figure.savefig(temporary, format=kind, dpi=120)
     require("matplotlib.pyplot", "plots").close(figure)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
+from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import Conversations
 from turnwise.evaluation.levels import Encoder
 from turnwise.evaluation.loading import load_task
@@ -27,6 +30,7 @@ def evaluate(
     label: str = "intent",
     dialogue_label: str | None = None,
     candidates: Candidates | None = None,
+    read: Callable[[Path], Dataset] = read_conversations,
 ) -> dict[str, dict[str, object]]:
     """Run evaluation tasks on an encoder. Tasks on whole dialogues share one embedding of each, those on sequences too.
 
@@ -44,6 +48,7 @@ def evaluate(
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
         candidates: Gives the candidates of short-term planning, such as
             ``turnwise.replies.GeneratedCandidates(model)``; by default they are drawn from other conversations.
+        read: Reads conversations from a path that is no released file.
 
     Returns:
         For each task, under its name with underscores, the figures, in percent where they are shares or correlations,
@@ -65,7 +70,7 @@ def evaluate(
     loaded: dict[str, Any] = {}
     for task in chosen:
         if task.data_key not in loaded:
-            loaded[task.data_key] = load_task(task.name, data, **how)
+            loaded[task.data_key] = load_task(task.name, data, **how, read=read)
     embedded: dict[str, tuple[Any, ...]] = {}
     for task in chosen:
         if task.data_key not in embedded:

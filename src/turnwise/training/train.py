@@ -72,7 +72,7 @@ def train(
     (stage or recipe).prepare(encoder)
     frozen = frozen_layers(recipe, encoder)  # what cannot be is an error before anything is written
     check_precision(recipe, recipe.adaptation)
-    conversations = clean(conversations, recipe)
+    conversations, left_out = clean(conversations, recipe)
     settings = {
         "recipe": {"method": type(recipe).__name__, **dataclasses.asdict(recipe)},
         "conversations": fingerprint(conversations),
@@ -85,7 +85,8 @@ def train(
         checkpoints, snapshots = (run.folder / "training", run.snapshots) if run is not None else (None, None)
         history = contrast(encoder, conversations, recipe, frozen, checkpoints, snapshots, evaluator)
         if output is not None and run is not None and process_state().is_main_process:
-            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **history}
+            kept = {"kept": len(conversations), "left_out": left_out}
+            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **kept, **history}
             save_encoder(encoder, output, record)
             run.close()
     return encoder

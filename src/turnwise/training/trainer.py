@@ -36,6 +36,7 @@ def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str
         "save_steps": settings.checkpoint_steps,
         "save_total_limit": 2,
         "logging_steps": 10,
+        "logging_first_step": True,
         "use_cpu": not torch.accelerator.is_available(),
         "report_to": "none",
         "disable_tqdm": True,
@@ -77,13 +78,14 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
         load_loss(self, folder)
 
 
-def fit(trainer: Trainer, checkpoints: Path | None) -> None:
+def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
     """Train, continuing from the newest complete checkpoint in ``checkpoints`` if there is one.
 
-    On Ctrl-C the step in progress is finished and a checkpoint written, then ``KeyboardInterrupt`` is raised.
+    Progress is shown under the name of the stage. On Ctrl-C the step in progress is finished and a checkpoint written,
+    then ``KeyboardInterrupt`` is raised.
     """
     parameters = loss_parameters(trainer)
-    stop, progress = StopInGoodOrder(), TrainingProgress()
+    stop, progress = StopInGoodOrder(), TrainingProgress(stage)
     trainer.remove_callback(PrinterCallback)
     for callback in (stop, LossWeights(parameters), progress):
         trainer.add_callback(callback)

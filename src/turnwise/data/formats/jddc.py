@@ -74,4 +74,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

@@ -8,6 +8,7 @@ import io
 import json
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -133,7 +134,7 @@ class Source:
     def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
         """Rows of a CSV or TSV file by column name."""
         cells = self.cells()
-        _, header = next(cells, (1, []))
+        header = _told_apart(next(cells, (1, []))[1])
         for number, row in cells:
             if len(row) == len(header):
                 yield number, dict(zip(header, row))
@@ -214,6 +215,16 @@ def parse_value(raw: Any) -> Any:
         raise BadRow(problem) from None
     except RecursionError:
         raise BadRow("malformed JSON (nested too deeply); expected one JSON object on each line") from None
+
+
+def _told_apart(header: list[str]) -> list[str]:
+    """The columns' names; of columns with one name, the second is called ``name (2)``."""
+    seen: Counter[str] = Counter()
+    names = []
+    for name in header:
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names
 
 
 def parse_record(raw: Any) -> dict[str, Any]:

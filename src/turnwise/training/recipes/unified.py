@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
 from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
@@ -50,8 +52,7 @@ class Unified(Recipe, UnifiedSettings):
     @override
     def prepare(self, encoder: SentenceTransformer) -> None:
         use_mean_pooling(encoder)
-        if turn_order_head_of(encoder) is None:  # a head that is there learns further
-            add_turn_order_head(encoder, TurnOrderHead(encoder.get_embedding_dimension() or 0, self.context_turns))
+        self._head(encoder)
 
     @override
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
@@ -59,15 +60,24 @@ class Unified(Recipe, UnifiedSettings):
         return {"weight_decay": 0.01, "learning_rate_mapping": rates}
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
-        teacher = load_encoder(self.teacher, device=str(encoder.device)) if self.teacher is not None else None
-        if teacher is not None:
-            use_mean_pooling(teacher)
+    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
+        teacher = self._load_teacher(encoder)
         taught = None if teacher is None else UtteranceCollator(teacher, self.max_length, self.context_turns)
+        return TaughtCollator(UtteranceCollator(encoder, self.max_length), taught)
+
+    @override
+    def loss(self, encoder: SentenceTransformer) -> nn.Module:
+        return UnifiedLoss(encoder, self._head(encoder), UnifiedSettings.of(self), self._load_teacher(encoder))
+
+    def _head(self, encoder: SentenceTransformer) -> TurnOrderHead:
+        """The encoder's head, which learns further, or a new one that is put beside it."""
         head = turn_order_head_of(encoder)
-        assert head is not None  # from `prepare`
-        return {
-            "train_dataset": conversations,
-            "data_collator": TaughtCollator(UtteranceCollator(encoder, self.max_length), taught),
-            "loss": UnifiedLoss(encoder, head, UnifiedSettings.of(self), teacher),
-        }
+        if head is None:
+            head = TurnOrderHead(encoder.get_embedding_dimension() or 0, self.context_turns)
+            add_turn_order_head(encoder, head)
+        return head
+
+    def _load_teacher(self, encoder: SentenceTransformer) -> SentenceTransformer | None:
+        if self.teacher is None:
+            return None
+        return use_mean_pooling(load_encoder(self.teacher, device=str(encoder.device)))
