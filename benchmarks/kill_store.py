@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,8 @@ def killed(writer: Callable[..., None], folder: Path, rows: Rows) -> tuple[list[
             confirmed.append(receiving.recv())
         each = (time.monotonic() - began) / wanted if wanted else 1.0
         time.sleep(random.uniform(0, 1.2 * each))
-        os.kill(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it is done
+            os.kill(process.pid, signal.SIGKILL)
         while receiving.poll(0):
             confirmed.append(receiving.recv())
     except EOFError:  # the writer is done, or dead
