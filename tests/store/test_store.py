@@ -234,7 +234,7 @@ def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path
 
 
 def test_many_small_commits_are_tidied_up(tmp_path: Path, tiny_encoder, monkeypatch) -> None:
-    monkeypatch.setattr("turnwise.store.conversation_store.COMMITS_UNTIL_TIDY", 4)
+    monkeypatch.setattr(indexing, "_COMMITS_UNTIL_TIDY", 4)
     store = ConversationStore.open(tmp_path / "talks", tiny_encoder)
     for number in range(10):
         store.add([{"id": str(number), "messages": [{"role": "user", "content": f"order {number}"}]}])
@@ -242,6 +242,15 @@ def test_many_small_commits_are_tidied_up(tmp_path: Path, tiny_encoder, monkeypa
     assert store.stats().messages == 10
     assert len(store.search_messages("order", mode="text", limit=20)) == 10
     assert len(list((store.path / "v1" / "messages.lance" / "data").iterdir())) == 1
+
+
+def test_texts_added_one_by_one_are_found_first(filled) -> None:
+    """LanceDB scores what is not in the index by the words of what is: here those of the first message alone."""
+    store = filled([])
+    texts = ["my card is lost and i want it", "i want to go", "to paris i want", "my order", "a card", "it is lost"]
+    for number, text in enumerate(texts):
+        store.add([{"id": str(number), "messages": [{"role": "user", "content": text}]}])
+    assert all(store.search_messages(text, "text")[0].text == text for text in texts)
 
 
 @pytest.mark.parametrize("kind", ["flat", "compressed"])

@@ -11,7 +11,7 @@ from typing import Any, Self
 from turnwise.store.adding import add_batch, batches, delete_conversations
 from turnwise.store.encoding import StoreEncoder
 from turnwise.store.hits import AddReport
-from turnwise.store.indexing import COMMITS_UNTIL_TIDY, RETENTION, tidy
+from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
 from turnwise.store.opening import LOCK_SECONDS, Encoder, create_store, other_encoder, store_encoder
 from turnwise.store.reindexing import forget_old, reindex
 from turnwise.store.state import IndexKind, StoreError, read_state, state_stamp
@@ -95,7 +95,7 @@ class ConversationStore(StoreReader):
             encoder = self._encoder(changes.tables.state)
             for records in batches(conversations):
                 report += add_batch(changes, encoder, records)
-                if changes.tables.state.commits >= COMMITS_UNTIL_TIDY:
+                if tidy_is_due(changes.tables):
                     tidy(changes, RETENTION)
                 if progress is not None:
                     progress(len(records))

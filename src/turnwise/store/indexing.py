@@ -16,7 +16,7 @@ from turnwise.store.searching import SMALLEST_INDEXED, by_vector, indexed_column
 from turnwise.store.state import IndexFacts, IndexKind
 from turnwise.store.tables import Tables, Transaction
 
-COMMITS_UNTIL_TIDY = 64
+_COMMITS_UNTIL_TIDY = 64
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
 _NEVER = timedelta(days=36_500)
 _GROWTH = 2  # an index is built anew when there are this many times as many vectors
@@ -59,6 +59,16 @@ def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequenc
 def has_text_index(tables: Tables) -> bool:
     """Whether texts can be searched."""
     return any(index.index_type == "FTS" for index in tables.messages.list_indices())
+
+
+def tidy_is_due(tables: Tables) -> bool:
+    """Whether there are many small files, or more texts outside their index than in it.
+
+    Those outside are found too, but LanceDB scores them by how frequent words are inside.
+    """
+    text = next((index for index in tables.messages.list_indices() if index.index_type == "FTS"), None)
+    outgrown = text is not None and text.num_unindexed_rows > text.num_indexed_rows
+    return tables.state.commits >= _COMMITS_UNTIL_TIDY or outgrown
 
 
 def tidy(changes: Transaction, retention: timedelta, kind: IndexKind | None = None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from turnwise.store.adding import add_batch, batches, delete_conversations
 from turnwise.store.encoding import StoreEncoder
-from turnwise.store.indexing import COMMITS_UNTIL_TIDY, RETENTION, tidy
+from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import STATE_FILE, StoreState, read_state, state_stamp, write_state
 from turnwise.store.tables import FIRST_FOLDER, Tables, Transaction, create_tables, new_state, transaction
@@ -39,7 +39,7 @@ def reindex(
     with transaction(copy, seconds) as copying:
         for records in batches(conversations_of(old, all_ids(old))):
             add_batch(copying, encoder, records)
-            if copying.tables.state.commits >= COMMITS_UNTIL_TIDY:
+            if tidy_is_due(copying.tables):
                 tidy(copying, RETENTION)
             if progress is not None:
                 progress(len(records))
