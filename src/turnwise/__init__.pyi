@@ -5,6 +5,8 @@ from . import collators as collators
 from . import evaluation as evaluation
 from . import losses as losses
 from . import replies as replies
+from . import service as service
+from . import store as store
 from . import training as training
 from .collators import ConversationCollator as ConversationCollator
 from .collators import TurnOrderCollator as TurnOrderCollator
@@ -35,6 +37,7 @@ from .losses import context_aware_embeddings as context_aware_embeddings
 from .replies import SequenceModel as SequenceModel
 from .replies import planning as planning
 from .replies import triple_query as triple_query
+from .store import ConversationStore as ConversationStore
 from .training import adapt_encoder as adapt_encoder
 from .training import recipes as recipes
 from .training import train as train

@@ -453,6 +453,12 @@ _RESEARCH: list[tuple[str, str, Any]] = [
         [{"dialogue_id": "1", "services": ["a"], "turns": [{"speaker": "USER", "utterance": "x"}]}],
     ),
     ("multiwoz", "data.json", multiwoz_file()),
+    (
+        "bitod",
+        "zh_train.json",
+        {"1": {"Scenario": {"WizardCapabilities": []}, "Events": [{"Agent": "User", "Actions": [], "Text": NIHAO}]}},
+    ),
+    ("jddc", "chat.txt", f"session_id\tuser_id\twaiter_send\tcontent\ns1\tu1\t0\t{NIHAO}\n"),
     ("doc2dial", "dial.json", {"dial_data": {"dmv": {"d": [doc2dial_dialogue("1", "where?")]}}}),
     ("metalwoz", "SKI.txt", lines({"id": "1", "domain": "SKI", "task_id": "t", "turns": ["Hello"]})),
     (
@@ -477,7 +483,3 @@ _RESEARCH: list[tuple[str, str, Any]] = [
 ]
 
 SAMPLES = _EXPORTS + _RESEARCH
-
-
-def sample_id(sample: Any) -> str:
-    return sample if isinstance(sample, str) else "…"

@@ -17,6 +17,8 @@ from turnwise.cli.options import Version
 from turnwise.cli.plato import convert_plato
 from turnwise.cli.plot import plot
 from turnwise.cli.reply import plan, reply
+from turnwise.cli.serve import new_key, serve
+from turnwise.cli.store import index, search, store
 from turnwise.cli.terminal import Commands
 from turnwise.cli.training import adapt, demo, train
 from turnwise.cli.verbosity import Application
@@ -29,10 +31,27 @@ app = Application(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, inspect, convert, convert_plato, adapt, train, embed, evaluate, reply, plan):
+COMMANDS = (
+    demo,
+    inspect,
+    convert,
+    convert_plato,
+    adapt,
+    train,
+    embed,
+    evaluate,
+    reply,
+    plan,
+    index,
+    search,
+    serve,
+    new_key,
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(plot, name="plot")
+app.add_typer(store, name="store")
 
 
 @app.callback()

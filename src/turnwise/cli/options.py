@@ -150,9 +150,10 @@ ConversationFile = Annotated[
     Path, typer.Option("--conversation", help="A file of conversations, the first of which is taken.")
 ]
 OtherId = Annotated[str | None, typer.Option("--id", help="Take the conversation with this id instead.")]
-_CANDIDATES = typer.Option("--candidates", help="A .txt file with one utterance per line, or a file of conversations.")
-Candidates = Annotated[Path, _CANDIDATES]
-GivenCandidates = Annotated[Path | None, _CANDIDATES]
+Candidates = Annotated[
+    Path | None,
+    typer.Option("--candidates", help="A .txt file with one utterance per line, or a file of conversations."),
+]
 Generator = Annotated[
     str | None,
     typer.Option(help="A causal language model that generates the candidates instead: a folder or a Hub name."),
@@ -184,6 +185,73 @@ Speaker = Annotated[
 GoalSpeaker = Annotated[
     str | None, typer.Option(help="Who says the goal; by default whoever speaks next.", show_default=False)
 ]
+
+# Stores
+NewStore = Annotated[Path, typer.Option("--store", help="Folder of the store; made if it is not there.")]
+StoreArgument = Annotated[Path, typer.Argument(help="Folder of the store.", show_default=False)]
+GivenStore = Annotated[
+    Path | None, typer.Option("--store", help="A store whose messages are the candidates, instead of --candidates.")
+]
+Query = Annotated[str, typer.Argument(help="What to look for.", show_default=False)]
+SearchLevel = Annotated[
+    Literal["message", "conversation", "reply"],
+    typer.Option(help="Messages or conversations like the text, or replies to it."),
+]
+SearchMode = Annotated[
+    Literal["vector", "text", "hybrid"], typer.Option(help="By meaning, by words, or by both fused.")
+]
+Where = Annotated[
+    str | None, typer.Option(help="A filter, such as: role = 'user' and label.intent in ('refund', 'cancel').")
+]
+Limit = Annotated[int, typer.Option(min=1, help="Number of hits to show.")]
+Offset = Annotated[int, typer.Option(min=0, help="Number of the best hits to leave out.")]
+Diversity = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Prefer hits that differ: 0 not at all, 1 above all.")
+]
+Reranker = Annotated[
+    str | None, typer.Option(help="A cross-encoder that ranks the best hits again: a folder or a Hub name.")
+]
+StorePooling = Annotated[
+    str, typer.Option("--pooling", help="Of a new store: messages, mean, interlocutor, or speaker:ROLE.")
+]
+NewPooling = Annotated[
+    str | None, typer.Option("--pooling", help="How whole conversations are pooled from now on; by default as before.")
+]
+Tokenizer = Annotated[
+    str,
+    typer.Option(
+        help="Of a new store: simple (words) or ngram (pairs of characters); by default what fits.", show_default=False
+    ),
+]
+Language = Annotated[str, typer.Option(help="Of a new store: language of the stems and stop words of simple.")]
+Retention = Annotated[float, typer.Option(min=0, help="Minutes for which old versions are kept for readers.")]
+IndexKind = Annotated[
+    Literal["flat", "compressed"] | None,
+    typer.Option(help="Build the vector indexes anew: flat is the most accurate, compressed the quickest."),
+]
+Ids = Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
+PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+# The service
+Stores = Annotated[
+    list[str] | None,
+    typer.Option("--store", help="A conversation store, FOLDER or NAME=FOLDER; may be repeated.", show_default=False),
+]
+Host = Annotated[str, typer.Option(envvar="TURNWISE_HOST", help="Address to listen on.")]
+Port = Annotated[int, typer.Option(envvar="TURNWISE_PORT", min=0, max=65535, help="Port to listen on.")]
+KeysFile = Annotated[
+    Path | None,
+    typer.Option("--keys", help="File of API keys; without it only this machine is served.", show_default=False),
+]
+ServiceAssignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Any setting of the service, as name=value; may be repeated.", show_default=False),
+]
+KeyName = Annotated[str, typer.Argument(help="Who gets the key; stands in logs and metrics.", show_default=False)]
+NewKeysFile = Annotated[Path, typer.Option("--keys", help="File of API keys, to which its hash is added.")]
+KeyScopes = Annotated[list[str], typer.Option("--scope", help="read, write or admin; may be repeated.")]
+KeyStore = Annotated[str | None, typer.Option("--store", help="The name of the only store it may see; by default all.")]
+RequestsPerMinute = Annotated[int | None, typer.Option(help="Most requests a minute; by default any number.")]
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

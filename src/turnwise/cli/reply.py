@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from turnwise.cli.options import (
     EmbeddingsFile,
     Force,
     Generator,
-    GivenCandidates,
+    GivenStore,
     Goal,
     GoalSpeaker,
     Half,
@@ -25,9 +26,10 @@ from turnwise.cli.options import (
     Seed,
     Speaker,
     Top,
+    Where,
 )
 from turnwise.cli.reading import Reading, reads_conversations
-from turnwise.cli.tables import print_ranking, write_json
+from turnwise.cli.tables import print_hits, print_ranking, write_json
 from turnwise.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
@@ -41,8 +43,10 @@ _LONGEST_GENERATED = 40  # tokens: somebody is waiting
 @reads_conversations
 def reply(
     model: ModelArgument,
-    candidates: Candidates,
     conversation: ConversationFile,
+    candidates: Candidates = None,
+    store: GivenStore = None,
+    where: Where = None,
     id: OtherId = None,
     top: Top = 10,
     mode: Mode = None,
@@ -66,6 +70,16 @@ def reply(
 
     if json_file is not None:
         check_file(json_file, force)
+    if candidates is None or store is not None:
+        if candidates is not None or store is None:
+            raise ValueError(f"expected either --candidates or --store, got {'neither' if store is None else 'both'}")
+        if embeddings is not None:
+            raise ValueError("--embeddings belongs to --candidates: a store keeps its own")
+        settings = {"last_rows": last_rows, "where": where, "limit": top, "mode": mode, "speaker": speaker}
+        _reply_from_store(store, model, _messages(conversation, id, reading), settings, json_file)
+        return
+    if where is not None:
+        raise ValueError("--where belongs to --store")
     if embeddings is not None:
         check_file(embeddings, force=True)  # those of the same candidates are reused
     messages = _messages(conversation, id, reading)
@@ -79,12 +93,24 @@ def reply(
     _show(texts, running.score(vectors, chosen, last_rows), top, json_file)
 
 
+def _reply_from_store(
+    path: Path, model: str, messages: list[dict[str, Any]], settings: dict[str, Any], json_file: Path | None
+) -> None:
+    from turnwise.store import ConversationStore
+
+    opened = ConversationStore.open(path, model, read_only=True)
+    found = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
+    if json_file is not None:
+        write_json(json_file, [{"utterance": hit["text"], "score": hit["score"], **hit} for hit in found])
+    print_hits(found)
+
+
 @reads_conversations
 def plan(
     model: ModelArgument,
     conversation: ConversationFile,
     goal: Goal,
-    candidates: GivenCandidates = None,
+    candidates: Candidates = None,
     generator: Generator = None,
     number: Number = 100,
     id: OtherId = None,

@@ -11,7 +11,7 @@ import io
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -70,7 +70,7 @@ def read_conversations(
     """
     options = ReadingOptions.of(format, on_error, columns, redact)
     skipped = SkippedRows(on_error)
-    files = find_files(paths, options.any_ending)
+    files = find_files(paths, options.format)
     cached = _cache_folder(files, options)
     if cached.exists():
         SkippedRows.from_json((cached / "skipped.json").read_text(encoding="utf-8")).report()
@@ -91,7 +91,7 @@ def iterate_conversations(
 ) -> Iterator[dict[str, Any]]:
     """The conversations that `read_conversations` gives, one at a time; nothing of them is kept."""
     options = ReadingOptions.of(format, on_error, columns, redact)
-    return read_rows(find_files(paths, options.any_ending), options, SkippedRows(on_error))
+    return read_rows(find_files(paths, options.format), options, SkippedRows(on_error))
 
 
 def _read_into(cached: Path, files: list[Path], options: ReadingOptions, skipped: SkippedRows) -> None:
@@ -150,19 +150,23 @@ def convert_conversations(
     check_apart(output, paths)
     target = check_file(output, force)
     options = ReadingOptions.of(format, on_error, columns, redact)
-    files = find_files(paths, options.any_ending)
+    files = find_files(paths, options.format)
     with only_writer(target), atomic_path(target) as temporary:
         rows = (row for row in read_rows(files, options, skipped) if split is None or row.get("split") == split)
-        count = _write_rows(rows, temporary)
+        count = write_chats(rows, temporary)
         if not count:
             raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")
     return count
 
 
-def _write_rows(rows: Iterator[dict[str, Any]], path: Path) -> int:
-    """Write conversations as lines of JSON; returns how many there were."""
+def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
+    """Write conversations as chat JSONL, gzipped if the name ends so.
+
+    Returns:
+        How many there were.
+    """
     count = replaced = 0
-    with _open_output(path) as file:
+    with _open_output(output) as file:
         for row in rows:
             text, nulls = strict_json(_without_none(row))
             file.write(f"{text}\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from format_cases import MULTIWOZ_ROWS, multiwoz_file, read, turns, write
+from samples import CHATGPT, CLAUDE
 
 from turnwise.errors import ConversationError
 
@@ -44,6 +45,16 @@ def test_other_files_in_a_folder_are_still_an_error(tmp_path: Path) -> None:
     write(tmp_path / "mistake.json", {"alpha": 1})
     with pytest.raises(ConversationError, match=r"mistake\.json: could not detect the format"):
         read(tmp_path)
+
+
+def test_what_assistants_export_beside_conversations(tmp_path: Path) -> None:
+    write(tmp_path / "chatgpt" / "conversations.json", CHATGPT)
+    write(tmp_path / "chatgpt" / "user.json", {"email": "a@b.c"})
+    write(tmp_path / "chatgpt" / "message_feedback.json", [{"rating": "thumbs_up"}])
+    write(tmp_path / "claude" / "conversations.json", CLAUDE)
+    write(tmp_path / "claude" / "users.json", [{"uuid": "me"}])
+    write(tmp_path / "mine" / "users.json", [{"messages": turns("hello")}])
+    assert [row["id"] for row in read(tmp_path)] == ["c-1", "u-1", "users-1"]
 
 
 @pytest.mark.parametrize("shown_by", ["modules.json", "run.json"])

@@ -52,7 +52,7 @@ def test_every_layout_is_read_from_the_standard_input(tmp_path: Path, format: st
 
 
 def test_there_is_a_sample_of_every_format() -> None:
-    assert {format for format, _, _ in SAMPLES} | {"bitod"} == set(FORMATS)
+    assert {format for format, _, _ in SAMPLES} == set(FORMATS)
 
 
 def test_a_folder_of_all_layouts_is_read_at_once(tmp_path: Path) -> None:

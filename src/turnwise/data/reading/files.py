@@ -17,7 +17,7 @@ from turnwise.errors import ConversationError
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def find_files(paths: Paths, any_ending: bool = False) -> list[Path]:
+def find_files(paths: Paths, format: str = "auto") -> list[Path]:
     """The files that ``paths`` (files, folders, globs, ``-``) stand for, each once.
 
     In folders and globs, files that are known to accompany conversations and hold none are passed over, and the folder
@@ -25,14 +25,14 @@ def find_files(paths: Paths, any_ending: bool = False) -> list[Path]:
 
     Args:
         paths: What the user gave.
-        any_ending: Globs stand for files whatever their names end in.
+        format: Their format; where it is known, globs stand for files whatever their names end in.
 
     Raises:
         ConversationError: A path stands for no file.
     """
     files: list[Path] = []
     for path in _listed(paths):
-        found = _files_of(path, any_ending)
+        found = _files_of(path, format)
         if not found:
             problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
             raise ConversationError(str(path), problem)
@@ -54,7 +54,7 @@ def check_apart(output: str | os.PathLike[str], paths: Paths) -> None:
             continue
         if path.is_dir() and target.is_relative_to(path.resolve()):
             raise ValueError(f"{output} lies in {path}, which is read: choose a place outside that folder")
-        if any(target == file.resolve() for file in _files_of(path, any_ending=True)):
+        if any(target == file.resolve() for file in _files_of(path, format="")):
             raise ValueError(f"{output} is also read: choose another name")
 
 
@@ -62,19 +62,20 @@ def _listed(paths: Paths) -> list[Path]:
     return [Path(path).expanduser() for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
-def _files_of(path: Path, any_ending: bool) -> list[Path]:
+def _files_of(path: Path, format: str) -> list[Path]:
     if is_standard(path):
         return [standard_input()]
     if path.is_dir():
         inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
         files = sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS)
-        return _sources(without_models(files, path))
+        return _sources(without_models(files, path), format)
     if path.exists():
         return [path]
     # not Path.glob, which takes no absolute patterns
     matched = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
-    return _sources([f for f in matched if f.is_file() and (any_ending or Source(f).ending in ENDINGS)])
+    readable = [file for file in matched if file.is_file() and (format != "auto" or Source(file).ending in ENDINGS)]
+    return _sources(readable, format)
 
 
-def _sources(files: list[Path]) -> list[Path]:
-    return without_companions(with_channels(files))
+def _sources(files: list[Path], format: str) -> list[Path]:
+    return without_companions(with_channels(files) if format in ("auto", "slack") else files)

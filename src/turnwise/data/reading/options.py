@@ -64,11 +64,6 @@ class ReadingOptions:
         )
 
     @property
-    def any_ending(self) -> bool:
-        """Whether files are read whatever their names end in: the format is known."""
-        return self.format != "auto"
-
-    @property
     def key(self) -> list[str]:
         """What tells rows read with other options apart."""
         return [self.format, self.on_error, str(self.columns or ""), self.redaction.key if self.redaction else ""]
