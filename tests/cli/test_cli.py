@@ -37,6 +37,7 @@ def test_help_shows_an_example(command: str) -> None:
         (("embed", ".", "--output", "out.parquet"), "out.parquet lies in ., which is read"),
         (("embed", "silent.jsonl", "--output", "silent.npy", "--force"), "silent.jsonl is also read"),
         (("inspect", "CHATS", "--json", "CHATS", "--force"), "is also read"),
+        (("index", ".", "--store", "out"), "out lies in ., which is read"),
         (("evaluate", ".", "--json", "out"), "out lies in ., which is read"),
         (("evaluate", "a", "b", "CHATS"), "expected [MODEL] DATA"),
         (("evaluate", "CHATS", "--json", "CHATS"), "is also read"),
