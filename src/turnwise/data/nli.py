@@ -10,6 +10,7 @@ import csv
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -37,8 +38,13 @@ def read_nli(path: str | os.PathLike[str]) -> Dataset:
     name = path.name.removesuffix(".gz")
     if not name.endswith((".jsonl", ".csv")):
         raise ValueError(f"{path}: expected natural language inference pairs in a .jsonl or .csv file")
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-        pairs = [_pair(row, f"{path}:{line}") for line, row in _rows(file, name.endswith(".csv"), path)]
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            pairs = [_pair(row, f"{path}:{line}") for line, row in _rows(file, name.endswith(".csv"), path)]
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not UTF-8 text; save the file as UTF-8") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, csv.Error) as error:
+        raise ValueError(f"{path}: the file is damaged ({error}); download or write it again") from None
     kept = [pair for pair in pairs if pair is not None]
     if not kept:
         raise ValueError(f"{path}: holds no pairs")
@@ -54,7 +60,7 @@ def _rows(file: IO[Any], is_csv: bool, path: Path) -> Iterator[tuple[int, Any]]:
     for line, text in enumerate(file, start=1):
         try:
             yield line, json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}:{line}: not JSON: {error}") from error
 
 
