@@ -5,6 +5,8 @@ from . import collators as collators
 from . import evaluation as evaluation
 from . import losses as losses
 from . import replies as replies
+from . import service as service
+from . import store as store
 from . import training as training
 from .collators import ConversationCollator as ConversationCollator
 from .collators import TurnOrderCollator as TurnOrderCollator
@@ -18,8 +20,8 @@ from .data.sample_corpus import sample_conversations as sample_conversations
 from .data.splitting import split_conversations as split_conversations
 from .encoders.conversations import encode_conversations as encode_conversations
 from .encoders.loading import load_encoder as load_encoder
+from .encoders.plato import convert_plato as convert_plato
 from .encoders.turn_tables import add_turn_tables as add_turn_tables
-from .encoders.turn_tables import load_turn_tables as load_turn_tables
 from .encoders.utterances import encode_utterances as encode_utterances
 from .encoders.views import add_views as add_views
 from .errors import ConversationError as ConversationError
@@ -35,6 +37,7 @@ from .losses import context_aware_embeddings as context_aware_embeddings
 from .replies import SequenceModel as SequenceModel
 from .replies import planning as planning
 from .replies import triple_query as triple_query
+from .store import ConversationStore as ConversationStore
 from .training import adapt_encoder as adapt_encoder
 from .training import recipes as recipes
 from .training import train as train

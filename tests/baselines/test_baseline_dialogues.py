@@ -60,3 +60,17 @@ def test_fit_reaches_what_is_inside_and_empty_dialogues_are_errors(corpus: Datas
         assert len(model.encode_conversations([])) == 0
         with pytest.raises(ValueError, match="conversation 1 has no messages"):
             model.encode_conversations([talk("hello"), []])
+
+
+def test_models_with_tokens_of_speakers_are_told_who_speaks(tiny_encoder: SentenceTransformer) -> None:
+    tiny_encoder.tokenizer.add_tokens(["[usr]", "[sys]"], special_tokens=True)
+    tiny_encoder.transformers_model.resize_token_embeddings(len(tiny_encoder.tokenizer))
+    pooled = PooledEncoder(tiny_encoder, max_length=9)  # room for seven tokens between [CLS] and [SEP]
+    starts_with_assistant = [{"role": "assistant", "content": "card"}, {"role": "user", "content": "order a pizza"}]
+    by_names = [{"role": "ann", "content": "card"}, {"role": "ben", "content": "thanks"}]
+    found = Concatenation(pooled, pooled).encode_conversations(
+        [starts_with_assistant, by_names, talk("i want to", "the pizza", "thanks")]
+    )
+    texts = ["[sys] card [usr] order a pizza", "[usr] card [sys] thanks", "[usr] i want to [sys] the pizza"]
+    assert found == pytest.approx(pooled.encode_utterances(texts), abs=1e-5)
+    assert pooled.count_tokens(["[usr] i"]) == [2]

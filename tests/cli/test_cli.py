@@ -12,7 +12,8 @@ from .command_line import run, succeed
 
 BENCHES = ("bench dialoguecse", "bench dial2vec", "bench triple", "bench report")
 PLOTS = ("plot interactions", "plot alignment-uniformity", "plot additivity")
-COMMANDS = ("demo", "convert", "adapt", "train", "embed", "evaluate", "reply", "plan", *BENCHES, *PLOTS)
+OTHERS = ("demo", "inspect", "convert", "adapt", "train", "embed", "evaluate", "reply", "plan", "serve", "new-key")
+COMMANDS = (*OTHERS, *BENCHES, *PLOTS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -33,13 +34,18 @@ def test_help_shows_an_example(command: str) -> None:
         (("convert", ".", "--out", "out/all.jsonl"), "out/all.jsonl lies in ., which is read"),
         (("train", ".", "--output", "out"), "out lies in ., which is read"),
         (("adapt", ".", "--output", "out"), "out lies in ., which is read"),
-        (("embed", ".", "--output", "out"), "out lies in ., which is read"),
+        (("embed", ".", "--output", "out.parquet"), "out.parquet lies in ., which is read"),
+        (("embed", "silent.jsonl", "--output", "silent.npy", "--force"), "silent.jsonl is also read"),
+        (("inspect", "CHATS", "--json", "CHATS", "--force"), "is also read"),
         (("evaluate", ".", "--json", "out"), "out lies in ., which is read"),
         (("evaluate", "a", "b", "CHATS"), "expected [MODEL] DATA"),
         (("evaluate", "CHATS", "--json", "CHATS"), "is also read"),
         (("evaluate", "CHATS", "--json", "OTHER"), "exists already"),
         (("evaluate", "CHATS", "--json", "CHATS/figures.json"), "is a file"),
-        (("train", "CHATS", "--output", "out", "--set", "bf16=False"), "bf16 must be true or false, got 'False'"),
+        (
+            ("train", "CHATS", "--output", "out", "--set", "bf16=False"),
+            "bf16 must be true or false or 'forced', got 'False'",
+        ),
         (("train", "CHATS", "--output", "OTHER", "--force"), "is a file: expected the name of a folder"),
         (("train", "CHATS", "--output", "out", "--recipe", "no.toml"), "no.toml is no file: expected a recipe"),
         (("reply", "MODEL", "--candidates", "no.txt", "--conversation", "CHATS"), "no.txt is no file: expected cand"),

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import csv
+import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from turnwise.encoders import embed
@@ -54,3 +57,26 @@ def test_a_mistake_leaves_no_unfinished_run(chats, tiny_encoder_path, tmp_path) 
     wrong = run(*arguments, "--pooling", "speaker:nobody")
     assert wrong.exit_code == 1 and "no speaker 'nobody'" in wrong.output
     succeed(*arguments, "--pooling", "mean")
+
+
+def test_the_ending_says_how_vectors_are_written(chats, tiny_encoder_path, tmp_path) -> None:
+    arguments = ("embed", chats, "--model", tiny_encoder_path, "--output")
+    for ending in ("parquet", "csv", "npy"):
+        succeed(*arguments, tmp_path / f"v.{ending}")
+    expected = pq.read_table(tmp_path / "v.parquet").to_pylist()
+    others = [{name: value for name, value in row.items() if name != "vector"} for row in expected]
+    with (tmp_path / "v.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [json.loads(row["vector"]) for row in rows] == [row["vector"] for row in expected]
+    assert [row["text"] for row in rows] == [row["text"] for row in expected]
+    vectors = np.load(tmp_path / "v.npy", allow_pickle=False)
+    np.testing.assert_array_equal(vectors, np.array([row["vector"] for row in expected], dtype=np.float32))
+    assert [json.loads(line) for line in (tmp_path / "v.jsonl").read_text(encoding="utf-8").splitlines()] == others
+
+
+def test_other_endings_and_a_file_in_the_way_are_refused_at_once(chats, tmp_path) -> None:
+    result = run("embed", chats, "--model", "no-model", "--output", tmp_path / "vectors.txt")
+    assert result.exit_code == 1 and "expected a name ending in .parquet, .csv, .npy" in result.output
+    (tmp_path / "v.jsonl").touch()
+    result = run("embed", chats, "--model", "no-model", "--output", tmp_path / "v.npy")
+    assert result.exit_code == 1 and "v.jsonl exists already" in result.output

@@ -25,6 +25,17 @@ def test_plots_of_dialogues(chats, tiny_encoder_path, tmp_path, monkeypatch) -> 
     assert list(points) == [str(copy) for copy in copies]
 
 
+@pytest.mark.parametrize(("ending", "begins"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("jpg", None)])
+def test_the_ending_says_how_a_plot_is_written(ending, begins, chats, tiny_encoder_path, tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / f"picture.{ending}"
+    result = run("plot", "interactions", chats, "--model", tiny_encoder_path, "--output", picture)
+    if begins is None:
+        assert result.exit_code == 1 and "expected a name ending in .png, .svg, .pdf" in result.output
+    else:
+        assert picture.read_bytes().startswith(begins)
+
+
 def test_a_story_of_one_speaker_has_no_interactions(tmp_path) -> None:
     story = tmp_path / "story.jsonl"
     story.write_text(

@@ -26,6 +26,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def evaluator(*positional: Any, **named: Any) -> str:
+        found["read"] = named.pop("read")
         found["validation"] = positional, named
         return "the evaluator"
 
@@ -68,6 +69,7 @@ def test_the_task_follows_from_what_the_method_embeds(method, task, chats, dev, 
 def test_the_options_of_the_task_are_passed_on(chats, dev, asked, tmp_path) -> None:
     options = ("--task", "semantic-relatedness", "--label", "act", "--dialogue-label", "topic", "--max-queries", 7)
     succeed("train", chats, "--validation", dev, *options, "--output", tmp_path / "model")
+    assert len(asked["read"](dev)) == 20
     settings = {"seed": 0, "label": "act", "dialogue_label": "topic", "max_queries": 7}
     assert asked["validation"] == (("semantic-relatedness", dev), settings)
 

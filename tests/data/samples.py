@@ -453,6 +453,12 @@ _RESEARCH: list[tuple[str, str, Any]] = [
         [{"dialogue_id": "1", "services": ["a"], "turns": [{"speaker": "USER", "utterance": "x"}]}],
     ),
     ("multiwoz", "data.json", multiwoz_file()),
+    (
+        "bitod",
+        "zh_train.json",
+        {"1": {"Scenario": {"WizardCapabilities": []}, "Events": [{"Agent": "User", "Actions": [], "Text": NIHAO}]}},
+    ),
+    ("jddc", "chat.txt", f"session_id\tuser_id\twaiter_send\tcontent\ns1\tu1\t0\t{NIHAO}\n"),
     ("doc2dial", "dial.json", {"dial_data": {"dmv": {"d": [doc2dial_dialogue("1", "where?")]}}}),
     ("metalwoz", "SKI.txt", lines({"id": "1", "domain": "SKI", "task_id": "t", "turns": ["Hello"]})),
     (
@@ -468,6 +474,7 @@ _RESEARCH: list[tuple[str, str, Any]] = [
     ),
     ("dailydialog", "dialogues_text.txt", "Hi : there . __eou__ Yes . __eou__\n"),
     ("ecd", "train.txt", "你好|在的\t明天发货\t0|1-0-1\t1\t几时发货|不要了\t1|0\n"),
+    ("jddc", "chat.txt", f"session_id\twaiter_send\tcontent\ns\t0\t{NIHAO}\ns\t1\t明天发货\n"),
     ("dial2vec", "train.tsv", "01\ta#b|a#c\t0\n"),
     ("personachat", "valid.txt", "1 your persona: i ski.\n2 hello\thi\n"),
     ("cbt", "book.txt", "_BOOK_TITLE_ : A.txt.out\nCHAPTER I\nA sentence .\n"),
@@ -476,7 +483,3 @@ _RESEARCH: list[tuple[str, str, Any]] = [
 ]
 
 SAMPLES = _EXPORTS + _RESEARCH
-
-
-def sample_id(sample: Any) -> str:
-    return sample if isinstance(sample, str) else "…"

@@ -22,10 +22,26 @@ def test_csv_and_jsonl_give_the_same_pairs(tmp_path) -> None:
     assert list(read_nli(tmp_path / "pairs.jsonl.gz")) == EXPECTED
 
 
+def test_all_nli_as_it_is_distributed(tmp_path) -> None:
+    rows = [
+        "split\tdataset\tfilename\tsentence1\tsentence2\tlabel",
+        "train\tSNLI\tx.txt\ta, man\ta person\tentailment",
+        'train\tMNLI\tx.txt\t"open\tto\tneutral',
+        "dev\tSNLI\tx.txt\tno\tno\tentailment",
+        "train\tSNLI\tx.txt\ta man\ta cat\tcontradiction",
+    ]
+    (tmp_path / "AllNLI.tsv.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    quoted = {"premise": '"open', "hypothesis": "to", "label": 0}
+    assert list(read_nli(tmp_path / "AllNLI.tsv.gz")) == [EXPECTED[0], quoted, EXPECTED[1]]
+    (tmp_path / "bad.tsv").write_text("split\tsentence1\tlabel\ntrain\ta\tneutral\n")
+    with pytest.raises(ValueError, match=r"bad\.tsv:2: expected texts premise and hypothesis"):
+        read_nli(tmp_path / "bad.tsv")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("pairs.tsv", "", r"a \.jsonl or \.csv file"),
+        ("pairs.xml", "", r"a \.jsonl, \.csv or \.tsv file"),
         ("pairs.jsonl", "", "holds no pairs"),
         ("pairs.jsonl", "{}\nno\n", r"pairs\.jsonl:1: expected texts premise and hypothesis"),
         ("pairs.jsonl", "no", r"pairs\.jsonl:1: not JSON"),

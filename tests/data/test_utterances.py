@@ -30,6 +30,14 @@ def test_a_dataset_serves_as_rows_and_number_labels_work() -> None:
     assert labelled_utterances(rows, "act") == {"x": "0"}
 
 
+def test_of_lists_of_labels_those_with_one_count() -> None:
+    acts = [("a", ["greet"]), ("b", ["greet", "ask"]), ("c", []), ("d", ["ask"]), ("a", ["greet"]), ("d", ["greet"])]
+    rows = [{"messages": [{"role": "u", "content": text, "acts": found} for text, found in acts]}]
+    assert labelled_utterances(rows, "acts") == {"a": "greet"}
+    with pytest.raises(ConversationError, match="a text, a whole number or a list of these"):
+        labelled_utterances([{"messages": [{"role": "u", "content": "x", "acts": [0.5]}]}], "acts")
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -37,7 +45,7 @@ def test_a_dataset_serves_as_rows_and_number_labels_work() -> None:
         ([], "no message carries the label 'intent'; messages have: no field at all"),
         ([{"text": "Hi"}], 'row 0: expected "messages"'),
         ([conversation(("Hi", "a")), {"messages": [{"role": "user", "intent": "a"}]}], "row 1, message 0: .*content"),
-        ([{"messages": [{"content": "Hi", "intent": ["a", "b"]}]}], "row 0, message 0: label 'intent' must be"),
+        ([{"messages": [{"content": "Hi", "intent": {"a": "b"}}]}], "row 0, message 0: label 'intent' must be"),
     ],
 )
 def test_bad_rows_are_named(rows: list[dict[str, object]], message: str) -> None:

@@ -161,3 +161,14 @@ def test_an_encoder_in_half_precision_changes_little(tiny_encoder, conversations
     for found in (mixed, half):
         assert found.dtype == np.float32
         assert (found * full).sum(1).min() > 0.999
+
+
+def test_absent_speakers_are_an_error_or_zeros(tiny_encoder) -> None:
+    talks = [[{"role": "a", "content": "hello"}, {"role": "b", "content": "thanks"}], [{"role": "a", "content": "bye"}]]
+    with pytest.raises(ValueError, match="conversation 1 has no speaker 'b', only a"):
+        encode_conversations(tiny_encoder, talks, "speaker:b")
+    found = encode_conversations(tiny_encoder, talks, "speaker:b", absent="zero")
+    np.testing.assert_array_equal(found[0], encode_conversations(tiny_encoder, talks[:1], "speaker:b")[0])
+    assert not found[1].any()
+    with pytest.raises(ValueError, match="absent must be"):
+        encode_conversations(tiny_encoder, talks, absent="none")

@@ -17,7 +17,7 @@ from turnwise.collators.conversations import ConversationCollator
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.forward import encode_sliced
 from turnwise.encoders.rendering import Renderer, make_conversational
-from turnwise.encoders.turn_tables import TurnTables, add_turn_tables, load_turn_tables, turn_and_position, uses_turns
+from turnwise.encoders.turn_tables import TurnTables, add_turn_tables, turn_and_position, uses_turns
 from turnwise.losses.dial2vec import Dial2vecLoss
 from turnwise.training.freezing import frozen_lower_layers
 from turnwise.training.recipes import Adaptation, Dial2vec
@@ -242,61 +242,61 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
     assert all(torch.equal(expected[key], found[key]) for key in expected)
 
 
-def plato(width: int = 32) -> dict[str, torch.Tensor]:
-    rows = {"token": 50, "pos": 20, "type": 2, "turn": 16}
-    return {f"embedder.{name}_embedding.weight": torch.randn(count, width) for name, count in rows.items()}
-
-
-def test_tables_of_a_plato_like_file(dialogue_encoder, tmp_path) -> None:
-    weights = plato()
-    save_file(weights, tmp_path / "plato.safetensors")
-    load_turn_tables(add_turn_tables(dialogue_encoder), tmp_path / "plato.safetensors")
-    tables = tables_of(dialogue_encoder)
-    assert torch.equal(tables.position.weight, weights["embedder.pos_embedding.weight"])
-    assert torch.equal(tables.turn.weight, weights["embedder.turn_embedding.weight"])
-    assert torch.equal(tables.role.weight, weights["embedder.type_embedding.weight"])
-    assert bool(tables.from_end)
-    assert all(parameter.requires_grad for parameter in tables.parameters())
-    talk = [{"role": "ab"[turn % 2], "content": "hello"} for turn in range(3)]
-    rows = Renderer(dialogue_encoder).rows([talk])
+@pytest.mark.parametrize("first", [0, 2])
+def test_relative_positions_are_those_within_the_turn(dialogue_encoder, conversations, first) -> None:
+    talks = conversations["messages"]
+    bert = dialogue_encoder.transformers_model
+    if first:  # as RoBERTa counts
+        bert.embeddings.position_embeddings.padding_idx = first - 1
+    rows = Renderer(dialogue_encoder, 40).rows(talks)
+    plain = token_embeddings(dialogue_encoder, rows)
+    add_turn_tables(dialogue_encoder, positions=None)
+    assert tables_of(dialogue_encoder).position is None
     found = token_embeddings(dialogue_encoder, rows, turn=rows.turn, speaker=rows.speaker)
-    assert found.shape == (1, rows.input_ids.shape[1], 32)
+    positions = [[0] * rows.turn.shape[1] for _ in talks]
+    for row, turns in enumerate(rows.turn.tolist()):
+        for place, turn in enumerate(turns):
+            if turn >= 0:
+                positions[row][place] = place - turns.index(turn)
+    with torch.no_grad():
+        ids, mask = rows.input_ids, rows.attention_mask
+        literal = bert(ids, attention_mask=mask, position_ids=torch.tensor(positions) + first).last_hidden_state
+    torch.testing.assert_close(found, literal * mask.unsqueeze(-1), rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(found, plain, atol=1e-2)
 
 
-def test_names_may_be_given(dialogue_encoder, tmp_path) -> None:
-    weights = {name.replace("pos_", "place_"): tensor for name, tensor in plato().items()}
-    save_file(weights, tmp_path / "other.safetensors")
-    with pytest.raises(ValueError, match=r"one table of positions, …pos_embedding\.weight, got embedder"):
-        load_turn_tables(dialogue_encoder, tmp_path / "other.safetensors")
-    name = "embedder.place_embedding.weight"
-    load_turn_tables(dialogue_encoder, tmp_path / "other.safetensors", {"position": name}, from_end=False)
-    assert torch.equal(tables_of(dialogue_encoder).position.weight, weights[name])
-    assert not bool(tables_of(dialogue_encoder).from_end)
+def test_relative_positions_are_saved(dialogue_encoder, conversations, tmp_path) -> None:
+    randomise(add_turn_tables(dialogue_encoder, positions=None))
+    expected = encode_conversations(dialogue_encoder, conversations["messages"])
+    dialogue_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
+    loaded = turnwise.load_encoder(tmp_path / "model", device="cpu")
+    assert tables_of(loaded).position is None
+    np.testing.assert_allclose(encode_conversations(loaded, conversations["messages"]), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("file", "weights", "error", "message"),
-    [
-        ("plato.pt", None, ValueError, "pickled weights can run code.*save_file"),
-        ("none.safetensors", None, FileNotFoundError, "expected a safetensors file"),
-        ("bad.safetensors", b"not at all", ValueError, "not a safetensors file"),
-        ("narrow.safetensors", plato(16), ValueError, r"of shape \(rows, 32\).*got \(20, 16\)"),
-        ("two.safetensors", {**plato(), "x.turn_embedding.weight": torch.ones(2, 32)}, ValueError, "table of turns"),
-    ],
-)
-def test_what_cannot_be_loaded_is_named(dialogue_encoder, tmp_path, file, weights, error, message) -> None:
-    if isinstance(weights, dict):
-        save_file(weights, tmp_path / file)
-    elif weights is not None:
-        (tmp_path / file).write_bytes(weights)
-    with pytest.raises(error, match=message):
-        load_turn_tables(dialogue_encoder, tmp_path / file)
-    assert not uses_turns(dialogue_encoder)
+def test_relative_positions_need_a_table_of_positions(dialogue_encoder) -> None:
+    del dialogue_encoder.transformers_model.embeddings.position_embeddings
+    with pytest.raises(ValueError, match="no table of positions"):
+        add_turn_tables(dialogue_encoder, positions=None)
+    with pytest.raises(ValueError, match="needs turn_inputs=true"):
+        Dial2vec(relative_positions=True)
 
 
-def test_unknown_table_names_are_refused(dialogue_encoder, tmp_path) -> None:
-    with pytest.raises(ValueError, match=r"unknown tables.*colour"):
-        load_turn_tables(dialogue_encoder, tmp_path / "x.safetensors", {"colour": "c"})
+def test_tables_that_have_learned_are_frozen_with_the_embeddings(dialogue_encoder, conversations) -> None:
+    found = gradients(randomise(add_turn_tables(dialogue_encoder)), conversations, frozen=2)
+    assert found
+    assert not any("turn_tables" in name for name in found)
+    assert all(parameter.requires_grad for parameter in dialogue_encoder.parameters())
+
+
+def test_zero_tables_have_a_learning_rate_of_their_own(corpus, tiny_encoder_path) -> None:
+    moved = {}
+    for rate in (1e-4, 1e-2):
+        recipe = Dial2vec(
+            max_steps=2, turn_inputs=True, table_learning_rate=rate, negatives_per_dialogue=2, interpolation=1.0
+        )
+        moved[rate] = tables_of(train(recipe, corpus, tiny_encoder_path)).turn.weight.abs().max()
+    assert moved[1e-2] > 50 * moved[1e-4] > 0
 
 
 @pytest.mark.parametrize(

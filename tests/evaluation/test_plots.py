@@ -31,6 +31,18 @@ def test_interactions_are_cosines_of_words_within_the_window(tiny_encoder) -> No
     np.testing.assert_allclose(matches[1, 0], (tokens[2] @ tokens[4]).item(), rtol=1e-4)
 
 
+def test_interactions_as_in_the_paper_are_inner_products(tiny_encoder) -> None:
+    make_conversational(tiny_encoder)
+    matches, *_ = token_interactions(tiny_encoder, TALK, window=1, dot_products=True)
+    ids = tiny_encoder.tokenizer(
+        "[CLS] a card [SEP] pizza [SEP] thanks [SEP] my flight [SEP]", return_tensors="pt", add_special_tokens=False
+    )
+    with torch.no_grad():
+        tokens = tiny_encoder(dict(ids))["token_embeddings"][0]
+    np.testing.assert_allclose(matches[1, 0], (tokens[2] @ tokens[4]).item(), rtol=1e-4)
+    assert not matches[:2, 1:].any()
+
+
 def test_interactions_are_those_of_the_turn_tables(tiny_encoder) -> None:
     before, *_ = token_interactions(tiny_encoder, TALK)
     add_turn_tables(tiny_encoder)
@@ -42,6 +54,7 @@ def test_interactions_are_those_of_the_turn_tables(tiny_encoder) -> None:
 def test_pictures_are_written_as_png(tiny_encoder, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     plot_interactions(tiny_encoder, TALK, tmp_path / "talk.png")
+    plot_interactions(tiny_encoder, TALK, tmp_path / "inner.png", dot_products=True)
     plot_alignment_uniformity({"start": (-0.1, -1.0), "end": (-0.2, -2.0)}, tmp_path / "moves.png")
     for name in ("talk.png", "moves.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from turnwise.baselines import BASELINES
+from turnwise.evaluation import load_task
 from turnwise.experiments.baseline_row import baseline_row
-from turnwise.experiments.method import Stage
+from turnwise.experiments.method import ScoringInputs, Stage
+from turnwise.experiments.scoring import one_interlocutor
 
 
 @pytest.mark.parametrize("name", BASELINES)
@@ -29,3 +31,15 @@ def test_rankings_and_clusters_serve_some_tasks_only() -> None:
 def test_a_row_after_a_training_has_a_name_of_its_own() -> None:
     row = baseline_row("cls", "utterance", "adapted", name="cls-adapted", stages=(Stage("adapt"),))
     assert row.name == "cls-adapted" and row.needs_seeds and row.needs_conversations
+
+
+def test_one_speaker_in_one_dialogue_does_not_fail_a_row(tiny_encoder) -> None:
+    rows = [
+        {"messages": [{"role": role, "content": text} for role in roles], "domain": text}
+        for text, roles in (("pizza", "ab"), ("pizza", "ba"), ("card", "a"), ("card", "ab"))
+    ]
+    inputs = ScoringInputs(tiny_encoder, None, 0, None)
+    tasks = {"dialogue-retrieval": load_task("dialogue-retrieval", rows)}
+    for first in (True, False):
+        figures = one_interlocutor(first)(inputs, tasks)["dialogue-retrieval"].summary
+        assert figures["queries"] == 4

@@ -131,6 +131,7 @@ def test_lower_ranks_are_better_and_modes_are_rows(tmp_path: Path) -> None:
             lengths = {str(length): {"average_rank": rank + length} for length in (2, 10)}
             figures[mode] = {
                 "average_rank": rank,
+                "average_rank_over_lengths": rank - 1,
                 "mrr": 5.0,
                 "r_at_1": 1.0,
                 "r_at_10": 9.0,
@@ -149,7 +150,7 @@ def test_lower_ranks_are_better_and_modes_are_rows(tmp_path: Path) -> None:
     report = write_report(out).read_text()
     assert "p is against the best baseline, *CCL*." in report and "Average rank ↓" in report
     line = line_of(report, "C3L: average", "**`next-utterance`**")
-    assert (line[2], line[4], line[5]) == ("21.50 ± 0.71", "< 0.001", "21.25 (GTE)")
+    assert (line[2], line[4], line[5], line[6]) == ("21.50 ± 0.71", "< 0.001", "20.50 ± 0.71", "21.25 (GTE)")
     assert "![context-length-dailydialog](context-length-dailydialog.png)" in report
 
 

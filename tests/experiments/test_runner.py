@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from turnwise.experiments import models, runner, scoring
 from turnwise.experiments.data_sets import sample_corpus
+from turnwise.experiments.method import Stage
 from turnwise.experiments.report import write_report
 from turnwise.experiments.runner import run_suite
 from turnwise.experiments.suite import Scale, Study, Suite
@@ -19,6 +20,7 @@ from turnwise.training.callbacks import TrainingProgress
 
 SETTINGS = {
     "adapt": {"max_steps": 1},
+    "adapt-paper": {"max_steps": 1},
     "simcse": {"max_steps": 1},
     "dialogue-cse": {"max_steps": 1, "batch_size": 4},
     "dialogue-cse-paper": {"max_steps": 1, "batch_size": 4, "negatives": 2},
@@ -28,6 +30,9 @@ SETTINGS = {
     "dial2vec": {"max_steps": 1, "gradient_accumulation_steps": 1, "negatives_per_dialogue": 2},
     "ccl": {"max_steps": 1, "batch_size": 2},
     "c3l": {"max_steps": 1, "batch_size": 2},
+    "unified": {"max_steps": 1, "batch_size": 4},
+    "ccl-paper": {"max_steps": 1},
+    "c3l-paper": {"max_steps": 1},
 }
 CHOSEN = ["word2vec", "siamese-single"]
 SMALL = Scale(settings=SETTINGS, train=20, test=16, queries=8, studies=False)
@@ -66,10 +71,19 @@ def read(out: Path) -> dict[str, Any]:
 
 
 # Left out to save time: what differs from a method that is run is one setting.
-ALIKE = {"siamese-multi", "dialogue-cse-i1", "c3l-directional", "c3l-hard-positives", "c3l-bi-positives"}
+ALIKE = {
+    *("siamese-multi", "dialogue-cse-i1", "c3l-directional", "c3l-hard-positives", "c3l-bi-positives"),
+    *(f"{name}-adapted" for name in ("siamese-single", "siamese-multi", "dialogue-cse-i1")),
+}
 
 
-@pytest.mark.parametrize("name", ["dialoguecse", "dial2vec", "triple"])
+def trainings(stages: tuple[Stage, ...]) -> set[str]:
+    """All trainings behind some stages, those of their teachers and of what they average included."""
+    found = {str(stages[:count]) for count in range(1, len(stages) + 1)}
+    return found.union(*(trainings(model) for stage in stages for model in stage.models))
+
+
+@pytest.mark.parametrize("name", ["dialoguecse", "dial2vec", "triple", "unified"])
 def test_methods_run_on_the_sample_corpus(
     name: str, tiny_encoder_path: Path, tmp_path: Path, count_trainings: list[str]
 ) -> None:
@@ -81,13 +95,12 @@ def test_methods_run_on_the_sample_corpus(
     assert list(cells) == list(table)
     not_done = {method: cell["reason"] for method, cell in cells.items() if cell["status"] != "done"}
     needs = {"glove": "needs a text file of word vectors: --word-vectors"}
-    assert not_done == ({} if name == "triple" else needs)
+    assert not_done == ({} if name in ("triple", "unified") else needs)
     costs = json.loads((tmp_path / "results-cost.json").read_text())["cells"]
     trained = {cell["method"] for cell, cost in zip(results["cells"], costs) if cost and cost["train_tokens"] > 0}
     assert trained == {method.name for method in table.values() if method.stages}
     # Methods that share trainings share the model: each training is run once.
-    prefixes = {str(method.stages[:count]) for method in table.values() for count in range(1, len(method.stages) + 1)}
-    assert len(count_trainings) == len(prefixes)
+    assert len(count_trainings) == len(set().union(*(trainings(method.stages) for method in table.values())))
 
 
 @pytest.mark.parametrize("name", ["dialoguecse", "dial2vec"])
@@ -250,7 +263,9 @@ def test_unknown_names() -> None:
 
 def test_the_suites_name_methods_and_settings_that_exist() -> None:
     for suite in SUITES.values():
-        stages = {stage.name: stage for method in suite.methods for stage in method.stages}
+        chains = [method.stages for method in suite.methods]
+        chains += [model for stages in chains for stage in stages for model in stage.models]
+        stages = {stage.name: stage for stages in chains for stage in stages}
         for scale in (suite.full, suite.quick):
             assert set(scale.settings) <= set(stages)
             for name, stage in stages.items():
@@ -280,6 +295,6 @@ def test_command_line(tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pyte
     assert "nowhere: no such folder" in done.output
     done = CliRunner().invoke(app, ["bench", "cse"])
     assert done.exit_code == 1
-    assert "unknown suite 'cse': expected one of dialoguecse, dial2vec, triple, or report" in done.output
+    assert "unknown suite 'cse': expected one of dialoguecse, dial2vec, triple, unified, or report" in done.output
     for name in SUITES:
         assert f"Example: turnwise bench {name}" in CliRunner().invoke(app, ["bench", name, "--help"]).output

@@ -25,8 +25,10 @@ def literal_refined(utterance: Tensor, response: Tensor) -> Tensor:
     return matching @ response
 
 
-def literal_loss(tokens: Tokens, conversation: list[int], texts: list[str], turns: int, scorer=None, tau=0.1) -> Tensor:
-    """Eq. 3–8, pair by pair."""
+def literal_loss(
+    tokens: Tokens, conversation: list[int], texts: list[str], turns: int, scorer=None, tau=0.1, padded=False
+) -> Tensor:
+    """Eq. 3–8, pair by pair; ``padded``: matrices of one length are added up, else each turn is pooled on its own."""
     losses = []
     for i in range(len(tokens)):
         context = [j for j in range(i - turns, i + turns + 1) if 0 <= j < len(tokens) and j != i]
@@ -37,11 +39,15 @@ def literal_loss(tokens: Tokens, conversation: list[int], texts: list[str], turn
         for r in range(len(tokens)):
             if r != i and (conversation[r] == conversation[i] or texts[r] == texts[i]):
                 continue
-            refined = [literal_refined(tokens[j], tokens[r]).mean(0) for j in context]
-            if scorer is None:
-                aware = torch.stack(refined).mean(0)
-            else:
+            matrices = [literal_refined(tokens[j], tokens[r]) for j in context]
+            refined = [matrix.mean(0) for matrix in matrices]
+            weights = torch.full((len(refined),), 1 / len(refined), dtype=torch.float64)
+            if scorer is not None:
                 weights = torch.stack([scorer(matrix)[0] for matrix in refined]).softmax(0)
+            if padded:
+                longest = torch.nn.utils.rnn.pad_sequence(matrices)  # (n, turns, d)
+                aware = torch.einsum("t,ntd->nd", weights, longest).mean(0)
+            else:
                 aware = sum(weight * matrix for weight, matrix in zip(weights, refined))
             similarity = torch.cosine_similarity(aware, tokens[r].mean(0), dim=0) / tau
             logits.append(similarity)
@@ -107,14 +113,18 @@ def test_context_is_bidirectional_and_shorter_at_the_edges() -> None:
 
 @pytest.mark.parametrize("turns", [1, 3])
 @pytest.mark.parametrize("aggregation", ["mean", "attention"])
-def test_equals_the_literal_formula(tiny_encoder, turns: int, aggregation) -> None:
+@pytest.mark.parametrize("weights", ["equal", "tokens"])
+def test_equals_the_literal_formula(tiny_encoder, turns: int, aggregation, weights) -> None:
     tokens, conversation, texts = ragged_batch(dim=32)
-    loss = DialogueCSELoss(tiny_encoder, DialogueCSESettings(context_turns=turns, aggregation=aggregation)).double()
+    settings = DialogueCSESettings(context_turns=turns, aggregation=aggregation, turn_weights=weights)
+    loss = DialogueCSELoss(tiny_encoder, settings).double()
     # A larger first layer, so that the attention is far from uniform and an error in it would show.
     if loss.turn_scorer is not None:
         torch.nn.init.normal_(loss.turn_scorer[0].weight)
-    literal = literal_loss(tokens, conversation, texts, turns, loss.turn_scorer)
+    literal = literal_loss(tokens, conversation, texts, turns, loss.turn_scorer, padded=weights == "tokens")
     torch.testing.assert_close(loss_of(loss, tokens, conversation, texts), literal, rtol=1e-6, atol=1e-6)
+    other = literal_loss(tokens, conversation, texts, turns, loss.turn_scorer, padded=weights == "equal")
+    assert abs(literal - other) > 1e-3
 
 
 def test_equals_hand_arithmetic(tiny_encoder) -> None:
@@ -135,8 +145,9 @@ def test_equals_hand_arithmetic(tiny_encoder) -> None:
 def test_number_of_negatives_is_drawn_from_the_allowed(tiny_encoder) -> None:
     tokens, conversation, texts = ragged_batch(dim=32)
     every = loss_of(DialogueCSELoss(tiny_encoder), tokens, conversation, texts)
-    some = DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=99))
-    assert loss_of(some, tokens, conversation, texts) == every
+    assert loss_of(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=3)), tokens, conversation, texts) < every
+    with pytest.raises(ValueError, match="negatives=4, but a response of this batch has only 3: raise batch_size"):
+        loss_of(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=4)), tokens, conversation, texts)
     torch.manual_seed(3)
     one = loss_of(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=1)), tokens, conversation, texts)
     torch.manual_seed(3)

@@ -130,6 +130,20 @@ def test_candidates_are_generated_by_seed(generator: str) -> None:
     assert len(set(generate_candidates(generator, CONTEXT, n=3, top_p=1e-6, device="cpu"))) == 1
 
 
+def test_utterances_end_where_the_model_ends_them_unless_they_are_cut(generator: str, monkeypatch) -> None:
+    limits: list[dict[str, object]] = []
+    generate = GPT2LMHeadModel.generate
+    monkeypatch.setattr(
+        GPT2LMHeadModel, "generate", lambda *args, **settings: (limits.append(settings), generate(*args, **settings))[1]
+    )
+    generate_candidates(generator, CONTEXT[:1], n=1, device="cpu")
+    generate_candidates(generator, CONTEXT[:1], n=1, device="cpu", max_tokens=5, top_k=3)
+    assert limits[0]["max_new_tokens"] == 32 - 2 and "top_k" not in limits[0]
+    assert limits[1]["max_new_tokens"] == 5 and limits[1]["top_k"] == 3
+    with pytest.raises(ValueError, match="max_tokens >= 1 and top_k >= 0, got 0 and None"):
+        generate_candidates(generator, CONTEXT, max_tokens=0)
+
+
 def test_the_prompt_is_the_turns_each_ended(generator: str, monkeypatch) -> None:
     assert prompts_of(monkeypatch, generator, [{"role": "a", "content": text} for text in ("hello", "yes no")]) == [
         *(2, 0),

@@ -26,10 +26,32 @@ def test_the_papers_settings() -> None:
     recipe = RECIPES["dialogue-cse-paper"]
     assert isinstance(recipe, DialogueCSE)
     assert (recipe.learning_rate, recipe.context_turns, recipe.temperature) == (5e-5, 3, 0.1)
+    assert (recipe.unit, recipe.batch_size, recipe.negatives, recipe.negatives_from) == ("sample", 20, 9, "corpus")
     stage = recipe.adaptation
     assert stage is not None
     assert (stage.epochs, stage.mask_probability, stage.learning_rate) == (0.5, 0.15, 2e-5)
     assert (stage.batch_size, stage.max_predictions, stage.max_length) == (50, 10, 50)
+
+
+def test_the_settings_of_dial2vec() -> None:
+    recipe = RECIPES["dial2vec-paper"]
+    assert isinstance(recipe, Dial2vec)
+    assert (recipe.learning_rate, recipe.temperature, recipe.window, recipe.max_length) == (1e-5, 0.2, 10, 512)
+    assert recipe.batch_size * recipe.gradient_accumulation_steps == 5 * 4
+    assert recipe.negatives_per_dialogue + 1 == 10
+    assert recipe.interpolation == 1  # off
+    assert recipe.turn_inputs
+
+
+@pytest.mark.parametrize(("method", "batch_size", "examples"), [("ccl", 4, 12), ("c3l", 3, 18)])
+def test_the_papers_settings_of_turn_order(method, batch_size, examples) -> None:
+    recipe, ours = RECIPES[f"{method}-paper"], RECIPES[method]
+    assert type(recipe) is type(ours)
+    assert (recipe.learning_rate, recipe.weight_decay, recipe.window, recipe.epochs) == (2e-5, 0.01, 5, 10)
+    assert (recipe.negatives, recipe.negatives_from, recipe.unit) == (1, "corpus", "window")
+    assert recipe.learn_words and recipe.token_order == "published" and recipe.nli is not None
+    assert recipe.batch_size == batch_size and abs(batch_size * examples - 48) <= 6
+    assert recipe.nli_pairs * batch_size == 48
 
 
 def test_settings_change_a_recipe_and_nothing_else() -> None:
@@ -64,7 +86,7 @@ def test_bad_recipe_files_are_named(tmp_path, text, message) -> None:
         ({"learning_rate": "fast"}, "learning_rate must be a number, got 'fast'"),
         ({"learning_rate": float("inf")}, "learning_rate must be a positive number"),
         ({"learning_rate": True}, "learning_rate must be a number"),
-        ({"bf16": "False"}, "bf16 must be true or false, got 'False'"),
+        ({"bf16": "False"}, "bf16 must be true or false or 'forced', got 'False'"),
         ({"frozen_layers": 1.5}, "frozen_layers must be a whole number"),
         ({"aggregation": "sum"}, "aggregation must be 'mean' or 'attention', got 'sum'"),
         ({"adaptation": True}, "adaptation must be"),
@@ -74,6 +96,9 @@ def test_bad_recipe_files_are_named(tmp_path, text, message) -> None:
         ({"min_turns": 1}, "min_turns must be at least 2"),
         ({"frozen_layers": -1}, "frozen_layers"),
         ({"negatives": "some"}, "negatives must be 'batch'"),
+        ({"negatives_from": "corpus"}, "needs a number of negatives, such as negatives=9"),
+        ({"unit": "sample"}, "unit='sample' needs negatives_from='corpus'"),
+        ({"same_role": True}, "same_role=true needs negatives_from='corpus'"),
         ({"adaptation": {"mask_probability": 1.0}}, "mask_probability"),
         ({"adaptation": {"max_predictions": 0}}, "max_predictions"),
     ],
@@ -104,6 +129,10 @@ def test_turn_order_settings() -> None:
         ("ccl", {"negatives": "some"}, "negatives must be"),
         ("ccl", {"token_learning_rate": 0}, "token_learning_rate must be a positive number"),
         ("ccl", {"weight_decay": -1}, "weight_decay must be"),
+        ("ccl", {"negatives_from": "corpus"}, "needs a number of negatives, such as negatives=1, got 'batch'"),
+        ("ccl", {"unit": "window"}, "unit='window' needs negatives_from='corpus'"),
+        ("c3l", {"learn_words": True, "frozen_layers": 2}, "learn_words needs frozen_layers=0, got 2"),
+        ("c3l", {"nli_pairs": 0}, "nli_pairs must be a positive number"),
     ],
 )
 def test_bad_turn_order_settings_are_errors(method, settings, message) -> None:

@@ -22,6 +22,7 @@ from turnwise._utils.files import only_writer
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.training.checkpoints import LOSS_FILE
 from turnwise.training.freezing import no_attention_dropout
+from turnwise.training.precision import runs_in_bf16
 from turnwise.training.recipes import Adaptation, DialogueCSE, Siamese, SingleVector, get_recipe
 from turnwise.training.train import train
 
@@ -197,8 +198,22 @@ def test_snapshots_are_models_on_the_way(corpus, tiny_encoder_path, tmp_path) ->
     assert not (first == second).all()
 
 
+def test_bfloat16_is_refused_where_it_is_slow(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": False, "avx2": True})
+    with pytest.raises(ValueError, match=r"no bfloat16 instructions.*bf16=forced"):
+        train(DialogueCSE(**SHORT, bf16=True), corpus, tiny_encoder_path, tmp_path / "model")
+    with pytest.raises(ValueError, match="no bfloat16 instructions"):
+        train(DialogueCSE(**SHORT, adaptation=Adaptation(bf16=True)), corpus, tiny_encoder_path, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+    assert runs_in_bf16(DialogueCSE(bf16="forced"))
+    assert not runs_in_bf16(DialogueCSE(bf16=False))
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
+    assert runs_in_bf16(DialogueCSE(bf16=True))
+
+
 def test_bfloat16_changes_little(corpus, tiny_encoder_path) -> None:
-    recipes = [DialogueCSE(**SHORT, bf16=bf16) for bf16 in (False, True)]
+    recipes = [DialogueCSE(**SHORT, bf16=bf16) for bf16 in (False, "forced")]
     full, half = (weights(train(recipe, corpus, tiny_encoder_path)) for recipe in recipes)
     assert not all(torch.equal(full[key], half[key]) for key in full)
     # Six steps of at most 1e-3 move no weight further apart than this; most of them by much less.

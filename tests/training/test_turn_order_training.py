@@ -14,7 +14,7 @@ import turnwise
 from turnwise.collators.turn_order import TurnOrderCollator
 from turnwise.encoders.views import TOKENS, Views, token_rows, views_of
 from turnwise.training.freezing import learning_rows
-from turnwise.training.recipes import C3L, CCL, Adaptation
+from turnwise.training.recipes import C3L, CCL, Adaptation, get_recipe
 from turnwise.training.train import train
 
 SHORT = {"batch_size": 4, "max_steps": 4, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
@@ -141,3 +141,22 @@ def test_the_model_card_shows_a_view(corpus, tiny_encoder_path, tmp_path) -> Non
     card = (tmp_path / "model" / "README.md").read_text()
     assert 'prompt_name="after"' in card
     assert "Turn-order encoder" in card
+
+
+def test_the_papers_way_of_training(corpus, pairs, tiny_encoder_path, tmp_path) -> None:
+    settings = {"max_steps": 4, "nli": pairs, "nli_pairs": 2, "learning_rate": 1e-3}
+    start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    for method in ("ccl-paper", "c3l-paper"):
+        found = train(get_recipe(method, settings), corpus, tiny_encoder_path, tmp_path / method)
+        views = Views(triple=method == "c3l-paper", speakers=True, token_order="published")
+        assert views_of(found) == views_of(turnwise.load_encoder(tmp_path / method)) == views
+        used = found.tokenizer("thanks")["input_ids"]
+        assert not torch.equal(words(found)[used[1]], words(start)[used[1]])  # not the prefix tokens alone
+
+
+def test_a_file_of_pairs_that_is_missing_is_noticed_before_anything_is_written(
+    corpus, tiny_encoder_path, tmp_path
+) -> None:
+    with pytest.raises(FileNotFoundError, match=r"AllNLI.tsv.gz: no such file .*--set nli=none"):
+        train("c3l-paper", corpus, tiny_encoder_path, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ import glob
 import os
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,11 @@ _SIGNS_OF_A_FULL_DISK = (
 )
 
 
+def is_standard(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is ``-``, which stands for the standard input or output."""
+    return str(path) == "-"
+
+
 def check_file(path: str | os.PathLike[str], force: bool = False) -> Path:
     """Return ``path``, refusing to overwrite a file unless ``force``, and a folder in any case.
 
@@ -32,6 +38,8 @@ def check_file(path: str | os.PathLike[str], force: bool = False) -> Path:
         PermissionError: Nothing can be written there.
     """
     path = Path(path)
+    if is_standard(path):
+        return path
     put_in_order(_behind_link(path))
     if path.is_dir() or not path.name:
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
@@ -91,13 +99,16 @@ def existing_file(path: str | os.PathLike[str], expected: str) -> Path:
 
 @contextmanager
 def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
-    """Inside the block, no other process writes this output in such a block.
+    """Inside the block, no other process writes this output in such a block; the standard output is of one anyway.
 
     Raises:
         BlockingIOError: Another process does; the message has its number and host.
         OSError: The disk is full, whatever the library that wrote makes of it.
     """
     output = Path(output)
+    if is_standard(output):
+        yield
+        return
     output.parent.mkdir(parents=True, exist_ok=True)
     file = output.with_name(f".{output.name}.lock")
     lock = FileLock(file)
@@ -123,10 +134,14 @@ def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside ``path`` to write a file or a folder to; renamed to ``path`` when the block succeeds.
 
-    A file never replaces a folder, and a symbolic link stays: what it points to is written. On any error, Ctrl-C
-    included, what was written is removed and whatever ``path`` held before is untouched; what a killed process was
-    writing there is removed by the next one.
+    A file never replaces a folder, a symbolic link stays: what it points to is written, and ``-`` is the standard
+    output, which gets the file's bytes. On any error, Ctrl-C included, what was written is removed and whatever
+    ``path`` held before is untouched; what a killed process was writing there is removed by the next one.
     """
+    if is_standard(path):
+        with _to_standard_output() as temporary:
+            yield temporary
+        return
     path = _behind_link(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     put_in_order(path)
@@ -171,6 +186,15 @@ def _workspace(path: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
         lock.release()
+
+
+@contextmanager
+def _to_standard_output() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield (temporary := Path(folder) / "output")
+        with temporary.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.flush()
 
 
 def _workspace_prefix(path: Path) -> str:

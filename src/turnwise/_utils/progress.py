@@ -30,18 +30,35 @@ console = SafeConsole(markup=False, highlight=False)
 if not console.is_terminal:
     console = SafeConsole(markup=False, highlight=False, width=200)
 error_console = SafeConsole(stderr=True, markup=False, highlight=False)
+_quiet = False
 
 
-def progress_bar() -> Progress:
+def set_quiet(quiet: bool) -> None:
+    """Whether to show results and errors only: neither notes nor progress."""
+    global _quiet
+    _quiet = quiet
+
+
+def shows_progress() -> bool:
+    """Whether progress is to be shown, and there is a terminal to show it on."""
+    return error_console.is_terminal and not _quiet
+
+
+def note(text: str) -> None:
+    """Tell what has been done, on the error stream, so that results can be piped."""
+    if not _quiet:
+        error_console.print(text, soft_wrap=True)
+
+
+def progress_bar(show: bool = True) -> Progress:
     """A progress bar with counts and times; it disappears when done, and is silent where there is no terminal."""
-    console = SafeConsole(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=console,
+        console=SafeConsole(stderr=True),
         transient=True,
-        disable=not console.is_terminal,
+        disable=not (show and shows_progress()),
     )

@@ -11,6 +11,8 @@ from turnwise.baselines.protocols import UtteranceBaseline
 from turnwise.baselines.token_pooling import TokenPooling
 from turnwise.data.messages import Messages, check_messages, document
 
+_SPEAKERS = ("[usr]", "[sys]")  # of TOD-BERT (Wu et al., EMNLP 2020)
+
 
 class MeanOfUtterances:
     """The mean of a dialogue's utterance embeddings; a repeated utterance counts as often as it was said.
@@ -47,7 +49,8 @@ class Concatenation:
     """All turns as one text, as the dial2vec paper gives dialogues to language models (section 4.3).
 
     The paper says no more than that a dialogue may have 512 tokens. Here the first turns are taken whole, as many as
-    fit; a first turn that is too long by itself is cut.
+    fit; a first turn that is too long by itself is cut. A model whose tokenizer has the tokens ``[usr]`` and ``[sys]``,
+    as TOD-BERT, is told by them who speaks: the user, or else whoever starts, and everybody else.
 
     Args:
         utterances: What embeds the text.
@@ -70,12 +73,23 @@ class Concatenation:
             ValueError: A dialogue has no messages, or rows are given instead of lists of messages.
         """
         check_messages(conversations)
+        told = [self._told(messages) for messages in conversations]
         return self.utterances.encode_utterances(
-            [document(messages[:turns]) for messages, turns in zip(conversations, self.fitting(conversations))]
+            [document(messages[:turns]) for messages, turns in zip(told, self.fitting(told))]
         )
 
+    def _told(self, messages: Messages) -> Messages:
+        """The turns, each after the token of its speaker where the model knows such tokens."""
+        if self.limit is None or not set(_SPEAKERS) <= self.limit.tokenizer.get_vocab().keys():
+            return messages
+        roles = [message["role"] for message in messages]
+        user = "user" if "user" in roles else roles[0]
+        return [
+            {**message, "content": f"{_SPEAKERS[message['role'] != user]} {message['content']}"} for message in messages
+        ]
+
     def fitting(self, conversations: Sequence[Messages]) -> list[int]:
-        """How many of the first turns of each dialogue fit; at least one."""
+        """How many of the first turns of each dialogue fit as they are; at least one."""
         if self.limit is None:
             return [len(messages) for messages in conversations]
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))

@@ -1,4 +1,4 @@
-"""BERT-flow: embeddings mapped to a standard normal by an invertible flow (Li et al., EMNLP 2020)."""
+"""Embeddings mapped to a standard normal by an invertible flow, as in BERT-flow (Li et al., EMNLP 2020)."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class SimCSE:
                 train_dataset=Dataset.from_dict({"anchor": texts, "positive": texts}),
                 loss=MultipleNegativesRankingLoss(trained, scale=1 / self.settings.temperature),
             )
-            fit(trainer, None)
+            fit(trainer, None, "SimCSE")
         trained.max_seq_length = length
         self.trained = trained.eval()
         self.losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]

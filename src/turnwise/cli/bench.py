@@ -9,9 +9,10 @@ import typer
 from typer.core import TyperGroup
 from typing_extensions import override
 
-from turnwise._utils.progress import console
-from turnwise.cli.options import Encoder, parse_settings
+from turnwise._utils.progress import note
+from turnwise.cli.options import Encoder, PlanningGenerator, parse_settings
 from turnwise.cli.terminal import quiet_transformers
+from turnwise.cli.verbosity import Application
 from turnwise.experiments.papers import PAPERS
 
 
@@ -25,7 +26,7 @@ class Suites(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-bench = typer.Typer(
+bench = Application(
     cls=Suites,
     help="Train and evaluate every method of a paper's tables, and write a report.",
     no_args_is_help=True,
@@ -48,6 +49,7 @@ def run(
         Path | None,
         typer.Option(envvar="TURNWISE_WORD_VECTORS", help="A text file of GloVe or word2vec vectors, for that row."),
     ] = None,
+    generator: PlanningGenerator = None,
     set: Annotated[
         list[str] | None, typer.Option(help="A setting of every training, such as bf16=true; may be repeated.")
     ] = None,
@@ -71,9 +73,10 @@ def run(
         quick,
         str(word_vectors) if word_vectors is not None else None,
         parse_settings(set or []),
+        generator,
     )
     print_results(results)
-    console.print(f"Wrote {out / 'report.md'} and {out / 'results.json'}")
+    note(f"Wrote {out / 'report.md'} and {out / 'results.json'}")
     if any(cell["status"] == "failed" for cell in results["cells"]):
         raise typer.Exit(1)
 
@@ -102,7 +105,7 @@ def report(
     if into is None and name is not None:
         raise ValueError(f"--name {name} names the lines of a page: give the page with --into")
     if into is None:
-        console.print(f"Wrote {write_report(out)}")
+        note(f"Wrote {write_report(out)}")
     else:
         write_into(out, into, name)
-        console.print(f"Wrote the tables of {out} into {into}")
+        note(f"Wrote the tables of {out} into {into}")

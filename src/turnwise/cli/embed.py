@@ -4,36 +4,42 @@ from __future__ import annotations
 
 from functools import partial
 
-from turnwise._utils.progress import console
-from turnwise.cli.data import read_data
-from turnwise.cli.options import Data, Force, Format, Level, Model, ParquetFile, Pooling, Resume, SkipBadRows
+from turnwise._utils.progress import note
+from turnwise.cli.options import Data, Force, Level, Model, Pooling, Resume, VectorFile
+from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
 
+@reads_conversations
 def embed(
     data: Data,
-    output: ParquetFile,
+    output: VectorFile,
+    reading: Reading,
     model: Model = None,
     level: Level = "utterance",
     pooling: Pooling = "mean",
-    format: Format = "auto",
-    skip_bad_rows: SkipBadRows = False,
     resume: Resume = False,
     force: Force = False,
 ) -> None:
     """Embed every message, or every conversation as a whole.
 
-    The Parquet file has the columns id, turn, role, text and vector, or only id and vector for whole conversations.
+    The columns are id, turn, role, text and vector, or only id and vector for whole conversations: in a .parquet or
+    .csv file; or the vectors in a .npy file and the rest beside it as .jsonl; or as JSON lines on the standard output.
 
     Example: `turnwise embed chats.jsonl --model model --output vectors.parquet`
     """
     quiet_transformers()
+    from turnwise.data.reading.files import check_apart
     from turnwise.encoders.embed import embed_messages, embed_whole, write_embeddings
     from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
+    from turnwise.encoders.vector_files import check_vector_file
 
-    conversations = read_data(data, format, skip_bad_rows, output)
+    check_vector_file(output, force)
+    if output.suffix.lower() == ".npy":  # which has a file beside it
+        check_apart(output.with_suffix(".jsonl"), data)
+    conversations = reading.read(data, output)
     encoder = load_encoder(model)
     embed_rows = partial(embed_whole, encoder, pooling) if level == "dialogue" else partial(embed_messages, encoder)
     what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": level, "pooling": pooling}
     count = write_embeddings(embed_rows, what, conversations, output, resume, force)
-    console.print(f"Wrote {count:,} embeddings to {output}")
+    note(f"Wrote {count:,} embeddings to {output}")

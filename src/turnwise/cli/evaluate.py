@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from turnwise._utils.files import check_file
+from turnwise._utils.files import check_file, is_standard
 from turnwise.cli.options import (
     DialogueLabel,
     FiguresFile,
@@ -13,14 +13,17 @@ from turnwise.cli.options import (
     Label,
     MaxQueries,
     ModelAndData,
+    PlanningGenerator,
     Pooling,
     Seed,
     Tasks,
 )
+from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_modes, print_table, write_json
 from turnwise.cli.terminal import quiet_transformers
 
 
+@reads_conversations
 def evaluate(
     model_and_data: ModelAndData,
     tasks: Tasks = None,
@@ -29,8 +32,11 @@ def evaluate(
     label: Label = "intent",
     dialogue_label: DialogueLabel = None,
     pooling: Pooling = "mean",
+    generator: PlanningGenerator = None,
     seed: Seed = 0,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Evaluate an encoder on conversations or a released benchmark.
 
@@ -42,6 +48,7 @@ def evaluate(
     from turnwise.data.reading.files import check_apart
     from turnwise.encoders.loading import DEFAULT_ENCODER, load_encoder
     from turnwise.evaluation import evaluate as run_evaluation
+    from turnwise.replies import GeneratedCandidates
 
     model, data = _model_and_data(model_and_data)
     if json_file is not None:
@@ -56,10 +63,15 @@ def evaluate(
         max_queries=max_queries,
         label=label,
         dialogue_label=dialogue_label,
+        candidates=GeneratedCandidates(generator, seed=seed) if generator is not None else None,
+        read=reading.read,
     )
+    generated = {"generator": generator} if generator is not None else {}
     if json_file is not None:
-        write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
-    _print_figures(model or "default encoder", data, figures)
+        given = {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **generated}
+        write_json(json_file, {**given, **figures})
+    if json_file is None or not is_standard(json_file):
+        _print_figures(model or "default encoder", data, figures)
 
 
 def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 
-import typer
 from rich.logging import RichHandler
 
 from turnwise._utils.progress import error_console
@@ -13,12 +12,18 @@ from turnwise.cli.bench import bench
 from turnwise.cli.data import convert
 from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
+from turnwise.cli.inspect import inspect
+from turnwise.cli.options import Version
+from turnwise.cli.plato import convert_plato
 from turnwise.cli.plot import plot
 from turnwise.cli.reply import plan, reply
+from turnwise.cli.serve import new_key, serve
+from turnwise.cli.store import index, search, store
 from turnwise.cli.terminal import Commands
 from turnwise.cli.training import adapt, demo, train
+from turnwise.cli.verbosity import Application
 
-app = typer.Typer(
+app = Application(
     cls=Commands,
     help="Learn embeddings from conversations without labels, and put them to work.",
     no_args_is_help=True,
@@ -26,17 +31,37 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, convert, adapt, train, embed, evaluate, reply, plan):
+COMMANDS = (
+    demo,
+    inspect,
+    convert,
+    convert_plato,
+    adapt,
+    train,
+    embed,
+    evaluate,
+    reply,
+    plan,
+    index,
+    search,
+    serve,
+    new_key,
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(plot, name="plot")
+app.add_typer(store, name="store")
+
+
+@app.callback()
+def options(version: Version = False) -> None:
+    """Options before any command."""
 
 
 def main() -> None:
     """Entry point of the console script."""
-    handler = RichHandler(logging.WARNING, error_console, show_time=False, show_path=False)
+    handler = RichHandler(logging.NOTSET, error_console, show_time=False, show_path=False)
     logging.basicConfig(format="%(message)s", handlers=[handler])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    if not error_console.is_terminal:
-        os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     app()

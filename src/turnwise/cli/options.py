@@ -8,11 +8,43 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+import turnwise
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"turnwise {turnwise.__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
+]
+
 # What is read
-Data = Annotated[list[Path], typer.Argument(help="Files, folders or globs of conversations.", show_default=False)]
+Data = Annotated[
+    list[Path],
+    typer.Argument(help="Files, folders or globs of conversations; - is the standard input.", show_default=False),
+]
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
 Format = Annotated[str, typer.Option(help="Source format; by default detected from the content.")]
 SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")]
+Split = Annotated[str | None, typer.Option(help="Only conversations whose label `split` is this, such as test.")]
+ColumnNames = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        help="What the columns hold, such as conversation=ticket_id,speaker=author.type,text=body,time=created_at; "
+        "also messages=… (a list of them in each record) and ignore=….",
+    ),
+]
+RedactedKinds = Annotated[
+    str | None,
+    typer.Option(
+        "--redact",
+        help="Replace personal data on reading: emails, phones, cards, urls or all of them, names=FILE, persons=MODEL.",
+    ),
+]
 Encoder = Annotated[str | None, typer.Option(help="Encoder to start from: a folder or a Hub name.")]
 Model = Annotated[str | None, typer.Option(help="A folder or a Hub name; if left out, the default encoder.")]
 ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]
@@ -26,15 +58,34 @@ ModelAndData = Annotated[
 
 # What is written
 OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder to write the model to.")]
-ChatFile = Annotated[Path, typer.Option("--out", "--output", "-o", help="The .jsonl or .jsonl.gz file to write.")]
-ParquetFile = Annotated[Path, typer.Option("--output", "-o", help="The Parquet file to write.")]
-PngFile = Annotated[Path, typer.Option("--output", "-o", help="The PNG file to write.")]
+ChatFile = Annotated[
+    Path,
+    typer.Option(
+        "--out", "--output", "-o", help="The .jsonl or .jsonl.gz file to write, or - for the standard output."
+    ),
+]
+VectorFile = Annotated[
+    Path, typer.Option("--output", "-o", help="The .parquet, .csv or .npy file to write, or - for the standard output.")
+]
+Picture = Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")]
 FiguresFile = Annotated[
-    Path | None, typer.Option("--json", "--output", "-o", help="Also write the figures to this JSON file.")
+    Path | None,
+    typer.Option(
+        "--json", "--output", "-o", help="Also write the figures to this JSON file; - is the standard output."
+    ),
+]
+SummaryFile = Annotated[
+    Path | None,
+    typer.Option("--json", "--output", "-o", help="Also write all counts to this JSON file; - is the standard output."),
 ]
 RankingFile = Annotated[
     Path | None,
-    typer.Option("--json", "--output", "-o", help="Also write the utterances and scores to this JSON file."),
+    typer.Option(
+        "--json",
+        "--output",
+        "-o",
+        help="Also write the utterances and scores to this JSON file; - is the standard output.",
+    ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the unfinished run of this output.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output and discard its unfinished run.")]
@@ -87,6 +138,7 @@ ConversationId = Annotated[
     str | None, typer.Option("--conversation", help="Its id; by default the first with at least two speakers.")
 ]
 Window = Annotated[float, typer.Option(help="Turns further apart than this do not match.")]
+DotProducts = Annotated[bool, typer.Option("--dot-products", help="Inner products as in the paper, not cosines.")]
 ModelsInOrder = Annotated[
     list[str], typer.Option("--model", help="A folder or a Hub name; repeat it in the order of training.")
 ]
@@ -98,12 +150,21 @@ ConversationFile = Annotated[
     Path, typer.Option("--conversation", help="A file of conversations, the first of which is taken.")
 ]
 OtherId = Annotated[str | None, typer.Option("--id", help="Take the conversation with this id instead.")]
-_CANDIDATES = typer.Option("--candidates", help="A .txt file with one utterance per line, or a file of conversations.")
-Candidates = Annotated[Path, _CANDIDATES]
-GivenCandidates = Annotated[Path | None, _CANDIDATES]
+Candidates = Annotated[
+    Path | None,
+    typer.Option("--candidates", help="A .txt file with one utterance per line, or a file of conversations."),
+]
 Generator = Annotated[
     str | None,
     typer.Option(help="A causal language model that generates the candidates instead: a folder or a Hub name."),
+]
+PlanningGenerator = Annotated[
+    str | None,
+    typer.Option(
+        "--generator",
+        help="For short-term-planning: a causal language model that generates the candidates, a folder or a Hub name. "
+        "What it generated is kept. By default they are drawn from other conversations.",
+    ),
 ]
 Number = Annotated[int, typer.Option(min=1, help="Number of candidates to generate.")]
 Top = Annotated[int, typer.Option(min=1, help="Number of utterances to show.")]
@@ -125,6 +186,73 @@ GoalSpeaker = Annotated[
     str | None, typer.Option(help="Who says the goal; by default whoever speaks next.", show_default=False)
 ]
 
+# Stores
+NewStore = Annotated[Path, typer.Option("--store", help="Folder of the store; made if it is not there.")]
+StoreArgument = Annotated[Path, typer.Argument(help="Folder of the store.", show_default=False)]
+GivenStore = Annotated[
+    Path | None, typer.Option("--store", help="A store whose messages are the candidates, instead of --candidates.")
+]
+Query = Annotated[str, typer.Argument(help="What to look for.", show_default=False)]
+SearchLevel = Annotated[
+    Literal["message", "conversation", "reply"],
+    typer.Option(help="Messages or conversations like the text, or replies to it."),
+]
+SearchMode = Annotated[
+    Literal["vector", "text", "hybrid"], typer.Option(help="By meaning, by words, or by both fused.")
+]
+Where = Annotated[
+    str | None, typer.Option(help="A filter, such as: role = 'user' and label.intent in ('refund', 'cancel').")
+]
+Limit = Annotated[int, typer.Option(min=1, help="Number of hits to show.")]
+Offset = Annotated[int, typer.Option(min=0, help="Number of the best hits to leave out.")]
+Diversity = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Prefer hits that differ: 0 not at all, 1 above all.")
+]
+Reranker = Annotated[
+    str | None, typer.Option(help="A cross-encoder that ranks the best hits again: a folder or a Hub name.")
+]
+StorePooling = Annotated[
+    str, typer.Option("--pooling", help="Of a new store: messages, mean, interlocutor, or speaker:ROLE.")
+]
+NewPooling = Annotated[
+    str | None, typer.Option("--pooling", help="How whole conversations are pooled from now on; by default as before.")
+]
+Tokenizer = Annotated[
+    str,
+    typer.Option(
+        help="Of a new store: simple (words) or ngram (pairs of characters); by default what fits.", show_default=False
+    ),
+]
+Language = Annotated[str, typer.Option(help="Of a new store: language of the stems and stop words of simple.")]
+Retention = Annotated[float, typer.Option(min=0, help="Minutes for which old versions are kept for readers.")]
+IndexKind = Annotated[
+    Literal["flat", "compressed"] | None,
+    typer.Option(help="Build the vector indexes anew: flat is the most accurate, compressed the quickest."),
+]
+Ids = Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
+PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+# The service
+Stores = Annotated[
+    list[str] | None,
+    typer.Option("--store", help="A conversation store, FOLDER or NAME=FOLDER; may be repeated.", show_default=False),
+]
+Host = Annotated[str, typer.Option(envvar="TURNWISE_HOST", help="Address to listen on.")]
+Port = Annotated[int, typer.Option(envvar="TURNWISE_PORT", min=0, max=65535, help="Port to listen on.")]
+KeysFile = Annotated[
+    Path | None,
+    typer.Option("--keys", help="File of API keys; without it only this machine is served.", show_default=False),
+]
+ServiceAssignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Any setting of the service, as name=value; may be repeated.", show_default=False),
+]
+KeyName = Annotated[str, typer.Argument(help="Who gets the key; stands in logs and metrics.", show_default=False)]
+NewKeysFile = Annotated[Path, typer.Option("--keys", help="File of API keys, to which its hash is added.")]
+KeyScopes = Annotated[list[str], typer.Option("--scope", help="read, write or admin; may be repeated.")]
+KeyStore = Annotated[str | None, typer.Option("--store", help="The name of the only store it may see; by default all.")]
+RequestsPerMinute = Annotated[int | None, typer.Option(help="Most requests a minute; by default any number.")]
+
 
 def given(options: dict[str, Any]) -> dict[str, Any]:
     """The options that were given; the others are ``None``."""
@@ -132,7 +260,7 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse_settings(assignments: list[str]) -> dict[str, Any]:
-    """``name=value`` with TOML values; a bare word is text.
+    """``name=value`` with TOML values; a bare word is text, but for ``none``, which is no value.
 
     Raises:
         ValueError: An assignment has no ``=``.
@@ -145,5 +273,5 @@ def parse_settings(assignments: list[str]) -> dict[str, Any]:
         try:
             settings[name.strip()] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
-            settings[name.strip()] = value
+            settings[name.strip()] = None if value == "none" else value
     return settings

@@ -6,37 +6,40 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from turnwise._utils.files import check_file
-from turnwise._utils.progress import console
-from turnwise.cli.data import read_data
+from turnwise._utils.progress import note
 from turnwise.cli.options import (
     ContextTurns,
     ConversationId,
     Data,
     DataPath,
     DialogueLabel,
+    DotProducts,
     Force,
     Model,
     Models,
     ModelsInOrder,
-    PngFile,
+    Picture,
     Window,
 )
+from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
+from turnwise.cli.verbosity import Application
 
-plot = typer.Typer(help="Draw plots as PNG files.", no_args_is_help=True)
+plot = Application(help="Draw plots, as PNG, SVG or PDF by the ending of the name.", no_args_is_help=True)
 
 
 @plot.command()
+@reads_conversations
 def interactions(
     data: Data,
-    output: PngFile,
+    output: Picture,
     conversation: ConversationId = None,
     model: Model = None,
     window: Window = 10,
+    dot_products: DotProducts = False,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Show which words of one speaker match which words of the other in one conversation.
 
@@ -44,21 +47,24 @@ def interactions(
     """
     quiet_transformers()
     from turnwise.encoders.loading import load_encoder
-    from turnwise.evaluation.plots import plot_interactions
+    from turnwise.evaluation.plots import check_picture, plot_interactions
 
-    check_file(output, force)
-    messages = _messages_to_draw(read_data(data), conversation)
-    plot_interactions(load_encoder(model), messages, output, window)
-    console.print(f"Wrote {output}")
+    check_picture(output, force)
+    messages = _messages_to_draw(reading.read(data), conversation)
+    plot_interactions(load_encoder(model), messages, output, window, dot_products)
+    note(f"Wrote {output}")
 
 
 @plot.command("alignment-uniformity")
+@reads_conversations
 def alignment_uniformity(
     data: DataPath,
-    output: PngFile,
+    output: Picture,
     models: ModelsInOrder,
     dialogue_label: DialogueLabel = None,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Show how the distribution of dialogue embeddings moves from one model to the next.
 
@@ -67,25 +73,30 @@ def alignment_uniformity(
     quiet_transformers()
     from turnwise.encoders.loading import load_encoder
     from turnwise.evaluation import evaluate as run_evaluation
-    from turnwise.evaluation.plots import plot_alignment_uniformity
+    from turnwise.evaluation.plots import check_picture, plot_alignment_uniformity
 
-    check_file(output, force)
+    check_picture(output, force)
     points = {}
     for model, name in _names(models).items():
-        found = run_evaluation(load_encoder(model), data, "alignment-uniformity", dialogue_label=dialogue_label)
+        found = run_evaluation(
+            load_encoder(model), data, "alignment-uniformity", dialogue_label=dialogue_label, read=reading.read
+        )
         figures: Any = found["alignment_uniformity"]
         points[name] = (figures["adjusted_alignment"], figures["uniformity"])
     plot_alignment_uniformity(points, output)
-    console.print(f"Wrote {output}")
+    note(f"Wrote {output}")
 
 
 @plot.command()
+@reads_conversations
 def additivity(
     data: DataPath,
-    output: PngFile,
+    output: Picture,
     models: Models,
     turns: ContextTurns = 10,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Show how much each turn of a context points to what was said next rather than to what else could have been.
 
@@ -94,17 +105,17 @@ def additivity(
     quiet_transformers()
     from turnwise.encoders.loading import load_encoder
     from turnwise.evaluation import EmbeddedSequences, evaluate_additivity, load_task
-    from turnwise.evaluation.plots import plot_additivity
+    from turnwise.evaluation.plots import check_picture, plot_additivity
 
-    check_file(output, force)
-    sequences = load_task("additivity", data)
+    check_picture(output, force)
+    sequences = load_task("additivity", data, read=reading.read)
     curves = {}
     for model, name in _names(models).items():
         result = evaluate_additivity(EmbeddedSequences(load_encoder(model), sequences), lengths=[turns])
         for mode, lengths in result.by_distance.items():
             curves[f"{name}, {mode}"] = lengths[turns].tolist()
     plot_additivity(curves, output)
-    console.print(f"Wrote {output}")
+    note(f"Wrote {output}")
 
 
 def _messages_to_draw(rows: Iterable[dict[str, Any]], id: str | None) -> list[dict[str, Any]]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnwise._utils.files import check_file
+from turnwise._utils.files import check_file, is_standard
 from turnwise.cli.options import (
     Candidates,
     ConversationFile,
     EmbeddingsFile,
     Force,
     Generator,
-    GivenCandidates,
+    GivenStore,
     Goal,
     GoalSpeaker,
     Half,
@@ -25,8 +26,10 @@ from turnwise.cli.options import (
     Seed,
     Speaker,
     Top,
+    Where,
 )
-from turnwise.cli.tables import print_ranking, write_json
+from turnwise.cli.reading import Reading, reads_conversations
+from turnwise.cli.tables import print_hits, print_ranking, write_json
 from turnwise.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
@@ -34,11 +37,16 @@ if TYPE_CHECKING:
 
     from turnwise.replies.sequence import SequenceModel
 
+_LONGEST_GENERATED = 40  # tokens: somebody is waiting
 
+
+@reads_conversations
 def reply(
     model: ModelArgument,
-    candidates: Candidates,
     conversation: ConversationFile,
+    candidates: Candidates = None,
+    store: GivenStore = None,
+    where: Where = None,
     id: OtherId = None,
     top: Top = 10,
     mode: Mode = None,
@@ -48,6 +56,8 @@ def reply(
     half: Half = False,
     json_file: RankingFile = None,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Rank candidates for the next utterance of a conversation.
 
@@ -60,10 +70,20 @@ def reply(
 
     if json_file is not None:
         check_file(json_file, force)
+    if candidates is None or store is not None:
+        if candidates is not None or store is None:
+            raise ValueError(f"expected either --candidates or --store, got {'neither' if store is None else 'both'}")
+        if embeddings is not None:
+            raise ValueError("--embeddings belongs to --candidates: a store keeps its own")
+        settings = {"last_rows": last_rows, "where": where, "limit": top, "mode": mode, "speaker": speaker}
+        _reply_from_store(store, model, _messages(conversation, id, reading), settings, json_file)
+        return
+    if where is not None:
+        raise ValueError("--where belongs to --store")
     if embeddings is not None:
         check_file(embeddings, force=True)  # those of the same candidates are reused
-    messages = _messages(conversation, id)
-    texts = read_candidates(candidates)
+    messages = _messages(conversation, id, reading)
+    texts = read_candidates(candidates, reading.read)
     sequence_model = SequenceModel(load_encoder(model))
     vectors = _embed_candidates(sequence_model, texts, embeddings, half)
     running = sequence_model.start(speaker or next_speaker(messages))
@@ -73,11 +93,24 @@ def reply(
     _show(texts, running.score(vectors, chosen, last_rows), top, json_file)
 
 
+def _reply_from_store(
+    path: Path, model: str, messages: list[dict[str, Any]], settings: dict[str, Any], json_file: Path | None
+) -> None:
+    from turnwise.store import ConversationStore
+
+    opened = ConversationStore.open(path, model, read_only=True)
+    found = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
+    if json_file is not None:
+        write_json(json_file, [{"utterance": hit["text"], "score": hit["score"], **hit} for hit in found])
+    print_hits(found)
+
+
+@reads_conversations
 def plan(
     model: ModelArgument,
     conversation: ConversationFile,
     goal: Goal,
-    candidates: GivenCandidates = None,
+    candidates: Candidates = None,
     generator: Generator = None,
     number: Number = 100,
     id: OtherId = None,
@@ -87,6 +120,8 @@ def plan(
     seed: Seed = 0,
     json_file: RankingFile = None,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Rank candidates, given or generated, for the next utterance by how well they lead to a goal.
 
@@ -104,21 +139,19 @@ def plan(
         raise ValueError(
             f"expected either --candidates or --generator, got {'neither' if generator is None else 'both'}"
         )
-    messages = _messages(conversation, id)
+    messages = _messages(conversation, id, reading)
     sequence_model = SequenceModel(load_encoder(model))
     who = speaker or next_speaker(messages)
     if candidates is not None:
-        texts = read_candidates(candidates)
+        texts = read_candidates(candidates, reading.read)
     elif generator is not None:
         texts = _generate(generator, messages, number, who, seed)
     _show(texts, rank(sequence_model, messages, texts, goal, who, goal_speaker or who), top, json_file)
 
 
-def _messages(path: Path, id: str | None) -> list[dict[str, Any]]:
+def _messages(path: Path, id: str | None, reading: Reading) -> list[dict[str, Any]]:
     """The messages of one conversation of a file that say something, as training takes them."""
-    from turnwise.data.conversations import read_conversations
-
-    for row in read_conversations(path):
+    for row in reading.read(path):
         if id is None or row["id"] == id:
             if messages := [message for message in row["messages"] if message["content"].strip()]:
                 return messages
@@ -139,7 +172,9 @@ def _generate(generator: str, messages: list[dict[str, Any]], number: int, speak
     """Distinct utterances that a causal language model generates."""
     from turnwise.replies.generation import generate_candidates
 
-    generated = generate_candidates(generator, messages, number, speaker=speaker, seed=seed)
+    generated = generate_candidates(
+        generator, messages, number, speaker=speaker, seed=seed, top_k=0, max_tokens=_LONGEST_GENERATED
+    )
     return list(dict.fromkeys(text for text in generated if text))
 
 
@@ -149,4 +184,5 @@ def _show(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None
     ranking = [{"utterance": texts[row], "score": float(scores[row])} for row in order]
     if json_file is not None:
         write_json(json_file, ranking)
-    print_ranking(ranking)
+    if json_file is None or not is_standard(json_file):
+        print_ranking(ranking)

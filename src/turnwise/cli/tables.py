@@ -63,6 +63,25 @@ def print_ranking(ranking: list[dict[str, Any]]) -> None:
     console.print(table)
 
 
+def print_hits(hits: list[dict[str, Any]]) -> None:
+    """Print what a search of a store found, the best first."""
+    table = _table("score", "conversation", "turn", "role", "text")
+    for hit in hits:
+        turn, role = hit.get("turn", f"of {hit.get('turns')}"), hit.get("role", "")
+        table.add_row(f"{hit['score']:.3f}", hit["conversation"], str(turn), role, hit["text"])
+    console.print(table)
+
+
+def print_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
+    """Print names and what belongs to them; a name that comes again is not repeated."""
+    table = Table(Column(no_wrap=True), Column(overflow="fold"), title=title, title_justify="left", show_header=False)
+    before = None
+    for name, value in pairs:
+        table.add_row("" if name == before else name, value)
+        before = name
+    console.print(table)
+
+
 def _table(*columns: str, title: str | None = None) -> Table:
     """A table that wraps what does not fit and never cuts it off."""
     return Table(*(Column(name, overflow="fold") for name in columns), title=title, title_justify="left")

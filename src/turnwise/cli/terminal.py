@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -27,6 +29,9 @@ class Commands(TyperGroup):
             error_console.print("Stopped. A command that has --resume keeps what is done: run it again with --resume.")
             number = signal.SIGINT if isinstance(stop, KeyboardInterrupt) else signal.SIGTERM
             raise typer.Exit(128 + number) from None
+        except BrokenPipeError:  # whoever reads our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
         except (ValueError, OSError, ImportError) as error:
             error_console.print(f"error: {_message(error)}", style="red", soft_wrap=True)
             raise typer.Exit(1) from None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import time
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise._utils.levels import LevelName
-from turnwise._utils.progress import console
-from turnwise.cli.data import read_data
+from turnwise._utils.progress import console, note
 from turnwise.cli.options import (
     Assignments,
     BatchSize,
@@ -17,7 +20,6 @@ from turnwise.cli.options import (
     Encoder,
     Epochs,
     Force,
-    Format,
     LearningRate,
     MaxQueries,
     MaxSteps,
@@ -28,13 +30,13 @@ from turnwise.cli.options import (
     Resume,
     SampleSize,
     Seed,
-    SkipBadRows,
     Validation,
     ValidationLabel,
     ValidationTask,
     given,
     parse_settings,
 )
+from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_table
 from turnwise.cli.terminal import quiet_transformers
 
@@ -74,6 +76,7 @@ def demo(
     console.print(f"Paired bootstrap over queries: p = {p:.4f}. Wrote the model to {output / 'model'}")
 
 
+@reads_conversations
 def adapt(
     data: Data,
     output: OutputFolder,
@@ -83,10 +86,10 @@ def adapt(
     batch_size: BatchSize = None,
     learning_rate: LearningRate = None,
     seed: Seed = 0,
-    format: Format = "auto",
-    skip_bad_rows: SkipBadRows = False,
     resume: Resume = False,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Adapt an encoder to conversations: continued pre-training as a masked language model.
 
@@ -98,10 +101,11 @@ def adapt(
 
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate}
     settings = Adaptation(seed=seed, **given(flags))
-    adapt_and_save(settings, read_data(data, format, skip_bad_rows, output), encoder, output, resume, force)
-    console.print(f"Wrote {output}")
+    adapt_and_save(settings, reading.read(data, output), encoder, output, resume, force)
+    note(f"Wrote {output}. Next: turnwise train {reading.command_line(data)} --encoder {output} --output model")
 
 
+@reads_conversations
 def train(
     data: Data,
     output: OutputFolder,
@@ -119,10 +123,10 @@ def train(
     label: ValidationLabel = None,
     dialogue_label: DialogueLabel = None,
     max_queries: MaxQueries = None,
-    format: Format = "auto",
-    skip_bad_rows: SkipBadRows = False,
     resume: Resume = False,
     force: Force = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Train an encoder of utterances, whole dialogues or the order of turns on conversations, without labels.
 
@@ -135,11 +139,38 @@ def train(
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
     chosen = _recipe(method, recipe, {**flags, "learning_rate": learning_rate, "seed": seed}, assignments or [])
     how = {"task": task, "label": label, "dialogue_label": dialogue_label, "max_queries": max_queries}
-    evaluator = _evaluator(validation, chosen, given(how))
+    evaluator = _evaluator(validation, chosen, given(how), reading)
     vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
-    conversations = vectors or read_data(data, format, skip_bad_rows, output)
+    conversations = vectors or reading.read(data, output)
+    began = time.monotonic()
     run_training(chosen, conversations, encoder, output, resume, force, evaluator=evaluator)
-    console.print(f"Wrote {output}")
+    _tell(output, time.monotonic() - began)
+    note(f"Wrote {output}. Next: {_next_command(chosen.level, reading.command_line(data), output)}")
+
+
+def _tell(output: Path, seconds: float) -> None:
+    """What was left out and why, the steps, and the first and last loss, as the record of the training has them."""
+    path = output / "training.json"
+    if not path.is_file():  # of several processes, one writes it
+        return
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if "kept" in record:
+        reasons = [f"{count:,} {reason}" for reason, count in record["left_out"].items()]
+        total = record["kept"] + sum(record["left_out"].values())
+        note(f"Learned from {record['kept']:,} of {total:,} conversations; left out: {', '.join(reasons) or 'none'}.")
+    if losses := record.get("loss"):
+        first, last = losses[0], losses[-1]
+        fell = f"loss {first['loss']:.3f} at step {first['step']:,}, {last['loss']:.3f} at step {last['step']:,}"
+        note(f"{record.get('steps', last['step']):,} steps in {timedelta(seconds=round(seconds))}; {fell}.")
+
+
+def _next_command(level: LevelName, data: str, output: Path) -> str:
+    """What is most likely done with a new model."""
+    model = shlex.quote(str(output))
+    if level == "turn-order":
+        return f"turnwise reply {model} --candidates replies.txt --conversation chat.jsonl"
+    of_level = " --level dialogue" if level == "dialogue" else ""
+    return f"turnwise embed {data} --model {model}{of_level} --output vectors.parquet"
 
 
 def _recipe(method: str | None, file: Path | None, flags: dict[str, Any], assignments: list[str]) -> AnyRecipe:
@@ -150,7 +181,7 @@ def _recipe(method: str | None, file: Path | None, flags: dict[str, Any], assign
     return get_recipe(method or name, settings | given(flags) | parse_settings(assignments))
 
 
-def _evaluator(data: Path | None, recipe: AnyRecipe, options: dict[str, Any]) -> TaskEvaluator | None:
+def _evaluator(data: Path | None, recipe: AnyRecipe, options: dict[str, Any], reading: Reading) -> TaskEvaluator | None:
     """A task on validation data, which chooses the best step; the data is read here, before training starts."""
     if data is None:
         if options:
@@ -162,4 +193,4 @@ def _evaluator(data: Path | None, recipe: AnyRecipe, options: dict[str, Any]) ->
     from turnwise.evaluation import TaskEvaluator
 
     task = options.pop("task", _VALIDATION_TASKS[recipe.level])
-    return TaskEvaluator(task, data, seed=recipe.seed, **options)
+    return TaskEvaluator(task, data, seed=recipe.seed, read=reading.read, **options)

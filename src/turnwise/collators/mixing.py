@@ -45,8 +45,8 @@ class UtterancePool:
         if len(self._number) < len(conversations):
             raise ValueError("conversation ids must be unique: utterances are drawn from conversations of other ids")
 
-    def draw(self, role: str, conversation: str, generator: random.Random) -> str:
-        """A random utterance of that role from another conversation; of any role if no other has that role."""
+    def draw(self, role: str | None, conversation: str, generator: random.Random) -> str:
+        """A random utterance of that role from another conversation; of any role if no other has it, or for None."""
         number = self._number.get(conversation, -1)
         for members in (self._of_role[self._codes[role]] if role in self._codes else (), range(len(self._owner))):
             for _ in range(_TRIES if len(members) else 0):

@@ -31,8 +31,15 @@ class MixedCollator:
             encoder.preprocess, valid_label_columns=self.valid_label_columns, max_length=max_length
         )
 
+    def set_epoch(self, epoch: int) -> None:
+        """Tell the collator of the conversations the epoch, if it wants to know."""
+        if hasattr(self.conversations, "set_epoch"):
+            self.conversations.set_epoch(epoch)
+
     def __call__(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Collate rows that all have the same ``dataset_name``."""
+        """Collate rows that all have the same ``dataset_name``; those of pairs hold lists of them."""
         if rows[0]["dataset_name"] == PAIRS:
-            return dict(self.pairs(list(rows)))
+            names = [name for name in rows[0] if name != "dataset_name"]
+            pairs = [dict(zip(names, pair)) for row in rows for pair in zip(*(row[name] for name in names))]
+            return dict(self.pairs([{"dataset_name": PAIRS, **pair} for pair in pairs]))
         return {"dataset_name": CONVERSATIONS, **self.conversations(rows)}

@@ -10,6 +10,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from turnwise.collators.corpus_negatives import CorpusNegatives, Pair
 from turnwise.collators.utterances import text_key
 from turnwise.encoders.views import View, view_prompt, views_of
 
@@ -32,6 +33,7 @@ class TurnOrderCollator:
         window: Consecutive utterances in a window. Shorter conversations have none.
         max_length: Longest utterance in tokens, prefix and special tokens included; longer ones are cut.
         directional: Whether to add what directional negatives need: the first utterance of a window as after-text.
+        negatives: Draws random negatives from the corpus; without it the loss takes them from the batch.
 
     Raises:
         ValueError: The encoder has no views, or a setting is out of range; in a call, no conversation has a window.
@@ -41,7 +43,12 @@ class TurnOrderCollator:
     valid_label_columns: ClassVar[list[str]] = []
 
     def __init__(
-        self, encoder: SentenceTransformer, window: int = 5, max_length: int = 64, directional: bool = False
+        self,
+        encoder: SentenceTransformer,
+        window: int = 5,
+        max_length: int = 64,
+        directional: bool = False,
+        negatives: CorpusNegatives | None = None,
     ) -> None:
         views = views_of(encoder)
         if views is None:
@@ -54,8 +61,15 @@ class TurnOrderCollator:
         self.window = window
         self.max_length = max_length
         self.directional = directional
+        self.negatives = negatives
+        self.epoch = 0
         self.speakers = views.speakers
+        self.triple = views.triple
         self.columns = C3L_COLUMNS if views.triple else CCL_COLUMNS
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw different negatives from the corpus from now on."""
+        self.epoch = epoch
 
     def __call__(self, conversations: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
         """Collate a batch.
@@ -65,10 +79,12 @@ class TurnOrderCollator:
             (rows, length); ``rows`` (turns, columns), the row of each turn in the views of ``CCL_COLUMNS`` or
             ``C3L_COLUMNS``, -1 where it is not needed; ``conversation`` (turns,), the position in the batch of each
             turn's conversation; ``speaker`` (turns,), a number for each speaker of a conversation (0 for all without
-            speaker tokens); ``text_key`` (turns,), equal for equal texts.
+            speaker tokens); ``text_key`` (turns,), equal for equal texts; and, if negatives are drawn from the corpus,
+            ``negatives`` (windows, window - 1, negatives, 2), the rows of each pair of
+            `turnwise.collators.corpus_negatives.CorpusNegatives`.
         """
         rows: dict[tuple[str, int], int] = {}
-        table, conversation, speaker, keys = [], [], [], []
+        table, conversation, speaker, keys, negatives = [], [], [], [], []
         for number, row in enumerate(conversations):
             speakers: dict[str, int] = {}
             turns = [
@@ -87,6 +103,8 @@ class TurnOrderCollator:
                 conversation.append(number)
                 keys.append(text_key(text))
             speaker += turns
+            for pair in self._drawn(row, turns):
+                negatives.append([rows.setdefault(key, len(rows)) for key in pair])
         if not rows:
             raise ValueError(f"no conversation of this batch has {self.window} turns, the length of a window")
         ids = self._tokenize(list(rows))
@@ -98,14 +116,25 @@ class TurnOrderCollator:
             "speaker": torch.tensor(speaker),
             "text_key": torch.tensor(keys),
         }
+        if self.negatives is not None:
+            shape = (-1, self.window - 1, self.negatives.count * (3 if self.triple else 1), 2)
+            tensors["negatives"] = torch.tensor(negatives).reshape(shape)
         return {f"messages_{name}": tensor for name, tensor in tensors.items()}
+
+    def _drawn(self, row: dict[str, Any], speaker: list[int]) -> Iterator[Pair]:
+        """The negatives from the corpus for all windows of a row, if there are to be any."""
+        if self.negatives is None:
+            return iter(())
+        texts, draw = [message["content"] for message in row["messages"]], (self.epoch, row.get("start", 0))
+        tokens = 2 if self.speakers else 1
+        return self.negatives.of_windows(row["id"], texts, speaker, self.window, self.triple, tokens, draw)
 
     def _needed(self, speaker: list[int]) -> Iterator[tuple[int, int]]:
         """Turn and column of everything that the windows of a conversation need."""
         befores = range(0, len(self.columns) - 1, 2)
         for start in range(len(speaker) - self.window + 1):
             turns = range(start, start + self.window)
-            if len(befores) > 1:  # C3L: what precedes the last turn, paired with it
+            if self.triple:  # C3L: what precedes the last turn, paired with it
                 pairs = [(turn, turns[-1]) for turn in turns[:-1]]
             else:  # CCL: the first turn, paired with what follows
                 pairs = [(turns[0], turn) for turn in turns[1:]]

@@ -13,10 +13,11 @@ def merge_consecutive_messages(conversations: datasets.Dataset, separator: str =
 
     A conversation with a single role, such as a story in sentences, has no turns to restore and stays as it is.
     """
-    return _map_messages(conversations, _merged, separator=separator)
+    return _map_messages(conversations, merge_runs, separator=separator)
 
 
-def _merged(messages: list[dict[str, Any]], separator: str) -> list[dict[str, Any]]:
+def merge_runs(messages: list[dict[str, Any]], separator: str = " ") -> list[dict[str, Any]]:
+    """The messages of one conversation, merged as `merge_consecutive_messages` does."""
     if len({message["role"] for message in messages}) < 2:
         return messages
     turns: list[list[dict[str, Any]]] = []

@@ -11,7 +11,7 @@ import io
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -21,28 +21,44 @@ import datasets
 from filelock import FileLock
 
 from turnwise._compat import datasets_cache
-from turnwise._utils.files import atomic_path, check_file, only_writer
+from turnwise._utils.files import atomic_path, check_file, is_standard, only_writer
 from turnwise._utils.strict_json import strict_json
 from turnwise.data.reading.arrow_file import write_arrow
+from turnwise.data.reading.columns import Columns
+from turnwise.data.reading.companions import split_lists
 from turnwise.data.reading.files import Paths, check_apart, find_files
 from turnwise.data.reading.folders import states_of
-from turnwise.data.reading.loop import OnError, SkippedRows, read_rows
+from turnwise.data.reading.loop import SkippedRows, read_rows
+from turnwise.data.reading.options import OnError, ReadingOptions
+from turnwise.data.reading.standard_input import is_spooled
+from turnwise.data.redaction import Redaction
 
 # Part of the cache key: raise it whenever the same files would give different rows.
-_CACHE_VERSION = 3
+_CACHE_VERSION = 4
 _COMPRESSION_LEVEL = 6
 
 
-def read_conversations(paths: Paths, format: str = "auto", on_error: OnError = "raise") -> datasets.Dataset:
-    """Read conversations from files of any known format.
+def read_conversations(
+    paths: Paths,
+    format: str = "auto",
+    on_error: OnError = "raise",
+    columns: Columns | str | None = None,
+    redact: Redaction | str | None = None,
+) -> datasets.Dataset:
+    """Read conversations from files of any known format, or with the columns you name.
 
     The rows are streamed to an Arrow file in the cache directory of `datasets`, so memory stays small. Reading the
     same files again, unchanged, opens that file.
 
     Args:
-        paths: One or several of: a file, a folder (all files in it with a known ending), a glob.
+        paths: One or several of: a file, a folder (all files in it with a known ending), a glob, ``-`` (the standard
+            input).
         format: Name of the source format; ``"auto"`` detects it from the content of each file.
         on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out and logs a summary.
+        columns: Which columns of tables, or fields of records, hold what, as
+            ``"conversation=ticket_id,speaker=author.type,text=body,time=created_at"``: see `Columns`.
+        redact: What becomes placeholders before anything is kept, as ``"emails,phones,cards,urls,names=people.txt"``:
+            see `Redaction`.
 
     Returns:
         Columns ``id`` (``<file stem>-<row number>`` where the source has none, preceded by as much of the path
@@ -50,34 +66,50 @@ def read_conversations(paths: Paths, format: str = "auto", on_error: OnError = "
 
     Raises:
         ConversationError: Nothing to read, or a bad row; names the file and line.
-        ValueError: ``on_error`` is neither of the two.
+        ValueError: ``on_error``, ``columns`` or ``redact`` is none of these.
     """
+    options = ReadingOptions.of(format, on_error, columns, redact)
     skipped = SkippedRows(on_error)
-    files = find_files(paths, format)
-    cached = _cache_folder(files, format, on_error)
+    files = find_files(paths, options.format)
+    cached = _cache_folder(files, options)
     if cached.exists():
         SkippedRows.from_json((cached / "skipped.json").read_text(encoding="utf-8")).report()
     else:
         cached.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{cached}.lock"):  # of processes that start together, one reads and the others wait
             if not cached.exists():
-                _read_into(cached, files, format, skipped)
+                _read_into(cached, files, options, skipped)
     return datasets.Dataset.from_file(str(cached / "conversations.arrow"))
 
 
-def _read_into(cached: Path, files: list[Path], format: str, skipped: SkippedRows) -> None:
+def iterate_conversations(
+    paths: Paths,
+    format: str = "auto",
+    on_error: OnError = "raise",
+    columns: Columns | str | None = None,
+    redact: Redaction | str | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The conversations that `read_conversations` gives, one at a time; nothing of them is kept."""
+    options = ReadingOptions.of(format, on_error, columns, redact)
+    return read_rows(find_files(paths, options.format), options, SkippedRows(on_error))
+
+
+def _read_into(cached: Path, files: list[Path], options: ReadingOptions, skipped: SkippedRows) -> None:
     with atomic_path(cached) as folder:
         folder.mkdir()
-        write_arrow(read_rows(files, format, skipped), folder / "conversations.arrow")
+        write_arrow(read_rows(files, options, skipped), folder / "conversations.arrow")
         (folder / "skipped.json").write_text(skipped.to_json(), encoding="utf-8")
 
 
-def _cache_folder(files: list[Path], format: str, on_error: str) -> Path:
-    states = [state for file in files for state in states_of(file)]
+def _cache_folder(files: list[Path], options: ReadingOptions) -> Path:
+    lists = [file for folder in {file.parent for file in files} for file in split_lists(folder).values()]
+    states = [state for file in [*files, *sorted(lists)] for state in states_of(file)]
     # the names as given count too: they are in the ids and the skip summary
-    key = json.dumps([_CACHE_VERSION, format, on_error, states, [str(file) for file in files]])
+    key = json.dumps([_CACHE_VERSION, options.key, states, [str(file) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-    return datasets_cache() / "turnwise" / name
+    # what came in passing is never read again, so it leaves nothing behind
+    passing = next((file.parent for file in files if is_spooled(file)), None)
+    return (passing or datasets_cache() / "turnwise") / name
 
 
 def convert_conversations(
@@ -86,15 +118,21 @@ def convert_conversations(
     format: str = "auto",
     on_error: OnError = "raise",
     force: bool = False,
+    split: str | None = None,
+    columns: Columns | str | None = None,
+    redact: Redaction | str | None = None,
 ) -> int:
     """Write conversations of any known format as chat JSONL.
 
     Args:
         paths: As for `read_conversations`.
-        output: A ``.jsonl`` or ``.jsonl.gz`` file. It appears only when complete.
+        output: A ``.jsonl`` or ``.jsonl.gz`` file, which appears only when complete; or ``-``, the standard output.
         format: As for `read_conversations`.
         on_error: As for `read_conversations`.
         force: Overwrite ``output`` if it exists.
+        split: Write only conversations whose label ``split`` is this, such as ``"test"``.
+        columns: As for `read_conversations`.
+        redact: As for `read_conversations`.
 
     Returns:
         The number of conversations written.
@@ -103,23 +141,40 @@ def convert_conversations(
         ConversationError: As for `read_conversations`.
         BlockingIOError: Another process is writing ``output``.
         FileExistsError: ``output`` exists and ``force`` is false.
-        ValueError: ``output`` has another ending or is among what is read, or ``on_error`` is neither of the two.
+        ValueError: ``output`` has another ending or is among what is read, an option is as it cannot be, or nothing is
+            of the split.
     """
     skipped = SkippedRows(on_error)
-    if not str(output).endswith((".jsonl", ".jsonl.gz")):
+    if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     check_apart(output, paths)
     target = check_file(output, force)
-    files = find_files(paths, format)
-    with only_writer(target), atomic_path(target) as temporary, _open_output(temporary) as file:
-        replaced = 0
-        for row in read_rows(files, format, skipped):
-            text, count = strict_json(_without_none(row))
+    options = ReadingOptions.of(format, on_error, columns, redact)
+    files = find_files(paths, options.format)
+    with only_writer(target), atomic_path(target) as temporary:
+        rows = (row for row in read_rows(files, options, skipped) if split is None or row.get("split") == split)
+        count = write_chats(rows, temporary)
+        if not count:
+            raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")
+    return count
+
+
+def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
+    """Write conversations as chat JSONL, gzipped if the name ends so.
+
+    Returns:
+        How many there were.
+    """
+    count = replaced = 0
+    with _open_output(output) as file:
+        for row in rows:
+            text, nulls = strict_json(_without_none(row))
             file.write(f"{text}\n")
-            replaced += count
+            count += 1
+            replaced += nulls
     if replaced:
         logging.getLogger("turnwise").warning("wrote null for %d numbers that JSON does not know (NaN, …)", replaced)
-    return skipped.kept
+    return count
 
 
 @contextmanager

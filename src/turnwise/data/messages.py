@@ -39,11 +39,12 @@ def distinct_utterances(conversations: Conversations) -> list[str]:
 def labelled_utterances(conversations: Conversations, label: str) -> dict[str, str]:
     """Distinct labelled texts and their label, in order of first appearance.
 
-    A text seen with two different labels ("Yes, please.") says nothing about either: it is left out altogether.
+    A text seen with two different labels ("Yes, please.") says nothing about either: it is left out altogether, and so
+    is one with several labels at once.
 
     Args:
         conversations: Rows with ``messages``, each ``{"role", "content", <label>}``; absent or empty: unlabelled.
-        label: Name of the message field that holds the label, a string or a whole number.
+        label: Name of the message field that holds the label: a string, a whole number or a list of these.
 
     Raises:
         ConversationError: No message carries the label, or a label is neither text nor number.
@@ -52,14 +53,17 @@ def labelled_utterances(conversations: Conversations, label: str) -> dict[str, s
     fields: dict[str, None] = {}
     for where, message in _messages(conversations):
         fields.update(dict.fromkeys(message))
-        value = message.get(label)
-        if value is None or value == "":
-            continue
-        if not isinstance(value, (str, int)):
-            raise ConversationError(where, f"label {label!r} must be a text or a whole number, got {value!r}")
+        values = message.get(label)
+        values = values if isinstance(values, list) else [values]
+        values = [value for value in values if value is not None and value != ""]
+        if not all(isinstance(value, (str, int)) for value in values):
+            raise ConversationError(
+                where, f"label {label!r} must be a text, a whole number or a list of these, got {message[label]!r}"
+            )
         text = message_text(message, where)
-        if text:
-            labels[text] = str(value) if labels.get(text, str(value)) == str(value) else None
+        if text and values:
+            found = str(values[0]) if len(values) == 1 else None
+            labels[text] = found if labels.get(text, found) == found else None
     if not labels:
         found = ", ".join(fields) or "no field at all"
         raise ConversationError("conversations", f"no message carries the label {label!r}; messages have: {found}")

@@ -21,11 +21,12 @@ _LABELS = {"entailment": 1, "neutral": 0, "contradiction": 0}
 
 
 def read_nli(path: str | os.PathLike[str]) -> Dataset:
-    """Read pairs from a JSONL or CSV file (perhaps ``.gz``) with ``premise``, ``hypothesis`` and ``label``.
+    """Read pairs from a JSONL, CSV or TSV file (perhaps ``.gz``) with ``premise``, ``hypothesis`` and ``label``.
 
     Args:
         path: The file. A label is ``entailment``, ``neutral`` or ``contradiction``; rows labelled ``-`` (no agreement
-            in SNLI) are left out.
+            in SNLI) are left out. A TSV file is ``AllNLI.tsv.gz`` as it is distributed: the texts are ``sentence1``
+            and ``sentence2``, nothing is quoted, and of the column ``split`` only ``train`` counts.
 
     Returns:
         Columns ``premise``, ``hypothesis`` and ``label``, 1 where the hypothesis is entailed, else 0.
@@ -36,11 +37,13 @@ def read_nli(path: str | os.PathLike[str]) -> Dataset:
     """
     path = Path(path)
     name = path.name.removesuffix(".gz")
-    if not name.endswith((".jsonl", ".csv")):
-        raise ValueError(f"{path}: expected natural language inference pairs in a .jsonl or .csv file")
+    if not name.endswith((".jsonl", ".csv", ".tsv")):
+        raise ValueError(f"{path}: expected natural language inference pairs in a .jsonl, .csv or .tsv file")
+    rows = _tsv_rows if name.endswith(".tsv") else _csv_rows if name.endswith(".csv") else _json_rows
+    opener = gzip.open if path.suffix == ".gz" else open
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            pairs = [_pair(row, f"{path}:{line}") for line, row in _rows(file, name.endswith(".csv"), path)]
+        with opener(path, "rt", encoding="utf-8", newline="") as file:
+            pairs = [_pair(row, f"{path}:{line}") for line, row in rows(file, path)]
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not UTF-8 text; save the file as UTF-8") from None
     except (EOFError, zlib.error, gzip.BadGzipFile, csv.Error) as error:
@@ -51,12 +54,21 @@ def read_nli(path: str | os.PathLike[str]) -> Dataset:
     return Dataset.from_list(kept)
 
 
-def _rows(file: IO[Any], is_csv: bool, path: Path) -> Iterator[tuple[int, Any]]:
-    if is_csv:
-        reader = csv.DictReader(file)
-        for row in reader:
-            yield reader.line_num, row
-        return
+def _csv_rows(file: IO[Any], path: Path) -> Iterator[tuple[int, Any]]:
+    reader = csv.DictReader(file)
+    for row in reader:
+        yield reader.line_num, row
+
+
+def _tsv_rows(file: IO[Any], path: Path) -> Iterator[tuple[int, Any]]:
+    reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+    for row in reader:
+        if row.get("split", "train") == "train":
+            texts = {"premise": row.get("sentence1"), "hypothesis": row.get("sentence2")}
+            yield reader.line_num, {"label": row.get("label"), **texts}
+
+
+def _json_rows(file: IO[Any], path: Path) -> Iterator[tuple[int, Any]]:
     for line, text in enumerate(file, start=1):
         try:
             yield line, json.loads(text)

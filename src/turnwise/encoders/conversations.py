@@ -29,6 +29,7 @@ def encode_conversations(
     long: Literal["truncate", "window"] = "truncate",
     keep: Keep = "head",
     show_progress_bar: bool = False,
+    absent: Literal["raise", "zero"] = "raise",
 ) -> np.ndarray:
     """Embed whole conversations.
 
@@ -49,18 +50,20 @@ def encode_conversations(
             those longer than half the limit) and weights them by their tokens.
         keep: ``"head"``, ``"tail"`` or ``"both"``.
         show_progress_bar: Show a progress bar.
+        absent: What a conversation in which the role asked for is missing or says nothing is: an error or zeros.
 
     Returns:
         Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim).
 
     Raises:
-        ValueError: An unknown setting, an empty conversation, or one in which the role asked for is missing or says
-            nothing.
+        ValueError: An unknown setting, an empty conversation, or one in which the role asked for is absent.
     """
     if pooling not in ("mean", "interlocutor", "messages") and not pooling.startswith("speaker:"):
         raise ValueError(f"pooling must be 'mean', 'interlocutor', 'messages' or 'speaker:<role>', got {pooling!r}")
     if long not in ("truncate", "window"):
         raise ValueError(f"long must be 'truncate' or 'window', got {long!r}")
+    if absent not in ("raise", "zero"):
+        raise ValueError(f"absent must be 'raise' or 'zero', got {absent!r}")
     check_messages(conversations)
     if pooling == "messages":
         return encode_from_messages(encoder, conversations, show_progress_bar)
@@ -72,7 +75,7 @@ def encode_conversations(
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
             some = conversations[start : start + _CONVERSATIONS_AT_ONCE]
             sums, counts = _sums_by_speaker(encoder, renderer, some, long)
-            embeddings.append(_pooled(sums, counts, some, pooling, start))
+            embeddings.append(_pooled(sums, counts, some, pooling, start, absent == "zero"))
             bar.advance(task, len(some))
     renderer.warn_of_cuts()
     if not embeddings:
@@ -109,22 +112,30 @@ def _sums_by_speaker(
     return sums, counts
 
 
-def _pooled(sums: Tensor, counts: Tensor, conversations: Sequence[Messages], pooling: str, first: int) -> Tensor:
+def _pooled(
+    sums: Tensor, counts: Tensor, conversations: Sequence[Messages], pooling: str, first: int, zero_if_absent: bool
+) -> Tensor:
     if pooling == "mean":
         return sums.sum(1) / counts.sum(1, keepdim=True)
     means = sums[:, 1:] / counts[:, 1:].clamp(min=1).unsqueeze(-1)  # (conversations, speakers, dim)
     if pooling == "interlocutor":
         return means.sum(1)
     role = pooling.removeprefix("speaker:")
-    numbers = []
+    found = torch.zeros_like(means[:, 0])
     for position, messages in enumerate(conversations):
         roles = list(dict.fromkeys(message["role"] for message in messages))
-        if role not in roles:
-            raise ValueError(f"conversation {first + position} has no speaker {role!r}, only {', '.join(roles)}")
-        numbers.append(roles.index(role))
-        if not counts[position, 1 + numbers[-1]]:
-            raise ValueError(
-                f"conversation {first + position}: {role!r} says nothing within the encoder's limit: leave such "
-                "conversations out, or take long='window'"
-            )
-    return means[torch.arange(len(numbers)), numbers]
+        number = roles.index(role) if role in roles else None
+        if number is not None and counts[position, 1 + number]:
+            found[position] = means[position, number]
+        elif not zero_if_absent:
+            raise ValueError(_absence(first + position, role, roles))
+    return found
+
+
+def _absence(conversation: int, role: str, roles: list[str]) -> str:
+    if role not in roles:
+        return f"conversation {conversation} has no speaker {role!r}, only {', '.join(roles)}"
+    return (
+        f"conversation {conversation}: {role!r} says nothing within the encoder's limit: leave such conversations out, "
+        "or take long='window'"
+    )

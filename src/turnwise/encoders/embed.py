@@ -1,9 +1,10 @@
-"""Embedding whole corpora into one Parquet file, in bounded memory and in parts that survive being killed."""
+"""Embedding whole corpora into one file, in bounded memory and in parts that survive being killed."""
 
 from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-from turnwise._utils.files import atomic_path, check_file
+from turnwise._utils.files import atomic_path, is_standard
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.runs import RunFolder
 from turnwise.data.fingerprint import fingerprint
@@ -22,6 +23,7 @@ from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.vector_files import check_vector_file, write_vectors
 
 _CONVERSATIONS_IN_PART = 200
 _METADATA = "turnwise"  # what the vectors depend on, in the metadata of the file
@@ -84,13 +86,14 @@ def write_embeddings(
     resume: bool = False,
     force: bool = False,
 ) -> int:
-    """Embed a corpus part by part and write one Parquet file.
+    """Embed a corpus part by part and write one file.
 
     Args:
         embed: Embeds conversations: `embed_messages` or another function here with its first arguments bound.
         settings: What ``embed`` depends on; must be the same when continuing. JSON values.
         conversations: Conversations, see `turnwise.read_conversations`.
-        output: The Parquet file. Until it is complete its parts are kept in ``<output>.run``.
+        output: A name ending in .parquet, .csv, or .npy (with .jsonl beside it), or ``-``, the standard output. Until
+            it is complete its parts are kept in ``<output>.run``.
         resume: Continue an unfinished run of this output.
         force: Overwrite the output, and forget an unfinished run.
 
@@ -99,10 +102,16 @@ def write_embeddings(
 
     Raises:
         FileExistsError: The output or an unfinished run exists, and neither ``resume`` nor ``force`` is given.
+        ValueError: The output has another ending.
     """
     record = {**settings, "conversations": fingerprint(conversations)}
     starts = range(0, len(conversations), _CONVERSATIONS_IN_PART)
-    with RunFolder.open(check_file(output, force), record, resume, force) as run, progress_bar() as bar:
+    target = check_vector_file(output, force)
+    with (
+        tempfile.TemporaryDirectory() as passing,
+        RunFolder.open(Path(passing) / "vectors" if is_standard(target) else target, record, resume, force) as run,
+        progress_bar() as bar,
+    ):
         parts = [run.folder / f"part-{start:09d}.parquet" for start in starts]
         task = bar.add_task("embedding conversations", total=len(conversations))
         for start, part in zip(starts, parts):
@@ -111,21 +120,9 @@ def write_embeddings(
                 with atomic_path(part) as temporary:
                     pq.write_table(embed(rows), temporary)
             bar.advance(task, len(rows))
-        with atomic_path(output) as temporary:
-            rows_written = _join(parts, temporary, record)
+        rows_written = write_vectors(parts, target, {_METADATA: json.dumps(record)})
         run.close()
     return rows_written
-
-
-def _join(parts: list[Path], output: Path, record: dict[str, Any]) -> int:
-    rows = 0
-    schema = pq.read_schema(parts[0]).with_metadata({_METADATA: json.dumps(record)})
-    with pq.ParquetWriter(output, schema) as writer:
-        for part in parts:
-            table = pq.read_table(part)
-            writer.write_table(table.replace_schema_metadata(schema.metadata))
-            rows += table.num_rows
-    return rows
 
 
 def holds_vectors(path: str | os.PathLike[str]) -> bool:

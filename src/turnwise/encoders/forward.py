@@ -54,7 +54,7 @@ def encode_sliced(
     budget = tokens_per_slice or TOKENS_PER_SLICE.get(input_ids.device.type, 8192)
     lengths = attention_mask.sum(1)
     order = lengths.argsort(stable=True)
-    for rows in _slice_rows(order, lengths[order].tolist(), budget):
+    for rows in slice_rows(order, lengths[order].tolist(), budget):
         length = int(lengths[rows].max())
         inputs = {"input_ids": input_ids, "attention_mask": attention_mask, **(further or {})}
         features = {name: tensor[rows, :length] for name, tensor in inputs.items()}
@@ -71,7 +71,7 @@ def full_precision(device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, enabled=False)
 
 
-def _slice_rows(order: Tensor, lengths: list[int], budget: int) -> list[Tensor]:
+def slice_rows(order: Tensor, lengths: list[int], budget: int) -> list[Tensor]:
     """Cut rows sorted by length into runs of at most ``budget`` padded tokens (one row at least)."""
     runs, start = [], 0
     for end in range(1, len(lengths) + 1):

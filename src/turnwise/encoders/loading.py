@@ -13,11 +13,13 @@ from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from torch import nn
 
 from turnwise._compat import loaded_from
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.turn_order_head import restore_turn_order_head
 from turnwise.encoders.turn_tables import restore_turn_tables
+from turnwise.encoders.views import views_of
 from turnwise.errors import error_line
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
@@ -109,6 +111,7 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
             restore_turn_order_head(encoder, name)
     except SafetensorError as error:
         raise ValueError(f"cannot load the encoder {name!r}: a file of weights is damaged: {error}") from error
+    views_of(encoder)  # tells if it takes the encoder for a published checkpoint
     return encoder
 
 
@@ -131,8 +134,8 @@ def encoder_source(encoder: SentenceTransformer) -> str:
     return DEFAULT_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
 
 
-def weights_digest(encoder: SentenceTransformer) -> str:
-    """A hash of an encoder's modules and parameters."""
+def weights_digest(encoder: nn.Module) -> str:
+    """A hash of an encoder's modules and parameters; any other model will do."""
     found = hashlib.blake2b(str(encoder).encode(), digest_size=10)
     for name, tensor in sorted(encoder.state_dict().items()):
         found.update(name.encode())

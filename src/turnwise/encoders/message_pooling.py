@@ -30,6 +30,18 @@ def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray) -> Fl
     return unit_vectors(np.add.reduceat(unit_vectors(vectors) * weights, starts, axis=0))
 
 
+def message_tokens(encoder: SentenceTransformer, texts: Sequence[str]) -> IntArray:
+    """How many tokens of each text the encoder sees (texts,)."""
+    limit = encoder.max_seq_length or np.iinfo(np.int64).max
+
+    def lengths(distinct: list[str]) -> list[int]:
+        # Not verbose: what is too long is cut when it is embedded.
+        ids = encoder.tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
+        return [min(len(row), limit) for row in ids]
+
+    return embed_distinct(lengths, texts)
+
+
 def encode_from_messages(
     encoder: SentenceTransformer, conversations: Sequence[Messages], show_progress_bar: bool = False
 ) -> np.ndarray:
@@ -46,13 +58,6 @@ def encode_from_messages(
     if not len(conversations):
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
     texts = [message["content"] for messages in conversations for message in messages]
-    limit = encoder.max_seq_length or np.iinfo(np.int64).max
-
-    def lengths(distinct: list[str]) -> list[int]:
-        # Not verbose: what is too long is cut when it is embedded.
-        ids = encoder.tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
-        return [min(len(row), limit) for row in ids]
-
     starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
     vectors = encode_utterances(encoder, texts, show_progress_bar=show_progress_bar)
-    return pool_messages(vectors, embed_distinct(lengths, texts), starts).astype(np.float32)
+    return pool_messages(vectors, message_tokens(encoder, texts), starts).astype(np.float32)

@@ -18,7 +18,8 @@ from turnwise.encoders.transformer import positions, transformer_of
 Keep = Literal["head", "tail", "both"]
 Piece = tuple[int, list[int]]  # the number of a turn, and its token ids or some of them
 
-# The templates themselves write the special tokens: a separator after every turn, or the turns as one plain text.
+# The templates themselves write the special tokens: a separator after every turn, or the turns as one plain text. Of a
+# classification token that a tokenizer does not have (PLATO's), they write nothing.
 SEPARATED_TURNS = "{{ cls_token }}{% for message in messages %}{{ message['content'] }}{{ sep_token }}{% endfor %}"
 PLAIN_TEXT = "{{ cls_token }}{% for message in messages %} {{ message['content'] }}{% endfor %}{{ sep_token }}"
 
@@ -29,16 +30,16 @@ def make_conversational(
     """Let an encoder's own ``encode`` take conversations: lists of ``{"role", "content"}``.
 
     Args:
-        encoder: An encoder with a ``[CLS]``- and ``[SEP]``-like token; changed in place.
+        encoder: An encoder with a ``[SEP]``-like token; changed in place.
         max_length: Longest conversation in tokens; at most what the transformer has positions for.
         separate_turns: Mark the end of every turn with the separator token; else the turns are one plain text.
 
     Raises:
-        ValueError: The tokenizer has no such tokens.
+        ValueError: The tokenizer has no such token.
     """
     tokenizer = encoder.tokenizer
-    if tokenizer.cls_token is None or tokenizer.sep_token is None:
-        raise ValueError("dialogue models need a tokenizer with a classification and a separator token")
+    if tokenizer.sep_token is None:
+        raise ValueError("dialogue models need a tokenizer with a separator token")
     tokenizer.chat_template = SEPARATED_TURNS if separate_turns else PLAIN_TEXT
     accept_messages(encoder)
     encoder.max_seq_length = min(max_length, _positions(encoder))
@@ -78,6 +79,8 @@ class Renderer:
         end = [self.tokenizer.sep_token_id] if self.tokenizer.sep_token_id is not None else []
         separated = template == SEPARATED_TURNS
         self._before_turn, self._after_turn, self._after_all = ("", end, []) if separated else (" ", [], end)
+        first = self.tokenizer.cls_token_id
+        self._before_all = [first] if first is not None else []
         self._half = (self.max_length - 1) // 2 - 1  # of a row, less a separator
         self._seen = self._cut_short = 0
 
@@ -134,7 +137,8 @@ class Renderer:
         ids, speaker, turn = [], [], []
         for messages, pieces in zip(conversations, chosen):
             names = list(dict.fromkeys(message["role"] for message in messages))
-            row, who, when = [self.tokenizer.cls_token_id], [-1], [-1]
+            row = list(self._before_all)
+            who, when = [-1] * len(row), [-1] * len(row)
             for number, tokens in pieces:
                 row += tokens
                 who += [names.index(messages[number]["role"])] * len(tokens)
@@ -153,7 +157,7 @@ class Renderer:
     @property
     def _room(self) -> int:
         """Tokens of a row that turns may have."""
-        return self.max_length - 1 - len(self._after_all)
+        return self.max_length - len(self._before_all) - len(self._after_all)
 
     def _fit(self, turns: list[list[int]]) -> bool:
         return _length(turns) <= self._room

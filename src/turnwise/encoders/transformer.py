@@ -45,14 +45,27 @@ def transformer_of(encoder: SentenceTransformer) -> PreTrainedModel:
     return transformer
 
 
+def position_table(transformer: PreTrainedModel) -> nn.Embedding | None:
+    """A transformer's embeddings of absolute positions; ``None`` where it has no such table."""
+    for name, module in transformer.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            return module
+    return None
+
+
+def first_position(transformer: PreTrainedModel) -> int:
+    """The row of a transformer's table of positions that belongs to the first token."""
+    # RoBERTa and its kin start counting after the padding token's number.
+    padding = getattr(position_table(transformer), "padding_idx", None)
+    return padding + 1 if padding is not None else 0
+
+
 def positions(transformer: PreTrainedModel) -> int | None:
     """How many tokens a transformer has positions for; ``None`` where they are relative and there is no limit."""
-    count = getattr(transformer.config, "max_position_embeddings", None)
-    for name, module in transformer.named_modules():
-        # RoBERTa and its kin start counting after the padding token's number.
-        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            return module.num_embeddings - module.padding_idx - 1
-    return count
+    table, first = position_table(transformer), first_position(transformer)
+    if table is not None and first:
+        return table.num_embeddings - first
+    return getattr(transformer.config, "max_position_embeddings", None)
 
 
 def transformer_layers(encoder: SentenceTransformer) -> nn.ModuleList:

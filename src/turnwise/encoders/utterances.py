@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from turnwise._utils.progress import error_console
+from turnwise._utils.progress import shows_progress
 from turnwise._utils.vectors import embed_distinct
 
 
@@ -37,6 +37,6 @@ def encode_utterances(
         encoder.encode,
         prompt_name=prompt_name,
         batch_size=batch_size,
-        show_progress_bar=show_progress_bar and error_console.is_terminal,
+        show_progress_bar=show_progress_bar and shows_progress(),
     )
     return embed_distinct(encode, texts).astype(np.float32, copy=False)

@@ -9,6 +9,7 @@ Erker et al., Imagination is All You Need!, Findings of ACL 2023, and Triple-Enc
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -22,11 +23,18 @@ from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.utterances import encode_utterances
 
 View = Literal["before", "before1", "before2", "after"]
+TokenOrder = Literal["turnwise", "published"]
 
 TOKENS = ("[BEFORE]", "[AFTER]", "[B1]", "[B2]", "[E]", "[O]")
-_PREFIX = {"before": "[BEFORE] ", "before1": "[BEFORE] [B1] ", "before2": "[BEFORE] [B2] ", "after": "[AFTER] "}
+_PLACE = {"before": "", "before1": "[B1] ", "before2": "[B2] "}
 _SPEAKER = {"_same": "[E] ", "_other": "[O] "}
-_ALL_NAMES = {f"{view}{end}" for view in _PREFIX for end in ("", *_SPEAKER)}
+_AFTER = "[AFTER] "
+_ALL_NAMES = {"after", *(f"{view}{end}" for view in _PLACE for end in ("", *_SPEAKER))}
+
+
+def _before_prompt(place: str, speaker: str, order: TokenOrder) -> str:
+    """``[BEFORE] [B1] [E] `` or, in the order of the authors' code, ``[B1] [E] [BEFORE] ``."""
+    return f"[BEFORE] {place}{speaker}" if order == "turnwise" else f"{place}{speaker}[BEFORE] "
 
 
 @dataclass(frozen=True)
@@ -36,13 +44,20 @@ class Views:
     Attributes:
         triple: It has the two before-views of a triple-encoder.
         speakers: Its before-views distinguish the speakers.
+        token_order: ``"turnwise"``, such as ``[BEFORE] [B1] [E]``, or ``"published"``, such as ``[B1] [E] [BEFORE]``.
     """
 
     triple: bool
     speakers: bool
+    token_order: TokenOrder = "turnwise"
 
 
-def add_views(encoder: SentenceTransformer, views: Literal["ccl", "c3l"], speakers: bool = True) -> SentenceTransformer:
+def add_views(
+    encoder: SentenceTransformer,
+    views: Literal["ccl", "c3l"],
+    speakers: bool = True,
+    token_order: TokenOrder | None = None,
+) -> SentenceTransformer:
     """Give an encoder the prefix tokens and the prompts of CCL or C3L.
 
     Tokens it has already keep their embeddings, so C3L can follow CCL.
@@ -51,31 +66,64 @@ def add_views(encoder: SentenceTransformer, views: Literal["ccl", "c3l"], speake
         encoder: The encoder; changed in place.
         views: ``"ccl"``, one before-view; ``"c3l"``, two.
         speakers: Whether the before-views distinguish the speakers.
+        token_order: See `Views`; by default that of the views the encoder has, else ``"turnwise"``.
 
     Raises:
         ValueError: Unknown views.
     """
     if views not in ("ccl", "c3l"):
         raise ValueError(f"views must be 'ccl' or 'c3l', got {views!r}")
+    present = views_of(encoder)
     _add_tokens(encoder)
-    before = ("before",) if views == "ccl" else ("before1", "before2")
-    for module in encoder.children():
-        if isinstance(module, Pooling):
-            module.include_prompt = True  # training pools the prefix too
-    endings = _SPEAKER if speakers else {"": ""}
-    prompts = {f"{view}{end}": _PREFIX[view] + token for view in before for end, token in endings.items()}
-    others = {name: text for name, text in encoder.prompts.items() if name not in _ALL_NAMES}
-    encoder.prompts = {**others, **prompts, "after": _PREFIX["after"]}
+    _set_prompts(
+        encoder, Views(views == "c3l", speakers, token_order or (present.token_order if present else "turnwise"))
+    )
     return encoder
 
 
 def views_of(encoder: SentenceTransformer) -> Views | None:
-    """The views of an encoder; ``None`` for a plain one."""
+    """The views of an encoder; ``None`` for a plain one.
+
+    A published checkpoint has the prefix tokens, but no prompts. It is given those of its authors, with a warning.
+    """
     for before, triple in (("before2", True), ("before", False)):
         for end in ("_same", ""):
-            if f"{before}{end}" in encoder.prompts and "after" in encoder.prompts:
-                return Views(triple, speakers=bool(end))
-    return None
+            prompt = encoder.prompts.get(f"{before}{end}")
+            if prompt is not None and "after" in encoder.prompts:
+                return Views(triple, bool(end), "turnwise" if prompt.startswith("[BEFORE]") else "published")
+    return _published_views(encoder)
+
+
+def _published_views(encoder: SentenceTransformer) -> Views | None:
+    """Recognise a published checkpoint by its tokens, and give it prompts."""
+    tokenizer = getattr(encoder, "tokenizer", None)
+    added = getattr(tokenizer, "added_tokens_encoder", {})
+    if not {"[BEFORE]", "[AFTER]"} <= added.keys():
+        return None
+    views = Views({"[B1]", "[B2]"} <= added.keys(), {"[E]", "[O]"} <= added.keys(), "published")
+    _set_prompts(encoder, views)
+    logging.getLogger("turnwise").warning(
+        "the encoder has the tokens of %s, but no prompts: taken for a published checkpoint, whose texts begin with %s",
+        "C3L" if views.triple else "CCL",
+        "the tokens in the order of its authors' code, such as "
+        + str(encoder.prompts[view_prompt(encoder, "before", same=True)]).strip(),
+    )
+    return views_of(encoder)
+
+
+def _set_prompts(encoder: SentenceTransformer, views: Views) -> None:
+    for module in encoder.children():
+        if isinstance(module, Pooling):
+            module.include_prompt = True  # training pools the prefix too
+    before = ("before1", "before2") if views.triple else ("before",)
+    endings = _SPEAKER if views.speakers else {"": ""}
+    prompts = {
+        f"{view}{end}": _before_prompt(_PLACE[view], token, views.token_order)
+        for view in before
+        for end, token in endings.items()
+    }
+    others = {name: text for name, text in encoder.prompts.items() if name not in _ALL_NAMES}
+    encoder.prompts = {**others, **prompts, "after": _AFTER}
 
 
 def view_prompt(encoder: SentenceTransformer, view: View, same: bool) -> str:

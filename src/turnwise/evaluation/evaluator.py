@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from accelerate.utils import extract_model_from_parallel
+from datasets import Dataset
 from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import nn
 from typing_extensions import override
 
+from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import Conversations
 from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.tasks import find_task
@@ -34,6 +37,7 @@ class TaskEvaluator(BaseEvaluator):
         label: Message field with the intent, for tasks on utterances built from conversations.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
         pooling: How whole dialogues are embedded, see ``turnwise.encode_conversations``.
+        read: Reads conversations from a path that is no released file.
 
     Raises:
         ValueError: There is no such task.
@@ -50,6 +54,7 @@ class TaskEvaluator(BaseEvaluator):
         label: str = "intent",
         dialogue_label: str | None = None,
         pooling: str = "mean",
+        read: Callable[[Path], Dataset] = read_conversations,
     ) -> None:
         super().__init__()
         how: dict[str, Any] = {
@@ -59,7 +64,7 @@ class TaskEvaluator(BaseEvaluator):
             "dialogue_label": dialogue_label,
         }
         self.task = find_task(task)
-        self.data = load_task(task, data, **how)
+        self.data = load_task(task, data, **how, read=read)
         self.settings = {**how, "pooling": pooling}
         self.name = self.task.key
         self.primary_metric = f"{self.name}_{self.task.metric}"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from datasets import Dataset
 
 from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import Conversations
@@ -22,6 +25,7 @@ def load_task(
     max_queries: int | None = None,
     label: str = "intent",
     dialogue_label: str | None = None,
+    read: Callable[[Path], Dataset] = read_conversations,
 ) -> Any:
     """Load the data of a task once, to score any number of encoders on it: ``TASKS[name].score(encoder, data)``.
 
@@ -34,6 +38,7 @@ def load_task(
         max_queries: Use at most this many random queries; by default all.
         label: Message field with the intent, for tasks on utterances built from conversations.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
+        read: Reads conversations from a path that is no released file.
 
     Raises:
         ValueError: There is no such task.
@@ -52,7 +57,7 @@ def load_task(
     if task.build is None:
         raise ConversationError(str(path), _not_served(task))
     try:
-        return task.build(read_conversations(path), settings)
+        return task.build(read(path), settings)
     except ConversationError as error:
         if error.where != "conversations":
             raise

@@ -1,4 +1,4 @@
-"""Pictures of dialogues and embeddings, as PNG files (needs the extra ``plots``)."""
+"""Pictures of dialogues and embeddings, as PNG, SVG or PDF by their ending (needs the extra ``plots``)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
-from turnwise._utils.files import atomic_path
+from turnwise._utils.files import atomic_path, check_file, is_standard
 from turnwise._utils.optional import require
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Messages
@@ -22,20 +23,23 @@ from turnwise.encoders.rendering import Renderer
 from turnwise.encoders.rows import encode_rows
 
 _INCHES_PER_TOKEN = 0.16
+_ENDINGS = (".png", ".svg", ".pdf")
 
 
 def token_interactions(
-    encoder: SentenceTransformer, messages: Messages, window: float = 10
+    encoder: SentenceTransformer, messages: Messages, window: float = 10, dot_products: bool = False
 ) -> tuple[FloatArray, list[str], list[str]]:
-    """How well each token of the first speaker matches each token of the others (dial2vec, Eq. 2, as cosines).
+    """How well each token of the first speaker matches each token of the others (dial2vec, Eq. 2).
 
     Args:
         encoder: The encoder.
         messages: One conversation between two or more speakers.
         window: Turns further apart do not match.
+        dot_products: As in the equation, inner products of the tokens; else their cosines, which long ones do not
+            dominate.
 
     Returns:
-        The cosines (first speaker's tokens, others' tokens), 0 beyond the window, and both lists of tokens.
+        The matches (first speaker's tokens, others' tokens), 0 beyond the window, and both lists of tokens.
 
     Raises:
         ValueError: The conversation has one speaker only.
@@ -47,7 +51,9 @@ def token_interactions(
     encoder.eval()
     with torch.inference_mode():
         (piece,) = encode_rows(encoder, {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()})
-    tokens = normalize(piece.tokens[0].cpu(), dim=1)
+    tokens = piece.tokens[0].cpu()
+    if not dot_products:
+        tokens = normalize(tokens, dim=1)
     names = np.array(encoder.tokenizer.convert_ids_to_tokens(rows.input_ids[0].tolist()))
     words = ~np.isin(names, encoder.tokenizer.all_special_tokens)
     first, others = (np.flatnonzero(who.numpy() & words) for who in (speaker == 0, speaker > 0))
@@ -57,10 +63,14 @@ def token_interactions(
 
 
 def plot_interactions(
-    encoder: SentenceTransformer, messages: Messages, output: str | os.PathLike[str], window: float = 10
+    encoder: SentenceTransformer,
+    messages: Messages,
+    output: str | os.PathLike[str],
+    window: float = 10,
+    dot_products: bool = False,
 ) -> None:
     """Plot `token_interactions` as a heat map."""
-    matches, first, others = token_interactions(encoder, messages, window)
+    matches, first, others = token_interactions(encoder, messages, window, dot_products)
     roles = list(dict.fromkeys(message["role"] for message in messages))
     figure, axes = _subplots(2 + _INCHES_PER_TOKEN * len(others), 2 + _INCHES_PER_TOKEN * len(first))
     image = axes.imshow(matches, cmap="magma", aspect="auto")
@@ -68,7 +78,7 @@ def plot_interactions(
     axes.set_yticks(range(len(first)), first, fontsize=7)
     axes.set_xlabel(", ".join(roles[1:]))
     axes.set_ylabel(roles[0])
-    figure.colorbar(image, ax=axes, label="cosine")
+    figure.colorbar(image, ax=axes, label="inner product" if dot_products else "cosine")
     _save(figure, output)
 
 
@@ -77,7 +87,7 @@ def plot_alignment_uniformity(points: Mapping[str, tuple[float, float]], output:
 
     Args:
         points: Name of the encoder -> (adjusted alignment, uniformity).
-        output: The PNG file.
+        output: The .png, .svg or .pdf file.
     """
     if not points:
         raise ValueError("no encoders to plot")
@@ -97,7 +107,7 @@ def plot_additivity(curves: Mapping[str, Sequence[float]], output: str | os.Path
     Args:
         curves: Name of the encoder and mode -> (turns,) the cosine with the true next utterance minus the mean cosine
             with random ones, the latest turn first: ``by_distance`` of the task ``additivity``.
-        output: The PNG file.
+        output: The .png, .svg or .pdf file.
     """
     if not curves:
         raise ValueError("no encoders to plot")
@@ -116,9 +126,18 @@ def _subplots(width: float, height: float) -> Any:
     return require("matplotlib.pyplot", "plots").subplots(figsize=(width, height), layout="constrained")
 
 
+def check_picture(path: str | os.PathLike[str], force: bool = False) -> Path:
+    """Return ``path`` if it can name a picture; errors as of `check_file`, and ``ValueError`` for another ending."""
+    path = Path(path)
+    if not is_standard(path) and path.suffix.lower() not in _ENDINGS:
+        raise ValueError(f"{path}: expected a name ending in {', '.join(_ENDINGS)}")
+    return check_file(path, force)
+
+
 def _save(figure: Any, output: str | os.PathLike[str]) -> None:
+    kind = Path(check_picture(output, force=True)).suffix.lower().removeprefix(".") or "png"
     with atomic_path(output) as temporary, _one_warning_of_missing_characters():
-        figure.savefig(temporary, format="png", dpi=120)
+        figure.savefig(temporary, format=kind, dpi=120)
     require("matplotlib.pyplot", "plots").close(figure)
 
 

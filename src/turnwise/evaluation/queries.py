@@ -1,6 +1,8 @@
-"""Sampling the queries of a task."""
+"""Sampling the queries of a task, and saying what is left out of it."""
 
 from __future__ import annotations
+
+import logging
 
 import numpy as np
 
@@ -10,3 +12,9 @@ def sample_queries(count: int, wanted: int | None, seed: int) -> list[int]:
     if wanted is not None and wanted < 1:
         raise ValueError(f"max_queries must be 1 or more, got {wanted}")
     return sorted(np.random.default_rng(seed).permutation(count)[:wanted].tolist())
+
+
+def warn_of_left_out(count: int, total: int, what: str) -> None:
+    """Log how many of the rows of an evaluation say nothing about an encoder and are left out, if any."""
+    if count:
+        logging.getLogger("turnwise").warning("left out of the evaluation: %d %s, of %d", count, what, total)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
+from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import Conversations
 from turnwise.evaluation.levels import Encoder
 from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.task import Task
 from turnwise.evaluation.tasks import TASKS, find_task
+from turnwise.evaluation.turn_order.plans import Candidates
 
 
 def evaluate(
@@ -25,6 +29,8 @@ def evaluate(
     max_queries: int | None = None,
     label: str = "intent",
     dialogue_label: str | None = None,
+    candidates: Candidates | None = None,
+    read: Callable[[Path], Dataset] = read_conversations,
 ) -> dict[str, dict[str, object]]:
     """Run evaluation tasks on an encoder. Tasks on whole dialogues share one embedding of each, those on sequences too.
 
@@ -40,6 +46,9 @@ def evaluate(
             conversation whose next utterances are asked for.
         label: Message field with the intent, for tasks on utterances built from conversations.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
+        candidates: Gives the candidates of short-term planning, such as
+            ``turnwise.replies.GeneratedCandidates(model)``; by default they are drawn from other conversations.
+        read: Reads conversations from a path that is no released file.
 
     Returns:
         For each task, under its name with underscores, the figures, in percent where they are shares or correlations,
@@ -53,17 +62,25 @@ def evaluate(
     """
     chosen = _chosen(tasks)
     _check_served(encoder, chosen)
+    if candidates is not None and not any(task.takes_candidates for task in chosen):
+        takers = ", ".join(task.name for task in TASKS.values() if task.takes_candidates)
+        raise ValueError(f"candidates are for {takers}, got {', '.join(task.name for task in chosen)}")
     # All are loaded before the first is scored, so that bad data is reported before minutes of embedding.
     how: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "label": label, "dialogue_label": dialogue_label}
     loaded: dict[str, Any] = {}
     for task in chosen:
         if task.data_key not in loaded:
-            loaded[task.data_key] = load_task(task.name, data, **how)
+            loaded[task.data_key] = load_task(task.name, data, **how, read=read)
     embedded: dict[str, tuple[Any, ...]] = {}
     for task in chosen:
         if task.data_key not in embedded:
             embedded[task.data_key] = task.level.embed(encoder, loaded[task.data_key], pooling)
-    return {task.key: task.measure(*embedded[task.data_key], seed).summary() for task in chosen}
+    return {
+        task.key: task.measure(
+            *embedded[task.data_key], seed, **({"candidates": candidates} if task.takes_candidates else {})
+        ).summary()
+        for task in chosen
+    }
 
 
 def _chosen(tasks: str | Sequence[str]) -> list[Task]:

@@ -52,6 +52,7 @@ class Task:
         released_file: Name of the file in which the authors of the paper published its data; "" if they did not.
         read: Reads that file.
         build: Builds the data from conversations; None where people must annotate it.
+        takes_candidates: Whether ``measure`` takes ``candidates``, a function that gives some for a context.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Task:
     released_file: str = ""
     read: Callable[[Path, LoadSettings], Any] | None = None
     build: Callable[[Conversations, LoadSettings], Any] | None = None
+    takes_candidates: bool = False
 
     @property
     def key(self) -> str:

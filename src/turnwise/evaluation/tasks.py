@@ -6,7 +6,10 @@ from turnwise._utils.citations import DIAL2VEC, DIALOGUE_CSE, TRIPLE_ENCODERS
 from turnwise.data.messages import Conversations
 from turnwise.evaluation.dialogues.alignment_uniformity import evaluate_alignment_uniformity
 from turnwise.evaluation.dialogues.dialogue_retrieval import evaluate_dialogue_retrieval
-from turnwise.evaluation.dialogues.domain_categorization import evaluate_categorization
+from turnwise.evaluation.dialogues.domain_categorization import (
+    evaluate_categorization,
+    evaluate_published_categorization,
+)
 from turnwise.evaluation.dialogues.labelled import LabelledDialogues, labelled_dialogues
 from turnwise.evaluation.dialogues.semantic_relatedness import evaluate_relatedness
 from turnwise.evaluation.levels import DIALOGUE, TURN_ORDER, UTTERANCE
@@ -65,6 +68,15 @@ TASKS = {
             build=_build_dialogues,
         ),
         Task(
+            name="domain-categorization-published",
+            level=DIALOGUE,
+            metric="purity",
+            description="The same with k-means as in dial2vec's code: embeddings not scaled, the best of ten starts.",
+            citation=DIAL2VEC,
+            measure=evaluate_published_categorization,
+            build=_build_dialogues,
+        ),
+        Task(
             name="semantic-relatedness",
             level=DIALOGUE,
             metric="spearman",
@@ -117,6 +129,7 @@ TASKS = {
             citation=TRIPLE_ENCODERS,
             measure=evaluate_short_term_planning,
             build=_build_sequences,
+            takes_candidates=True,
         ),
         Task(
             name="additivity",

@@ -9,13 +9,15 @@ from typing import Any
 
 from datasets import Dataset
 
+from turnwise.evaluation import TASKS
 from turnwise.experiments.data_sets import DataSet, MissingDataError
 from turnwise.experiments.digests import digest, file_digest, folder_digest
 from turnwise.experiments.loaded_data import LoadedDataSet
-from turnwise.experiments.method import Method
+from turnwise.experiments.method import Method, Stage
 from turnwise.experiments.models import Training, resolve_stage
 from turnwise.experiments.results import CellRecord, Outcome
 from turnwise.experiments.suite import Scale, Study, Suite
+from turnwise.replies import GeneratedCandidates
 
 
 @dataclass(frozen=True)
@@ -38,18 +40,25 @@ class Cell:
 
     def trainings(self, scale: Scale) -> list[Training]:
         """The method's trainings with all settings."""
-        found = []
-        for number, stage in enumerate(self.method.stages, start=1):
-            settings = {
-                **scale.settings.get(stage.name, {}),
-                **self.data.settings.get(stage.name, {}),
-                **scale.everywhere,
-                "seed": self.seed,
-            }
-            if self.study and not self.study.varies_conversations and number == len(self.method.stages):
-                settings[self.study.setting] = self.value
-            found.append(resolve_stage(stage, **settings))
-        return found
+        studied: dict[str, Any] = {}
+        if self.study and not self.study.varies_conversations:
+            studied = {**self.study.settings.get(self.method.name, {}), self.study.setting: self.value}
+        last = len(self.method.stages) - 1
+        return [
+            self._training(stage, scale, studied if number == last else {})
+            for number, stage in enumerate(self.method.stages)
+        ]
+
+    def _training(self, stage: Stage, scale: Scale, studied: Mapping[str, Any]) -> Training:
+        settings = {
+            **scale.settings.get(stage.name, {}),
+            **self.data.settings.get(stage.name, {}),
+            **scale.everywhere,
+            "seed": self.seed,
+            **studied,
+        }
+        models = tuple(tuple(self._training(one, scale, {}) for one in model) for model in stage.models)
+        return resolve_stage(stage, models, **settings)
 
     def training_conversations(self, loaded: LoadedDataSet) -> tuple[Dataset | None, str | None]:
         """What its method learns from, and its hash; nothing for a method that learns nothing.
@@ -137,7 +146,14 @@ def running_order(plan: Sequence[Cell]) -> list[int]:
     return sorted(range(len(plan)), key=rank)
 
 
-def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, Any], word_vectors: str | None) -> str:
+def cell_key(
+    cell: Cell,
+    loaded: LoadedDataSet,
+    scale: Scale,
+    base: dict[str, Any],
+    word_vectors: str | None,
+    candidates: GeneratedCandidates | None = None,
+) -> str:
     """A hash of everything that determines a cell's result.
 
     Args:
@@ -146,6 +162,7 @@ def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, An
         scale: How large the run is.
         base: What identifies the encoder that all trainings start from, and the versions of the libraries.
         word_vectors: A file of word vectors, or None.
+        candidates: Gives the candidates of tasks that take some.
 
     Raises:
         MissingDataError: The method needs something that is not there.
@@ -154,7 +171,8 @@ def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, An
     needs_vectors = cell.method.needs == "word_vectors"
     if needs_vectors and word_vectors is None:
         raise MissingDataError("needs a text file of word vectors: --word-vectors")
-    model = cell.method.model
+    model, tasks = cell.method.model, loaded.task_names(cell.method)
+    takes_candidates = candidates is not None and any(TASKS[name].takes_candidates for name in tasks)
     return digest(
         {
             **base,
@@ -164,8 +182,9 @@ def cell_key(cell: Cell, loaded: LoadedDataSet, scale: Scale, base: dict[str, An
             "seed": cell.seed,
             "learned": learned,
             "test": loaded.test_digest,
-            "tasks": loaded.task_names(cell.method),
+            "tasks": tasks,
             "queries": loaded.queries,
             "word_vectors": file_digest(word_vectors) if needs_vectors and word_vectors else None,
+            **({"candidates": candidates.describe()} if candidates is not None and takes_candidates else {}),
         }
     )

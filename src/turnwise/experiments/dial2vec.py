@@ -11,6 +11,7 @@ from turnwise.experiments.suite import Scale, Study, Suite, same_settings
 # --- Rows
 
 _DIAL2VEC = (Stage("dial2vec"),)
+_PAPER = (Stage("dial2vec-paper"),)
 
 _METHODS = (
     Method("untouched", "encoder, untouched: whole text, mean", whole_dialogue("mean")),
@@ -32,6 +33,7 @@ _METHODS = (
     Method("dial2vec-p2", "dial2vec: the other", one_interlocutor(first=False), _DIAL2VEC, proposed=True),
     Method("dial2vec-mean", "dial2vec: mean pooling", whole_dialogue("mean"), _DIAL2VEC, proposed=True),
     Method("dial2vec", "dial2vec: interlocutor pooling", whole_dialogue("interlocutor"), _DIAL2VEC, proposed=True),
+    Method("dial2vec-paper", "dial2vec, settings of the paper", whole_dialogue("interlocutor"), _PAPER, proposed=True),
 )
 
 # --- Data sets
@@ -59,11 +61,16 @@ SUITE = Suite(
     data=_DATA,
     studies=(_STEPS,),
     full=Scale(
-        settings={"dial2vec": {"max_steps": 60}, "dialogue-cse": {"max_steps": 150}, "simcse": {"max_steps": 300}}
+        settings={
+            **same_settings(("dial2vec", "dial2vec-paper"), max_steps=60),
+            "dialogue-cse": {"max_steps": 150},
+            "simcse": {"max_steps": 300},
+        }
     ),
     quick=Scale(
         settings={
             "dial2vec": {"max_steps": 8, "negatives_per_dialogue": 4},
+            "dial2vec-paper": {"max_steps": 2, "negatives_per_dialogue": 4},
             **same_settings(("dialogue-cse", "simcse"), max_steps=15),
         },
         train=400,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from turnwise.baselines import Learning, Need
+from turnwise.replies import GeneratedCandidates
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,14 @@ class ScoringInputs:
         train: Conversations to learn from, a ``datasets.Dataset``; None for methods that learn nothing.
         seed: Seed of what the method learns.
         word_vectors: A file of word vectors, or None.
+        candidates: Gives the candidates of short-term planning; by default they are drawn from other conversations.
     """
 
     encoder: SentenceTransformer
     train: Any
     seed: int
     word_vectors: str | None
+    candidates: GeneratedCandidates | None = None
 
 
 Tasks = Mapping[str, Any]  # name -> from ``load_task``; the tasks of one level above utterances share theirs
@@ -50,10 +53,18 @@ Score = Callable[[ScoringInputs, Tasks], dict[str, TaskFigures]]
 
 @dataclass(frozen=True)
 class Stage:
-    """One training of the encoder: the name of a recipe, ``"adapt"`` or ``"simcse"``, and what differs from it."""
+    """One training of the encoder.
+
+    Attributes:
+        name: The name of a recipe, ``"adapt"``, ``"adapt-paper"`` or ``"simcse"``; or ``"average"``, of the weights of
+            ``models``.
+        settings: What differs from the recipe.
+        models: Other models it needs, each by its own trainings: a teacher, or what is averaged.
+    """
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    models: tuple[tuple[Stage, ...], ...] = ()
 
 
 @dataclass(frozen=True)

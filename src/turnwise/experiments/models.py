@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,13 @@ from turnwise.encoders.transformer import transformer_of
 from turnwise.experiments.digests import digest
 from turnwise.experiments.method import Stage
 from turnwise.training.adaptation import adapt_encoder
+from turnwise.training.interpolation import average_weights
 from turnwise.training.recipes import Adaptation, Schedule, get_recipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.train import train
 
 _RECORD = "training.json"
+_AVERAGE = "average"
 
 
 @dataclass(frozen=True)
@@ -35,23 +37,31 @@ class Training:
     Attributes:
         name: Name of the stage.
         settings: The settings.
+        models: Other models it needs, each by its own trainings.
     """
 
     name: str
     settings: Schedule
+    models: tuple[tuple[Training, ...], ...] = ()
 
     def describe(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return {"training": self.name, **asdict(self.settings)}
+        models = {"models": [[one.describe() for one in model] for model in self.models]} if self.models else {}
+        return {"training": self.name, **asdict(self.settings), **models}
 
-    def run(self, encoder: SentenceTransformer, conversations: Dataset, unfinished: Path) -> SentenceTransformer:
+    def run(
+        self, encoder: SentenceTransformer, conversations: Dataset, unfinished: Path, models: Sequence[Path] = ()
+    ) -> SentenceTransformer:
         """The trained encoder; the one given may be changed.
 
         Args:
             encoder: Where to start from.
             conversations: What to learn from.
             unfinished: A folder for checkpoints, from which an interrupted run continues. SimCSE has none.
+            models: The folders of the other models it needs.
         """
+        if self.name == _AVERAGE:
+            return average_weights(encoder, [load_encoder(path, device=str(encoder.device)) for path in models])
         if isinstance(self.settings, Adaptation):
             return adapt_encoder(encoder, conversations, self.settings, unfinished)
         if isinstance(self.settings, SimCSESettings):
@@ -59,21 +69,26 @@ class Training:
             assert simcse.trained is not None  # fit has set it
             return simcse.trained
         output = unfinished / "model"
-        return train(self.settings, conversations, encoder, output, resume=True, force=True)  # type: ignore[arg-type]
+        recipe: Any = self.settings
+        if models:
+            recipe = replace(recipe, teacher=str(models[0]))
+        return train(recipe, conversations, encoder, output, resume=True, force=True)
 
 
-def resolve_stage(stage: Stage, **settings: Any) -> Training:
-    """A stage with all settings; those of the suite, the seed or a study prevail.
+def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), **settings: Any) -> Training:
+    """A stage with all settings; those of the suite, the seed or a study prevail. ``models`` are its other models.
 
     Raises:
         ValueError: An unknown stage or setting, or a value out of range.
     """
     given = {**stage.settings, **settings}
-    if stage.name == "adapt":
+    if stage.name in ("adapt", "adapt-paper"):  # by two names, so that a suite may limit the first alone
         return Training(stage.name, Adaptation(**given))
+    if stage.name == _AVERAGE:
+        return Training(stage.name, Schedule(**given), models)
     if stage.name == "simcse":
         return Training(stage.name, SimCSESettings(**given))
-    return Training(stage.name, get_recipe(stage.name, given))
+    return Training(stage.name, get_recipe(stage.name, given), models)
 
 
 class ModelFolder:
@@ -109,29 +124,40 @@ class ModelFolder:
         Returns:
             The encoder, as loaded from the folder, and the time and tokens its trainings took together.
         """
+        path, cost = self._path(trainings, conversations, learned)
+        return load_encoder(path or self.encoder), cost
+
+    def _path(
+        self, trainings: Sequence[Training], conversations: Dataset | None, learned: str | None
+    ) -> tuple[Path | None, dict[str, Any]]:
+        """As ``get``, the encoder's folder; None without trainings."""
         path: Path | None = None
         seconds, tokens = 0.0, 0
         for count in range(1, len(trainings) + 1):
             before, path = path, self.folder / self.key(trainings[:count], learned)
             if not path.is_dir():
                 assert conversations is not None  # methods without conversations have no stages
-                self._train(trainings[count - 1], before, path, conversations)
+                self._train(trainings[count - 1], before, path, conversations, learned)
             record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
             seconds, tokens = seconds + record["seconds"], tokens + record["tokens"]
-        return load_encoder(path or self.encoder), {"train_seconds": round(seconds, 1), "train_tokens": tokens}
+        return path, {"train_seconds": round(seconds, 1), "train_tokens": tokens}
 
     def forget(self, key: str) -> None:
         """Delete an encoder."""
         shutil.rmtree(self.folder / key, ignore_errors=True)
 
-    def _train(self, training: Training, before: Path | None, path: Path, conversations: Dataset) -> None:
+    def _train(
+        self, training: Training, before: Path | None, path: Path, conversations: Dataset, learned: str | None
+    ) -> None:
+        found = [self._path(model, conversations, learned) for model in training.models]
+        models = [folder for folder, _ in found if folder is not None]
         encoder = load_encoder(before or self.encoder)
         unfinished = self.folder / f"{path.name}.unfinished"
         start = time.perf_counter()
         called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder
         try:
             with counted_tokens(called) as count:
-                trained = training.run(encoder, conversations, unfinished)
+                trained = training.run(encoder, conversations, unfinished, models)
         except Exception:
             shutil.rmtree(unfinished, ignore_errors=True)  # what failed begins again; what was stopped continues
             raise
@@ -142,8 +168,8 @@ class ModelFolder:
             "recipe": {"method": training.name, **asdict(training.settings)},
             "conversations": f"{len(conversations)} conversations",
             "encoder": self.base["encoder"],
-            "seconds": round(time.perf_counter() - start, 1),
-            "tokens": count[0],
+            "seconds": round(time.perf_counter() - start + sum(cost["train_seconds"] for _, cost in found), 1),
+            "tokens": count[0] + sum(cost["train_tokens"] for _, cost in found),
         }
         save_encoder(trained, path, record)
         shutil.rmtree(unfinished, ignore_errors=True)

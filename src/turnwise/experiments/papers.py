@@ -11,6 +11,7 @@ PAPERS = {
     "dialoguecse": "DialogueCSE (Liu et al., EMNLP 2021)",
     "dial2vec": "dial2vec (Liu et al., EMNLP 2022)",
     "triple": "Triple-Encoders (Erker et al., ACL 2024)",
+    "unified": "one encoder for every task",  # no paper: all three together
 }
 
 

@@ -43,7 +43,8 @@ def write_report(out: str | os.PathLike[str], plots: bool = True) -> Path:
     if (out / "results-cost.json").is_file():
         costs = cost_table(results, _read(out / "results-cost.json")["cells"])
         sections += ["## Cost", "Means over seeds.", costs] if costs else []
-    sections += ["## What the paper reports", *(paper_table(paper, table) for table in paper.tables)]
+    if paper.tables:
+        sections += ["## What the paper reports", *(paper_table(paper, table) for table in paper.tables)]
     with atomic_path(out / "report.md") as temporary:
         temporary.write_text("\n\n".join(sections) + "\n", encoding="utf-8", newline="\n")
     return out / "report.md"
@@ -113,12 +114,16 @@ def _body(results: Results, paper: Paper, heading: str) -> list[str]:
 
 def _introduction(results: Results, paper: Paper) -> str:
     quick = "A quick run: it shows that everything works, its figures are no results.\n\n" if results["quick"] else ""
+    of_paper = (
+        f" The paper's figures ([{paper.paper}]({paper.url})) are of **another encoder**, named in parentheses."
+        if paper.tables
+        else ""
+    )
     environment = ", ".join(f"{name} {value}" for name, value in results["environment"].items())
     return (
         f"{quick}Mean ± standard deviation over seeds, in percent unless a figure is a rank, a distance or a cosine. "
         "The interval is a 95 % bootstrap over queries of the mean over seeds (where queries have no values of their "
-        "own, the mean of the seeds' intervals), p a two-sided paired bootstrap over the same queries. The paper's "
-        f"figures ([{paper.paper}]({paper.url})) are of **another encoder**, named in parentheses.\n\n"
+        f"own, the mean of the seeds' intervals), p a two-sided paired bootstrap over the same queries.{of_paper}\n\n"
         f"```bash\n{results['command']}\n```\n\n{environment}"
     )
 

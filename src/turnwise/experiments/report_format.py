@@ -40,7 +40,9 @@ def metric_title(metric: str) -> str:
 
 
 def mean_text(row: Row, metric: str) -> str:
-    """The mean over seeds, and the deviation where there is more than one."""
+    """The mean over seeds, and the deviation where there is more than one; "" in results older than the figure."""
+    if any(metric not in one for one in row.figures):
+        return ""
     deviation = row.deviation(metric)
     return _number(row.mean(metric), metric) + ("" if deviation is None else f" ± {_number(deviation, metric)}")
 
@@ -59,4 +61,4 @@ def p_text(p: float | None) -> str:
 
 
 def _number(value: float, metric: str) -> str:
-    return f"{value:.{2 if metric == 'average_rank' else 3 if metric in PLAIN else 1}f}"
+    return f"{value:.{2 if metric.startswith('average_rank') else 3 if metric in PLAIN else 1}f}"

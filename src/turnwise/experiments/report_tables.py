@@ -36,7 +36,8 @@ _FURTHER = {
     "semantic_relatedness": ("spearman_best",),
     "dialogue_retrieval": ("mrr",),
     "alignment_uniformity": ("alignment", "uniformity"),
-    "next_utterance": ("mrr", "r_at_1", "r_at_10"),
+    "next_utterance": ("average_rank_over_lengths", "mrr", "r_at_1", "r_at_10"),
+    "component_analysis": ("average_rank_over_lengths",),
     "short_term_planning": ("hits_at_5", "hits_at_10", "hits_at_25", "hits_at_50"),
     "additivity": ("true", "random"),
 }

@@ -22,8 +22,10 @@ from turnwise.experiments.method import ScoringInputs, TaskFigures
 from turnwise.experiments.models import ModelFolder, Training
 from turnwise.experiments.report import write_report
 from turnwise.experiments.results import CellFolder, Outcome, Results, write_json
+from turnwise.experiments.scoring import EVALUATION_SEED
 from turnwise.experiments.suite import Scale, Suite
 from turnwise.experiments.suites import chosen_methods, find_suite
+from turnwise.replies import GeneratedCandidates
 from turnwise.training.recipes import Schedule, with_current_names
 
 # Seconds: computing a report's p-values takes some, and so does writing the values of all queries.
@@ -42,6 +44,7 @@ def run_suite(
     quick: bool = False,
     word_vectors: str | None = None,
     settings: Mapping[str, Any] | None = None,
+    generator: str | None = None,
 ) -> Results:
     """Run the experiments of one paper, and write results and report in between.
 
@@ -55,6 +58,8 @@ def run_suite(
         quick: Few steps, small samples and no studies.
         word_vectors: A text file of word vectors.
         settings: Settings of every training, from those that all share, see ``recipes.Schedule``.
+        generator: A causal language model that generates the candidates of short-term planning; by default they are
+            drawn from other conversations.
 
     Returns:
         What is in ``results.json``.
@@ -63,7 +68,7 @@ def run_suite(
         ValueError: An unknown suite, method or setting, or no seed.
     """
     suite = find_suite(suite) if isinstance(suite, str) else suite
-    return SuiteRunner(suite, data, encoder, out, methods, seeds, quick, word_vectors, settings or {}).run()
+    return SuiteRunner(suite, data, encoder, out, methods, seeds, quick, word_vectors, settings or {}, generator).run()
 
 
 class SuiteRunner:
@@ -80,7 +85,10 @@ class SuiteRunner:
         quick: bool,
         word_vectors: str | None,
         settings: Mapping[str, Any],
+        generator: str | None = None,
     ) -> None:
+        if generator is not None and suite.level != "turn-order":
+            raise ValueError(f"a generator is for short-term planning, which {suite.name} does not have: leave it out")
         settings = with_current_names(settings)
         if unknown := sorted(set(settings) - set(_SETTINGS)):
             raise ValueError(f"no setting of every training: {', '.join(unknown)}; expected {', '.join(_SETTINGS)}")
@@ -90,6 +98,7 @@ class SuiteRunner:
         self.out = out
         self.quick = quick
         self.word_vectors = word_vectors
+        self.candidates = GeneratedCandidates(generator, seed=EVALUATION_SEED) if generator is not None else None
         self.scale: Scale = replace(suite.quick if quick else suite.full, everywhere=settings)
         self.methods = chosen_methods(suite, methods)
         self.seeds = seeds if seeds is not None else 1 if quick else 3
@@ -102,7 +111,7 @@ class SuiteRunner:
         self.missing: dict[str, str] = {}  # title of a data set -> what it needs
         self.plan: list[Cell] = []
         self.outcomes: dict[int, Outcome] = {}  # by place in the plan
-        self.command = self._command(encoder, methods, settings)
+        self.command = self._command(encoder, methods, settings, generator)
 
     def run(self) -> Results:
         """Run what is not finished."""
@@ -152,7 +161,7 @@ class SuiteRunner:
         """Run a cell unless it is finished; if something goes wrong, that is its outcome."""
         loaded = self.loaded[cell.data.name]
         try:
-            key = cell_key(cell, loaded, self.scale, self.environment, self.word_vectors)
+            key = cell_key(cell, loaded, self.scale, self.environment, self.word_vectors, self.candidates)
         except MissingDataError as missing:
             return Outcome("not run", str(missing))
         if (finished := self.cells.finished(key)) is not None:
@@ -173,7 +182,7 @@ class SuiteRunner:
         trainings = cell.trainings(self.scale)
         tasks = loaded.tasks(cell.method)
         encoder, cost = self.models.get(trainings, train, learned)
-        figures = cell.method.score(ScoringInputs(encoder, train, cell.seed, self.word_vectors), tasks)
+        figures = cell.method.score(ScoringInputs(encoder, train, cell.seed, self.word_vectors, self.candidates), tasks)
         if cell.study is not None and trainings:
             self._forget(cell, trainings, learned)
         return Outcome(
@@ -211,14 +220,22 @@ class SuiteRunner:
         costs = [self.outcomes[place].cost for place in sorted(self.outcomes)]
         write_json(self.out / "results-cost.json", {"cells": costs})
 
-    def _command(self, encoder: str | None, methods: Sequence[str] | None, settings: Mapping[str, Any]) -> str:
+    def _command(
+        self,
+        encoder: str | None,
+        methods: Sequence[str] | None,
+        settings: Mapping[str, Any],
+        generator: str | None,
+    ) -> str:
         """The command that runs the same, without where it writes to."""
         parts = ["turnwise", "bench", self.suite.name]
         parts += ["--data", str(self.folder)] if self.folder is not None else []
         parts += ["--encoder", encoder] if encoder is not None else []
         parts += ["--methods", ",".join(methods)] if methods else []
+        parts += ["--generator", generator] if generator is not None else []
         parts += ["--seeds", str(self.seeds), *(["--quick"] if self.quick else [])]
-        return " ".join([*parts, *(f"--set {name}={json.dumps(value)}" for name, value in settings.items())])
+        values = {name: "none" if value is None else json.dumps(value) for name, value in settings.items()}
+        return " ".join([*parts, *(f"--set {name}={value}" for name, value in values.items())])
 
 
 def _per_query(figures: Mapping[str, TaskFigures]) -> dict[str, Any]:

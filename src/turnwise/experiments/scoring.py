@@ -71,13 +71,16 @@ def whole_dialogue(pooling: str) -> Score:
 
 
 def one_interlocutor(first: bool) -> Score:
-    """All turns through the encoder, pooled over those of whoever starts the conversation, or over all the others."""
+    """All turns through the encoder, pooled over those of whoever starts the conversation, or over all the others.
+
+    A conversation with nobody else has a vector of zeros, as far from all others as from each.
+    """
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
         def embed(conversations: list[Any]) -> Any:
             pooling = "speaker:first" if first else "speaker:other"
             renamed = [_first_and_other(messages) for messages in conversations]
-            return encode_conversations(inputs.encoder, renamed, pooling, show_progress_bar=True)
+            return encode_conversations(inputs.encoder, renamed, pooling, show_progress_bar=True, absent="zero")
 
         return dialogue_figures(embed, tasks)
 
@@ -120,9 +123,31 @@ def turn_order(*modes: str) -> Score:
             if name == "next-utterance":
                 result: Any = evaluate_next_utterance(embedded, EVALUATION_SEED, modes)
             else:
-                result = TASKS[name].measure(embedded, EVALUATION_SEED)
+                further = {"candidates": inputs.candidates} if TASKS[name].takes_candidates else {}
+                result = TASKS[name].measure(embedded, EVALUATION_SEED, **further)
             values = {f"{TASKS[name].key}/{mode}": scores.per_query for mode, scores in result.modes.items()}
             found[name] = TaskFigures(result.summary(), values)
+        return found
+
+    return score
+
+
+# --- All levels at once
+
+
+def every_level(pooling: str, *modes: str) -> Score:
+    """Utterances by the encoder's own embeddings, dialogues pooled in this way, next utterances in these modes."""
+    by_level: dict[str, Score] = {
+        "utterance": as_trained,
+        "dialogue": whole_dialogue(pooling),
+        "turn-order": turn_order(*modes),
+    }
+
+    def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
+        found: dict[str, TaskFigures] = {}
+        for level, of_level in by_level.items():
+            if some := {name: task for name, task in tasks.items() if TASKS[name].level.name == level}:
+                found |= of_level(inputs, some)
         return found
 
     return score

@@ -24,6 +24,7 @@ class Study:
         methods: The methods, by name.
         setting: Setting of the method's last training; ``"train_conversations"`` is how many it learns from.
         values: The values; the method's own is among them, or stands in the main table.
+        settings: Further settings of a method's last training, by the method's name.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Study:
     methods: tuple[str, ...]
     setting: str
     values: tuple[float, ...]
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def varies_conversations(self) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from turnwise.experiments import dial2vec, dialoguecse, triple
+from turnwise.experiments import dial2vec, dialoguecse, triple, unified
 from turnwise.experiments.baseline_row import baseline_row
 from turnwise.experiments.method import Method
 from turnwise.experiments.suite import Suite
 
-SUITES = {suite.name: suite for suite in (dialoguecse.SUITE, dial2vec.SUITE, triple.SUITE)}
+SUITES = {suite.name: suite for suite in (dialoguecse.SUITE, dial2vec.SUITE, triple.SUITE, unified.SUITE)}
 
 _UNTOUCHED = "untouched"  # always run
 _MODEL = "hf:"

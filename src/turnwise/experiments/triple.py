@@ -24,6 +24,9 @@ _SINGLE_VECTOR = (Stage("single-vector", {"learning_rate": 2e-4, "frozen_layers"
 _HEAD = (Stage("turn-order-head"),)
 _CCL = (Stage("ccl"),)
 _SCRATCH = (Stage("c3l", {"ccl_first": False}),)
+_NO_PAIRS = {"nli": None}  # no data set here brings any
+_CCL_PAPER = (Stage("ccl-paper", _NO_PAIRS),)
+_C3L_PAPER = (*_CCL_PAPER, Stage("c3l-paper", _NO_PAIRS))
 
 
 def _c3l(**settings: Any) -> tuple[Stage, ...]:
@@ -47,6 +50,8 @@ _METHODS = (
     _ablation("c3l-directional", "directional negatives", _c3l(directional=True)),
     _ablation("c3l-hard-positives", "hard positives", _c3l(curved=False)),
     _ablation("c3l-bi-positives", "bi-encoder positives", _c3l(positives="bi")),
+    Method("ccl-paper", "CCL, as published, no inference pairs", _BI, _CCL_PAPER, tasks=_ORDER),
+    Method("c3l-paper", "C3L, as published, no inference pairs", _TRIPLE, _C3L_PAPER, proposed=True),
 )
 
 # --- Data sets
@@ -77,7 +82,9 @@ _DATA = (
         "Children's Book Test",
         _NEXT,
         files("cbt/train", "cbt/test"),
-        settings=same_settings(("ccl", "c3l"), speakers=False),  # appendix F: stories have none
+        settings=same_settings(
+            ("ccl", "c3l", "ccl-paper", "c3l-paper"), speakers=False
+        ),  # appendix F: stories have none
     ),
     sample_corpus(_TASKS),
 )
@@ -85,6 +92,7 @@ _DATA = (
 # --- Sizes of runs
 
 _TRAININGS = ("single-vector", "ccl", "c3l")
+_PAPER = ("ccl-paper", "c3l-paper")
 
 SUITE = Suite(
     name="triple",
@@ -92,5 +100,10 @@ SUITE = Suite(
     methods=_METHODS,
     data=_DATA,
     full=Scale(settings=same_settings(_TRAININGS, max_steps=300), test=1000),
-    quick=Scale(settings=same_settings(_TRAININGS, max_steps=10, batch_size=4), train=400, test=100, queries=50),
+    quick=Scale(
+        settings=same_settings(_TRAININGS, max_steps=10, batch_size=4) | same_settings(_PAPER, max_steps=10),
+        train=400,
+        test=100,
+        queries=50,
+    ),
 )

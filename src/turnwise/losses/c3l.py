@@ -21,6 +21,7 @@ from turnwise.losses.turn_order import (
     embed,
     gram_matrix,
     mean_squared_error,
+    negative_turns,
     pair_cosine,
     triple_cosine,
 )
@@ -29,6 +30,7 @@ Positives = Literal["triple", "bi"]
 
 _BEFORE1, _BEFORE2 = 0, 2  # of collators.turn_order.C3L_COLUMNS
 _LOWEST, _HIGHEST = 0.2, 1.0
+_KINDS = 3  # of random negatives
 
 
 def context_targets(window: int) -> Tensor:
@@ -82,7 +84,8 @@ class C3LLoss(ConversationLoss[C3LSettings]):
     - ``cos((B1(u_i) + B2(u_j)) / 2, a) → s_ij`` for the context positions i < j, see `c3l_targets`;
     - for every i, random negatives ``(B1(u_i), B2(r))``, ``(B1(r'), B2(u_i))`` and ``(B1(r'), B2(r))``, all ``→ 0``
       (Eq. 2). r and r' are utterances of other conversations in this process's batch whose text does not occur in the
-      window's conversation, with the speaker token of the other context position that they stand for.
+      window's conversation, with the speaker token of the other context position that they stand for. From the corpus,
+      as in the authors' code, each is drawn on its own and has a random speaker token.
 
     Args:
         model: The encoder, with the views of C3L.
@@ -119,8 +122,13 @@ class C3LLoss(ConversationLoss[C3LSettings]):
             one, other = windows.before(others, _BEFORE1, start), windows.before(others, _BEFORE2, start)
             cosines = triple_cosine(gram, one[:, first], other[:, second], windows.after(start))
             terms.append((cosines, 0.0, 1.0))
+        after = after.unsqueeze(2)
+        if windows.negatives is not None:
+            random1, random2 = windows.negatives.unbind(-1)  # (windows, w - 1, negatives) each
+            cosines = triple_cosine(gram, random1, random2, after)
+            return mean_squared_error([*terms, (cosines, 0.0, _KINDS / cosines.shape[-1])])
         random1, random2, weights = self._random(windows)  # (windows, w - 1, chosen) each
-        before1, before2, after = before1.unsqueeze(2), before2.unsqueeze(2), after.unsqueeze(2)
+        before1, before2 = before1.unsqueeze(2), before2.unsqueeze(2)
         terms += [
             (triple_cosine(gram, before1, random2, after), 0.0, weights),
             (triple_cosine(gram, random1, before2, after), 0.0, weights),
@@ -136,11 +144,12 @@ class C3LLoss(ConversationLoss[C3LSettings]):
         places, negatives = self.settings.window - 1, self.settings.negatives
         context, last = windows.turns[:, :-1], windows.turns[:, -1:]
         other = (windows.speaker[context] != windows.speaker[last]).long()  # (windows, w - 1)
+        turns = negative_turns(windows, per_turn=places)
         # Both before-views of a turn are there, or neither: the collator makes them together.
-        rows1, rows2 = (windows.rows.T[column + other].flatten(1) for column in (_BEFORE1, _BEFORE2))
-        positions = torch.arange(places, device=other.device).repeat_interleave(len(windows.rows))
+        rows1, rows2 = (windows.rows[turns].T[column + other].flatten(1) for column in (_BEFORE1, _BEFORE2))
+        positions = torch.arange(places, device=other.device).repeat_interleave(len(turns))
         elsewhere = positions != torch.arange(places, device=other.device).unsqueeze(1)  # (w - 1, options)
-        there = (rows2 >= 0) & windows.foreign.repeat(1, places)  # (windows, options)
+        there = (rows2 >= 0) & windows.foreign[:, turns].repeat(1, places)  # (windows, options)
         allowed = elsewhere & there.unsqueeze(1)
         (chosen1, weights), (chosen2, _) = draw(allowed, negatives), draw(allowed, negatives)
         rows1, rows2 = (rows.unsqueeze(1).expand(allowed.shape) for rows in (rows1, rows2))

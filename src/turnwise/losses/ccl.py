@@ -22,6 +22,7 @@ from turnwise.losses.turn_order import (
     embed,
     gram_matrix,
     mean_squared_error,
+    negative_turns,
     pair_cosine,
 )
 
@@ -57,7 +58,8 @@ class CCLLoss(ConversationLoss[CCLSettings]):
     - directional negatives, ``cos(B(u_i), A(u_0)) → 0``;
     - random negatives, the first kind of pair with either side replaced, ``→ 0``, each of half weight. Replacements are
       utterances of other conversations in this process's batch whose text does not occur in the window's conversation;
-      a before-text keeps the speaker token of the one it replaces.
+      a before-text keeps the speaker token of the one it replaces. From the corpus, they are those of the authors'
+      code: ``B(u_i), A(r)`` or ``B(r), A(u_i)`` for i > 0, with a random speaker token.
 
     Args:
         model: The encoder, with the views of CCL.
@@ -84,14 +86,24 @@ class CCLLoss(ConversationLoss[CCLSettings]):
         if self.settings.directional:
             backwards = pair_cosine(gram, windows.before(others, _BEFORE, first), windows.after(first))
             terms.append((backwards, 0.0, 1.0))
-        # The after-text replaced by any turn that has an after-view.
-        foreign = windows.foreign.unsqueeze(1)  # (windows, 1, turns)
-        allowed = (foreign & (windows.rows[:, _AFTER] >= 0)).expand(-1, self.settings.window - 1, -1)
-        chosen, weights = draw(allowed, self.settings.negatives)
-        terms.append((pair_cosine(gram, before.unsqueeze(2), windows.rows[chosen, _AFTER]), 0.0, weights / 2))
-        # The before-text replaced by any turn that has a before-view with the same speaker token.
-        column = _BEFORE + (windows.speaker[first] != windows.speaker[others]).long()  # (windows, w - 1)
-        of_column = windows.rows.T[column]  # (windows, w - 1, turns)
-        chosen, weights = draw(foreign & (of_column >= 0), self.settings.negatives)
-        terms.append((pair_cosine(gram, of_column.gather(2, chosen), after.unsqueeze(2)), 0.0, weights / 2))
+        if windows.negatives is not None:
+            cosines = pair_cosine(gram, *windows.negatives.unbind(-1))  # (windows, w - 1, negatives)
+            terms.append((cosines, 0.0, 1 / cosines.shape[-1]))
+        else:
+            terms += self._from_batch(gram, windows, before, after)
         return mean_squared_error(terms)
+
+    def _from_batch(self, gram: Tensor, windows: Windows, before: Tensor, after: Tensor) -> list[Any]:
+        """Terms of random negatives of the batch, given the rows of both sides of the positives (windows, w - 1)."""
+        # The after-text replaced by any turn that has an after-view.
+        turns = negative_turns(windows)
+        rows, foreign = windows.rows[turns], windows.foreign[:, turns].unsqueeze(1)  # foreign: (windows, 1, turns)
+        allowed = (foreign & (rows[:, _AFTER] >= 0)).expand(-1, self.settings.window - 1, -1)
+        chosen, weights = draw(allowed, self.settings.negatives)
+        terms = [(pair_cosine(gram, before.unsqueeze(2), rows[chosen, _AFTER]), 0.0, weights / 2)]
+        # The before-text replaced by any turn that has a before-view with the same speaker token.
+        first, others = windows.turns[:, :1], windows.turns[:, 1:]
+        column = _BEFORE + (windows.speaker[first] != windows.speaker[others]).long()  # (windows, w - 1)
+        of_column = rows.T[column]  # (windows, w - 1, turns)
+        chosen, weights = draw(foreign & (of_column >= 0), self.settings.negatives)
+        return [*terms, (pair_cosine(gram, of_column.gather(2, chosen), after.unsqueeze(2)), 0.0, weights / 2)]

@@ -25,9 +25,11 @@ from turnwise._utils import citations
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.forward import TokenSlice, encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
-from turnwise.losses.in_batch import InBatchSettings, Turns
+from turnwise.losses.in_batch import InBatchSettings, Turns, process_mean
 
 Aggregation = Literal["mean", "attention"]
+ContextCount = Literal["each-side", "in-all"]
+TurnWeights = Literal["equal", "tokens"]
 _TINY = 1e-12
 
 
@@ -53,18 +55,21 @@ def context_aware_embeddings(response_tokens: Tensor, response_mask: Tensor, con
     return torch.einsum("crn,rnd->crd", matched, tokens) / math.sqrt(tokens.shape[-1])
 
 
-def context_turns_of(conversation: Tensor, context_turns: int) -> Tensor:
-    """The bidirectional context of each turn: up to ``context_turns`` turns on each side, fewer at the edges.
+def context_turns_of(conversation: Tensor, context_turns: int, count: ContextCount = "each-side") -> Tensor:
+    """The bidirectional context of each turn: the nearest turns, fewer at the edges.
 
     Args:
         conversation: The conversation of each turn, the turns of one conversation in a row (T,).
-        context_turns: Turns on each side.
+        context_turns: How many.
+        count: Whether that is on each side, or in all, one before before one after.
 
     Returns:
-        Turn numbers, -1 where there is none (T, 2 · context_turns).
+        Turn numbers, -1 where there is none (T, 2 · context_turns or context_turns).
     """
     turns = len(conversation)
     offsets = [offset for offset in range(-context_turns, context_turns + 1) if offset != 0]
+    if count == "in-all":
+        offsets = sorted(sorted(offsets, key=lambda offset: (abs(offset), offset))[:context_turns])
     numbers = torch.arange(turns, device=conversation.device)[:, None] + torch.tensor(
         offsets, device=conversation.device
     )
@@ -78,19 +83,29 @@ class DialogueCSESettings(InBatchSettings):
     """Settings of `DialogueCSELoss`.
 
     Attributes:
-        context_turns: Turns of context on each side of a response (the paper's best: 3).
+        context_turns: Turns of context (the paper's best: 3).
+        context_count: Whether these are ``"each-side"`` of a response, or ``"in-all"``.
         aggregation: ``"mean"`` of the refined matrices over turns (Eq. 7, I2), or ``"attention"`` (Eq. 5 and 6, I1):
             a two-layer ReLU network scores each token-pooled refined matrix, softmax over the turns.
+        turn_weights: Whether each turn of the context weighs the same, ``"equal"``, or each of its ``"tokens"`` does,
+            as when refined matrices padded to one length are added up (Eq. 5 and 7, read literally).
         temperature: τ of Eq. 8.
     """
 
     context_turns: int = 3
+    context_count: ContextCount = "each-side"
     aggregation: Aggregation = "mean"
+    turn_weights: TurnWeights = "equal"
     temperature: float = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self, "context_turns", "temperature")
+
+    @property
+    def reach(self) -> int:
+        """How many turns away from a response its context may lie."""
+        return self.context_turns if self.context_count == "each-side" else (self.context_turns + 1) // 2
 
 
 class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
@@ -117,18 +132,30 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         slices = list(encode_sliced(self.model, features["input_ids"], features["attention_mask"]))
         return self.compute_loss_from_embeddings(
-            slices, features["turn_text"], features["conversation"], features["text_key"]
+            slices,
+            features["turn_text"],
+            features["conversation"],
+            features["text_key"],
+            features.get("negative_text"),
         )
 
     def compute_loss_from_embeddings(
-        self, slices: list[TokenSlice], turn_text: Tensor, conversation: Tensor, text_key: Tensor
+        self,
+        slices: list[TokenSlice],
+        turn_text: Tensor,
+        conversation: Tensor,
+        text_key: Tensor,
+        negative_text: Tensor | None = None,
     ) -> Tensor:
         """The loss from token embeddings of the distinct texts; the other arguments as in the collator, (turns,)."""
-        turns = Turns.gather(conversation, text_key)
-        contexts = context_turns_of(turns.conversation, self.settings.context_turns)  # (all turns, 2 · context_turns)
+        if negative_text is not None:
+            return self._against_corpus(slices, turn_text, conversation, negative_text)
+        settings, turns = self.settings, Turns.gather(conversation, text_key)
+        contexts = context_turns_of(turns.conversation, settings.context_turns, settings.context_count)
         with full_precision(conversation.device):
             turn_means = turns.gather_rows(take(sliced_means(slices), turn_text))  # (all turns, dim)
-            scores = torch.cat([self._similarities(piece, turn_means, contexts) for piece in slices], dim=1)
+            lengths = turns.gather_rows(take(_text_lengths(slices), turn_text))  # (all turns,)
+            scores = torch.cat([self._similarities(piece, turn_means, contexts, lengths) for piece in slices], dim=1)
         rows = torch.cat([piece.rows for piece in slices])
         scores = turns.exchange(take(scores, rows.argsort()[turn_text], dim=1))  # (own turns, all turns)
         own_contexts = contexts[turns.start : turns.start + turns.own]
@@ -136,23 +163,41 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
         logits = scores[responses] / self.settings.temperature
         return turns.mean_cross_entropy(logits, responses, self.settings.negatives)
 
-    def _similarities(self, responses: TokenSlice, turn_means: Tensor, contexts: Tensor) -> Tensor:
+    def _against_corpus(
+        self, slices: list[TokenSlice], turn_text: Tensor, conversation: Tensor, negative_text: Tensor
+    ) -> Tensor:
+        """The loss against the responses that the collator drew for each one (turns, count)."""
+        settings = self.settings
+        contexts = context_turns_of(conversation, settings.context_turns, settings.context_count)
+        responses = ((contexts >= 0).any(1) & (negative_text[:, 0] >= 0)).nonzero().squeeze(1)
+        with full_precision(conversation.device):
+            turn_means, lengths = take(sliced_means(slices), turn_text), take(_text_lengths(slices), turn_text)
+            some = contexts[responses]
+            scores = torch.cat([self._similarities(piece, turn_means, some, lengths) for piece in slices], dim=1)
+        column = torch.cat([piece.rows for piece in slices]).argsort()
+        candidates = torch.cat([turn_text[:, None], negative_text], dim=1)[responses]  # (responses, 1 + count)
+        logits = scores.gather(1, column[candidates]) / settings.temperature
+        return process_mean((logits.logsumexp(1) - logits[:, 0]).sum(), len(responses))
+
+    def _similarities(self, responses: TokenSlice, turn_means: Tensor, contexts: Tensor, lengths: Tensor) -> Tensor:
         """Cosine of the context-free and the context-aware embedding, for every context and response.
 
         Args:
             responses: R responses of n tokens.
             turn_means: Mean-pooled turns (turns, dim).
-            contexts: The turns of each context (C, 2 · context_turns), see `context_turns_of`.
+            contexts: The turns of each context (C, K), see `context_turns_of`.
+            lengths: Tokens of each turn (turns,).
 
         Returns:
             The similarities (C, R).
         """
+        weights = lengths if self.settings.turn_weights == "tokens" else None
         tokens = responses.tokens
         if self.turn_scorer is None:
-            context_means = _masked_mean(turn_means, contexts)  # (C, dim)
+            context_means = _masked_mean(turn_means, contexts, weights)  # (C, dim)
             z = torch.einsum("rnd,cd->rnc", tokens, context_means)
         else:
-            z = _attended(self.turn_scorer, responses, turn_means, contexts)
+            z = _attended(self.turn_scorer, responses, turn_means, contexts, weights)
         # With z the context-aware embedding is Rᵀz/√d. Its inner product with the mean token r̄ is (R r̄)·z, its squared
         # norm z·(R Rᵀ)z: nothing of size (C, R, dim) is needed. The cosine does not see the factor 1/√d.
         free = responses.means()  # (R, dim)
@@ -163,14 +208,27 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
         return (inner / norm.clamp(min=_TINY)).T
 
 
-def _masked_mean(turn_means: Tensor, contexts: Tensor) -> Tensor:
-    """The mean of the turns of each context (C, dim); zero for a context without turns."""
+def _text_lengths(slices: list[TokenSlice]) -> Tensor:
+    """Tokens of each distinct text (texts,)."""
+    return torch.cat([piece.mask.sum(1) for piece in slices])[torch.cat([piece.rows for piece in slices]).argsort()]
+
+
+def _masked_mean(turn_means: Tensor, contexts: Tensor, turn_weights: Tensor | None = None) -> Tensor:
+    """The mean of the turns of each context, perhaps weighted (C, dim); zero for a context without turns."""
     present = (contexts >= 0).to(turn_means.dtype)
+    if turn_weights is not None:
+        present = present * take(turn_weights, contexts)
     total = torch.einsum("ck,ckd->cd", present, take(turn_means, contexts))
     return total / present.sum(1, keepdim=True).clamp(min=1)
 
 
-def _attended(turn_scorer: nn.Module, responses: TokenSlice, turn_means: Tensor, contexts: Tensor) -> Tensor:
+def _attended(
+    turn_scorer: nn.Module,
+    responses: TokenSlice,
+    turn_means: Tensor,
+    contexts: Tensor,
+    turn_weights: Tensor | None = None,
+) -> Tensor:
     """The z of I1: the turns' own z, weighted by the attention each turn gets for this response (R, n, C)."""
     refined = context_aware_embeddings(responses.tokens, responses.mask, turn_means)  # (turns, R, dim)
     turn_scores = take(turn_scorer(refined).squeeze(-1), contexts)  # (C, 2 · context_turns, R)
@@ -178,6 +236,8 @@ def _attended(turn_scorer: nn.Module, responses: TokenSlice, turn_means: Tensor,
     # A turn without any context gets equal weights of zeros: finite, and its row is not used.
     turn_scores = turn_scores.masked_fill(absent.unsqueeze(-1), -1e30)
     weights = turn_scores.softmax(1).masked_fill(absent.unsqueeze(-1), 0)
+    if turn_weights is not None:
+        weights = weights * take(turn_weights, contexts).unsqueeze(-1)
     turn_z = torch.einsum("rnd,td->rnt", responses.tokens, turn_means)
     z = torch.zeros(*turn_z.shape[:2], len(contexts), device=turn_z.device)
     for slot in range(contexts.shape[1]):

@@ -35,8 +35,8 @@ class InBatchSettings(Settings):
 
     Attributes:
         negatives: ``"batch"``, every response of another conversation in the batch; or a number of them drawn at random
-            for each response (the 1, 4, 9 and 19 of the DialogueCSE paper). Equal texts are never negatives of each
-            other.
+            for each response, no fewer (the 1, 4, 9 and 19 of the DialogueCSE paper). Equal texts are never negatives
+            of each other.
     """
 
     negatives: Negatives = "batch"
@@ -120,6 +120,9 @@ class Turns:
 
         Returns:
             A boolean mask (rows, turns).
+
+        Raises:
+            ValueError: There are fewer than that many.
         """
         rows = own_turns + self.start
         allowed = (
@@ -127,7 +130,13 @@ class Turns:
             & (self.conversation != self.conversation[rows, None])
             & (self.text_key != self.text_key[rows, None])
         )
-        if isinstance(negatives, int) and negatives < allowed.shape[1]:
+        if isinstance(negatives, int) and len(allowed):
+            fewest = int(allowed.sum(1).min())
+            if fewest < negatives:
+                raise ValueError(
+                    f"negatives={negatives}, but a response of this batch has only {fewest}: raise batch_size, lower "
+                    "negatives, or (for dialogue-cse) take them from the whole data with negatives_from='corpus'"
+                )
             lottery = torch.rand(allowed.shape, device=allowed.device).masked_fill(~allowed, -1)
             drawn = torch.zeros_like(allowed).scatter(1, lottery.topk(negatives).indices, True)
             allowed = allowed & drawn

@@ -21,6 +21,8 @@ from turnwise.encoders.forward import encode_sliced, full_precision, sliced_mean
 from turnwise.losses.in_batch import Negatives, check_negatives, process_mean
 
 _TINY = 1e-12
+# Positions times options: what "batch" may cost in a step. Three times the default batch of task dialogues.
+_MOST_OPTIONS = 2**20
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,9 @@ class TurnOrderSettings(Settings):
 
     Attributes:
         window: w, the number of consecutive utterances in a window.
-        negatives: The number of random negatives of each position (the paper: 1), or ``"batch"``, all there are. They
-            are averaged, so that positives and negatives keep their balance.
+        negatives: The number of random negatives of each position (the paper: 1), or ``"batch"``, all there are, in
+            large batches of a random part of its turns, see `negative_turns`. They are averaged, so that positives and
+            negatives keep their balance.
     """
 
     smallest_window: ClassVar[int] = 2
@@ -88,12 +91,15 @@ class Windows:
         foreign: Whether the text of a turn occurs nowhere in a window's conversation (windows, turns).
         speaker: The speaker of each turn (turns,).
         rows: The row of each turn in each view, -1 where there is none (turns, columns).
+        negatives: Rows of random negatives from the corpus, see the collator (windows, window - 1, negatives, 2);
+            ``None`` if they are to be taken from the batch.
     """
 
     turns: Tensor
     foreign: Tensor
     speaker: Tensor
     rows: Tensor
+    negatives: Tensor | None = None
 
     @classmethod
     def of(cls, window: int, features: dict[str, Tensor]) -> Windows:
@@ -105,7 +111,8 @@ class Windows:
         _, text = features["text_key"].unique(return_inverse=True)
         occurs = torch.zeros(int(conversation.max()) + 1, int(text.max()) + 1, dtype=torch.bool, device=text.device)
         occurs[conversation, text] = True
-        return cls(turns, ~occurs[conversation[turns[:, 0]]][:, text], speaker, rows)
+        foreign = ~occurs[conversation[turns[:, 0]]][:, text]
+        return cls(turns, foreign, speaker, rows, features.get("negatives"))
 
     def before(self, turns: Tensor, column: int, paired_with: Tensor) -> Tensor:
         """Rows of turns in a before-view; the turns' numbers broadcast.
@@ -122,6 +129,26 @@ class Windows:
         if (rows < 0).any():
             raise ValueError("the batch lacks views that the loss needs: give the collator its window and directional")
         return rows
+
+
+def negative_turns(windows: Windows, per_turn: int = 1) -> Tensor:
+    """The turns that random negatives are drawn from: all of a batch, or in large ones as many random ones as fit.
+
+    Every position of every window meets every turn, which is quadratic in the turns of a batch. All windows share the
+    random ones, so that time and memory are bounded.
+
+    Args:
+        windows: The windows.
+        per_turn: Options that a turn gives a position.
+
+    Returns:
+        Numbers of turns.
+    """
+    count, (number, length) = len(windows.rows), windows.turns.shape
+    most = max(1, _MOST_OPTIONS // max(1, number * (length - 1) * per_turn))
+    if count <= most:
+        return torch.arange(count, device=windows.rows.device)
+    return torch.randperm(count, device=windows.rows.device)[:most].sort().values
 
 
 def draw(allowed: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:

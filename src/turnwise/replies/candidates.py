@@ -5,26 +5,33 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from datasets import Dataset
 
-from turnwise._utils.files import atomic_path, existing_file
+from turnwise._utils.files import atomic_path, existing_file, is_standard
 from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import distinct_utterances
+from turnwise.data.reading.standard_input import standard_input
 from turnwise.replies.sequence import SequenceModel
 
 _ROUNDING = 2e-3  # more than that of a component in half precision
 
 
-def read_candidates(path: str | os.PathLike[str]) -> list[str]:
-    """The distinct utterances of a ``.txt`` file with one per line, or else of conversations in any known format.
+def read_candidates(path: str | os.PathLike[str], read: Callable[[Path], Dataset] = read_conversations) -> list[str]:
+    """The distinct utterances of a ``.txt`` file with one per line, or else of conversations.
+
+    Args:
+        path: The file.
+        read: Reads conversations.
 
     Raises:
         FileNotFoundError: There is no such file.
         ValueError: There are none, or the file cannot be read.
     """
-    path = Path(path)
+    path = standard_input() if is_standard(path) else Path(path)
     if path.suffix == ".txt":
         existing_file(path, "candidates, a text file with one utterance a line")
         try:
@@ -33,7 +40,7 @@ def read_candidates(path: str | os.PathLike[str]) -> list[str]:
             raise ValueError(f"{path}: not UTF-8 text; save the file as UTF-8") from None
         candidates = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
     else:
-        candidates = distinct_utterances(read_conversations(path))
+        candidates = distinct_utterances(read(path))
     if not candidates:
         raise ValueError(f"{path}: found no utterance, expected one a line")
     return candidates

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -11,11 +13,12 @@ import torch
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.time_limit import within
 from turnwise.data.messages import Message
+from turnwise.encoders.loading import weights_digest
 from turnwise.errors import error_line
 
-_LONGEST_REPLY = 40  # tokens
 _LONGEST_RENDERING = 10.0  # seconds
 _GENERATED_AT_ONCE = 20
+_LONGEST = 1000  # tokens of context and reply
 
 
 def generate_candidates(
@@ -27,8 +30,11 @@ def generate_candidates(
     speaker: str | None = None,
     seed: int = 0,
     device: str | None = None,
+    top_k: int | None = None,
+    max_tokens: int | None = None,
+    show_progress: bool = True,
 ) -> list[str]:
-    """Sample next utterances from a causal language model.
+    """Sample next utterances from a causal language model, by default as for Table 3 of the triple-encoders.
 
     The prompt is the model's chat template if it has one, in which ``speaker`` is the assistant and everybody else the
     user; otherwise the turns, each ended by the end-of-sequence token, as DialoGPT was trained. Turns that do not fit
@@ -43,6 +49,10 @@ def generate_candidates(
         speaker: Who speaks next.
         seed: The same seed gives the same candidates.
         device: A torch device; ``None`` is a GPU if there is one.
+        top_k: Sample from this many of the likeliest tokens, 0 for any; by default what the model or the library says.
+        max_tokens: Cut longer utterances; by default context and utterance may have 1,000 tokens together, as in the
+            authors' code, if the model has positions for them.
+        show_progress: Show a progress bar on a terminal.
 
     Returns:
         n utterances, not necessarily distinct.
@@ -54,13 +64,18 @@ def generate_candidates(
         raise ValueError("expected a context of at least one utterance, got none")
     if n < 1 or not 0 < top_p <= 1 or temperature <= 0:
         raise ValueError(f"expected n >= 1, 0 < top_p <= 1, temperature > 0; got {n}, {top_p} and {temperature}")
+    if (max_tokens is not None and max_tokens < 1) or (top_k is not None and top_k < 0):
+        raise ValueError(f"expected max_tokens >= 1 and top_k >= 0, got {max_tokens} and {top_k}")
     tokenizer, model = _load_generator(model_name, device)
-    positions = getattr(model.config, "max_position_embeddings", None) or 1024
-    longest_reply = min(_LONGEST_REPLY, positions // 2)
-    prompt = _prompt(tokenizer, context, speaker, positions - longest_reply).to(model.device)
+    positions = getattr(model.config, "max_position_embeddings", None) or _LONGEST
+    if max_tokens is None:
+        positions = min(positions, _LONGEST)
+    reserved = min(max_tokens or positions, positions // 2)  # for the reply, however long the context
+    prompt = _prompt(tokenizer, context, speaker, positions - reserved).to(model.device)
+    sampling = {"top_p": top_p, "temperature": temperature, **({} if top_k is None else {"top_k": top_k})}
     found: list[str] = []
     devices = [model.device] if model.device.type == "cuda" else []
-    with progress_bar() as bar, torch.random.fork_rng(devices), torch.inference_mode():
+    with progress_bar(show_progress) as bar, torch.random.fork_rng(devices), torch.inference_mode():
         torch.manual_seed(seed)
         task = bar.add_task("generating candidates", total=n)
         while len(found) < n:
@@ -68,11 +83,9 @@ def generate_candidates(
                 prompt,
                 attention_mask=torch.ones_like(prompt),
                 do_sample=True,
-                top_p=top_p,
-                top_k=0,
-                temperature=temperature,
+                **sampling,
                 min_new_tokens=1,
-                max_new_tokens=longest_reply,
+                max_new_tokens=reserved if max_tokens else positions - prompt.shape[1],
                 num_return_sequences=min(_GENERATED_AT_ONCE, n - len(found)),
                 pad_token_id=tokenizer.eos_token_id,
             )  # (candidates, tokens)
@@ -80,6 +93,15 @@ def generate_candidates(
             found += [text.strip() for text in texts]
             bar.update(task, completed=len(found))
     return found
+
+
+@lru_cache(maxsize=8)
+def generator_digest(name: str, device: str | None = None) -> str:
+    """A hash of what determines a model's utterances besides the settings: its weights and how it writes a prompt."""
+    tokenizer, model = _load_generator(name, device)
+    template = json.dumps([tokenizer.chat_template, tokenizer.eos_token, tokenizer.get_vocab()], sort_keys=True)
+    generation = model.generation_config.to_json_string()
+    return hashlib.blake2b((weights_digest(model) + template + generation).encode(), digest_size=10).hexdigest()
 
 
 @lru_cache(maxsize=1)  # many contexts in a row are given to the same model

@@ -204,6 +204,35 @@ class RunningConversation:
             ValueError: There is no turn or no candidate, the dimensions differ, the model lacks the mode's views, or
                 the mode is unknown.
         """
+        mode = self._checked_mode(mode, last_rows)
+        if mode == "max":
+            self._check_not_empty()
+            before1, before2 = self._embeddings("before1", len(self._turns) - 1), self._embeddings("before2")
+            return max_scores(np.pad(before1, ((0, 1), (0, 0))), before2, candidates)
+        return inner_products(self.query_of(mode, last_rows), candidates)
+
+    def query_of(self, mode: Mode | None = None, last_rows: int | None = None) -> np.ndarray:
+        """The vector whose inner products with candidates are their scores, float32 (dim,): for any vector search.
+
+        Args:
+            mode: As for `score`, but not ``"max"``, which is no inner product.
+            last_rows: As for `score`.
+
+        Raises:
+            ValueError: As for `score`, or the mode is ``"max"``.
+        """
+        mode = self._checked_mode(mode, last_rows)
+        if mode == "max":
+            raise ValueError("mode 'max' is no inner product and has no query: use score")
+        queries: dict[Mode, Callable[[], np.ndarray]] = {
+            "average": partial(self.query, last_rows),
+            "bi": self.bi_query,
+            "composed": self.composed_query,
+            "joined": self.joined_query,
+        }
+        return queries[mode]()
+
+    def _checked_mode(self, mode: Mode | None, last_rows: int | None) -> Mode:
         mode = mode or self._model.modes[0]
         if mode not in get_args(Mode):
             raise ValueError(f"mode must be one of {', '.join(get_args(Mode))}, got {mode!r}")
@@ -211,17 +240,7 @@ class RunningConversation:
             raise ValueError(f"mode {mode!r} is not one of this model's, which are {', '.join(self._model.modes)}")
         if last_rows is not None and mode != "average":
             raise ValueError(f"last_rows belongs to mode 'average', not to {mode!r}")
-        if mode == "max":
-            self._check_not_empty()
-            before1, before2 = self._embeddings("before1", len(self._turns) - 1), self._embeddings("before2")
-            return max_scores(np.pad(before1, ((0, 1), (0, 0))), before2, candidates)
-        queries: dict[Mode, Callable[[], np.ndarray]] = {
-            "average": partial(self.query, last_rows),
-            "bi": self.bi_query,
-            "composed": self.composed_query,
-            "joined": self.joined_query,
-        }
-        return inner_products(queries[mode](), candidates)
+        return mode
 
     def _check_not_empty(self) -> None:
         if not self._turns:

@@ -73,7 +73,7 @@ def adapt_encoder(
             train_dataset=utterances,
             data_collator=MaskingCollator(encoder, settings),
         )
-        fit(trainer, checkpoints)
+        fit(trainer, checkpoints, "adaptation")
     encoder.eval()
     return encoder
 

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from turnwise._compat import restore_unlogged_loss, unlogged_loss
 from turnwise._utils.files import atomic_path
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import note, progress_bar
 from turnwise.training.checkpoints import save_loss
 
 
@@ -152,9 +152,10 @@ class Snapshots(TrainerCallback):
 
 
 class TrainingProgress(TrainerCallback):
-    """Steps done, time left and the last loss."""
+    """Steps done, time left and the last loss of a stage."""
 
-    def __init__(self) -> None:
+    def __init__(self, stage: str) -> None:
+        self.stage = stage
         self.bar = progress_bar()
 
     @override
@@ -163,7 +164,7 @@ class TrainingProgress(TrainerCallback):
     ) -> None:
         if state.is_world_process_zero:
             self.bar.start()
-        self.task = self.bar.add_task("training", total=state.max_steps, completed=state.global_step)
+        self.task = self.bar.add_task(self.stage, total=state.max_steps, completed=state.global_step)
 
     @override
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
@@ -182,7 +183,7 @@ class TrainingProgress(TrainerCallback):
             if not math.isfinite(float(logs["loss"])):
                 raise ValueError(f"training has diverged at step {state.global_step}: take a lower learning rate")
             loss = f"loss {float(logs['loss']):.3f}"
-            self.bar.update(self.task, description=f"training ({loss})")
+            self.bar.update(self.task, description=f"{self.stage} ({loss})")
             self._print(state, loss)
         best = args.metric_for_best_model
         if logs and best in logs:
@@ -190,5 +191,10 @@ class TrainingProgress(TrainerCallback):
 
     def _print(self, state: TrainerState, figure: str, always: bool = False) -> None:
         """A line in the log where there is no terminal to show the bar on; where there is one, above the bar."""
-        if state.is_world_process_zero and (always or self.bar.disable):
-            self.bar.console.print(f"step {state.global_step}/{state.max_steps}, {figure}", highlight=False)
+        if not (state.is_world_process_zero and (always or self.bar.disable)):
+            return
+        line = f"{self.stage}: step {state.global_step}/{state.max_steps}, {figure}"
+        if self.bar.disable:
+            note(line)
+        else:
+            self.bar.console.print(line, highlight=False)

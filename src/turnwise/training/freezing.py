@@ -14,6 +14,7 @@ from torch import nn
 
 from turnwise._compat import attention_dropouts
 from turnwise.encoders.transformer import transformer_layers, transformer_of
+from turnwise.encoders.turn_tables import turn_tables_of
 
 
 def check_frozen_layers(layers: int, depth: int) -> None:
@@ -28,7 +29,8 @@ def frozen_lower_layers(encoder: SentenceTransformer, layers: int) -> Iterator[N
 
     They are not merely left out of the optimiser: no gradient reaches them, so their backward pass is never run
     and their activations are not kept; and they stay in evaluation mode, so no dropout noise enters below the
-    layers that learn. (Turn tables learn below the frozen layers, so with them the backward pass goes all the way.)
+    layers that learn. Turn tables are frozen with the embeddings if they have learned; those that are still zero learn,
+    for which the backward pass has to go all the way.
 
     Args:
         encoder: The encoder.
@@ -51,6 +53,10 @@ def frozen_lower_layers(encoder: SentenceTransformer, layers: int) -> Iterator[N
         if parameter.requires_grad:
             parameter.requires_grad = False
             frozen.append(parameter)
+    tables = turn_tables_of(encoder)
+    if tables is not None and tables.have_learned:
+        tables.requires_grad_(False)
+        frozen += tables.parameters()
     modules = list(_wholly_frozen(encoder))
     for module in modules:
         module.eval()

@@ -23,21 +23,32 @@ def frozen_layers(recipe: Recipe, encoder: SentenceTransformer) -> int:
     return frozen
 
 
-def clean(conversations: Dataset, recipe: Recipe) -> Dataset:
-    """Make conversations what the methods expect: no empty messages, speakers who take turns, enough turns."""
-    conversations = merge_consecutive_messages(drop_empty_messages(conversations.select_columns(["id", "messages"])))
-    conversations = keep_long_enough(conversations, recipe.shortest)
+def clean(conversations: Dataset, recipe: Recipe) -> tuple[Dataset, dict[str, int]]:
+    """Make conversations what the methods expect: no empty messages, speakers who take turns, enough turns.
+
+    Returns:
+        The conversations, and how many were left out, by the reason.
+    """
+    left_out = {}
+    before = len(conversations)
+    conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
+    left_out["without text"] = before - len(conversations)
+    before = len(conversations)
+    conversations = keep_long_enough(merge_consecutive_messages(conversations), recipe.shortest)
+    left_out[f"of fewer than {recipe.shortest} turns"] = before - len(conversations)
     if recipe.min_speakers > 1:
+        before = len(conversations)
         conversations = conversations.filter(
             _have_speakers, input_columns="messages", batched=True, fn_kwargs={"n": recipe.min_speakers}
         )
+        left_out[f"of fewer than {recipe.min_speakers} speakers"] = before - len(conversations)
     if len(conversations) < 2:
         speakers = f" by {recipe.min_speakers} speakers" if recipe.min_speakers > 1 else ""
         raise ValueError(
             f"training needs at least 2 conversations of {recipe.shortest} turns or more{speakers}, "
             f"got {len(conversations)}"
         )
-    return conversations
+    return conversations, {reason: count for reason, count in left_out.items() if count}
 
 
 def _have_speakers(batch: list[list[dict[str, Any]]], n: int) -> list[bool]:

@@ -88,6 +88,7 @@ def contrast(
     ):
         arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
         arguments |= {"logging_nan_inf_filter": False, **recipe.arguments(encoder)}
+        arguments["dataloader_drop_last"] = recipe.needs_full_batches and len(conversations) >= recipe.batch_size
         if evaluator is not None:
             arguments |= validation_arguments(evaluator, recipe)
         inputs = recipe.inputs(encoder, conversations)
@@ -96,7 +97,7 @@ def contrast(
         )
         if recipe.snapshots is not None and snapshots is not None:
             trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
-        fit(trainer, checkpoints)
+        fit(trainer, checkpoints, type(recipe).__name__)
     interpolate_weights(encoder, before, recipe.interpolation)
     if not all(parameter.isfinite().all() for parameter in encoder.parameters()):
         raise ValueError("training has diverged, its weights are not finite: take a lower learning rate")
@@ -106,7 +107,8 @@ def contrast(
 
 def _history(trainer: ConversationTrainer) -> dict[str, Any]:
     logs, best = trainer.state.log_history, trainer.args.metric_for_best_model
-    history: dict[str, Any] = {"loss": [{"step": log["step"], "loss": log["loss"]} for log in logs if "loss" in log]}
+    losses = [{"step": log["step"], "loss": log["loss"]} for log in logs if "loss" in log]
+    history: dict[str, Any] = {"steps": trainer.state.global_step, "loss": losses}
     if best is not None:
         history["evaluations"] = {
             "metric": best.removeprefix("eval_"),

@@ -20,6 +20,7 @@ from turnwise.data.reading.files import check_apart
 from turnwise.encoders.loading import encoder_source, load_encoder
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.heads import train_turn_order_head
+from turnwise.training.precision import check_precision
 from turnwise.training.preparation import clean, frozen_layers
 from turnwise.training.recipes import Adaptation, Recipe, TurnOrderHeadRecipe, get_recipe
 from turnwise.training.saving import save_encoder
@@ -74,8 +75,9 @@ def train(
         encoder = load_encoder(encoder)
     stage = recipe.stage_before(encoder)
     (stage or recipe).prepare(encoder)
-    frozen = frozen_layers(recipe, encoder)  # a wrong number is an error before anything is written
-    conversations = clean(conversations, recipe)
+    frozen = frozen_layers(recipe, encoder)  # what cannot be is an error before anything is written
+    check_precision(recipe, recipe.adaptation)
+    conversations, left_out = clean(conversations, recipe)
     settings = {
         "recipe": {"method": type(recipe).__name__, **dataclasses.asdict(recipe)},
         "conversations": fingerprint(conversations),
@@ -88,7 +90,8 @@ def train(
         checkpoints, snapshots = (run.folder / "training", run.snapshots) if run is not None else (None, None)
         history = contrast(encoder, conversations, recipe, frozen, checkpoints, snapshots, evaluator)
         if output is not None and run is not None and process_state().is_main_process:
-            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **history}
+            kept = {"kept": len(conversations), "left_out": left_out}
+            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **kept, **history}
             save_encoder(encoder, output, record)
             run.close()
     return encoder
@@ -121,6 +124,7 @@ def adapt_and_save(
     force: bool = False,
 ) -> SentenceTransformer:
     """Adapt an encoder by masked language modelling and write it; arguments and errors as for `train`."""
+    check_precision(settings)
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     record = {

@@ -17,12 +17,12 @@ from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.callbacks import EvaluateLastStep, LossState, StopInGoodOrder, TellEpoch, TrainingProgress
 from turnwise.training.checkpoints import load_loss, loss_parameters, newest_complete, unlogged_loss_of
+from turnwise.training.precision import runs_in_bf16
 from turnwise.training.recipes import Schedule
 
 
 def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str, Any]:
     """The trainer's arguments that every stage shares."""
-    fast_gpu = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     return {
         "output_dir": str(folder),
         "learning_rate": settings.learning_rate,
@@ -36,10 +36,11 @@ def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str
         "save_steps": settings.checkpoint_steps,
         "save_total_limit": 2,
         "logging_steps": 10,
+        "logging_first_step": True,
         "use_cpu": not torch.accelerator.is_available(),
         "report_to": "none",
         "disable_tqdm": True,
-        "bf16": fast_gpu if settings.bf16 is None else settings.bf16,
+        "bf16": runs_in_bf16(settings),
         "dataloader_pin_memory": torch.cuda.is_available(),
     }
 
@@ -77,15 +78,15 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
         load_loss(self, folder)
 
 
-def fit(trainer: Trainer, checkpoints: Path | None) -> None:
+def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
     """Train, continuing from the newest complete checkpoint in ``checkpoints`` if there is one.
 
-    On Ctrl-C or SIGTERM the step in progress is finished and a checkpoint written, then ``KeyboardInterrupt`` or
-    ``SystemExit`` is raised.
+    Progress is shown under the name of the stage. On Ctrl-C or SIGTERM the step in progress is finished and a
+    checkpoint written, then ``KeyboardInterrupt`` or ``SystemExit`` is raised.
     """
     newest = newest_complete(checkpoints)
     loss = LossState(trainer, loss_parameters(trainer), unlogged_loss_of(newest))
-    stop, progress = StopInGoodOrder(), TrainingProgress()
+    stop, progress = StopInGoodOrder(), TrainingProgress(stage)
     trainer.remove_callback(PrinterCallback)
     for callback in (stop, loss, progress):
         trainer.add_callback(callback)

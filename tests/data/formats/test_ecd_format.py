@@ -20,7 +20,9 @@ def test_ecd(tmp_path: Path) -> None:
         [("user", "好"), ("assistant", "收到"), ("assistant", "好的"), ("user", "谢谢")],
     ]
     detected = read(write(tmp_path / "train.txt", "".join(lines)))
-    named = read(write(tmp_path / "train_data.txt.sample", "".join(lines)), "ecd")
+    named = read(write(tmp_path / "train_data.txt.sample", "".join(lines)))
+    write(tmp_path / "folder" / "train_data.txt.sample", "".join(lines))
+    assert len(read(tmp_path / "folder")) == 2
     for rows in (detected, named):
         assert [[(m["role"], m["content"]) for m in row["messages"]] for row in rows] == expected
     assert detected[0]["id"] == "train-1"

@@ -92,3 +92,4 @@ def test_text_of_html() -> None:
     quoted = "<blockquote>a<blockquote>b</blockquote></blockquote>"
     html = f"<style>x</style><div>Hi &amp; bye</div><ul><li>one<li>two</ul>{quoted}c"
     assert html_text(html) == ("Hi & bye\none\ntwo\n> a\n> > b\nc", [])
+    assert html_text("a <!-- <p>unseen</p> --> < b <!-- <i>seen</i>") == ("a < b <!-- seen", [])

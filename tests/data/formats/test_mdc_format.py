@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from format_cases import read, write
 
+from turnwise.data.conversations import read_conversations
 from turnwise.errors import ConversationError
+from turnwise.evaluation.utterances.semantic_retrieval import build_retrieval_task
 
 MDC_HEADER = "session.ID\tMessage.ID\tMessage.Timestamp\tMessage.From\tMessage.Text\tDialog-Acts\t\t\n"
 
@@ -22,13 +24,36 @@ def test_mdc(tmp_path: Path) -> None:
         {
             "id": "taxi-1",
             "messages": [
-                {"role": "user", "content": "a taxi please", "acts": ["greeting()", "request(taxi)"]},
-                {"role": "assistant", "content": "where to?", "acts": ["request(place)"]},
+                {
+                    "role": "user",
+                    "content": "a taxi please",
+                    "acts": ["greeting()", "request(taxi)"],
+                    "intents": ["greeting", "request"],
+                },
+                {"role": "assistant", "content": "where to?", "acts": ["request(place)"], "intents": ["request"]},
             ],
             "domain": "taxi",
         },
-        {"id": "taxi-2", "messages": [{"role": "user", "content": "hello", "acts": []}], "domain": "taxi"},
+        {
+            "id": "taxi-2",
+            "messages": [{"role": "user", "content": "hello", "acts": [], "intents": []}],
+            "domain": "taxi",
+        },
     ]
+
+
+def test_retrieval_by_the_names_of_acts(tmp_path: Path) -> None:
+    said = [
+        ("a taxi please", "request(taxi)\t\t"),
+        ("a taxi to the pier", "request(taxi;place)\tinform(place=pier)\t"),
+        ("a taxi now", "request(taxi)\t\t"),
+        ("the taxi is here", "Inform(taxi)\tinform(place)\t"),
+    ]
+    rows = "".join(f"{number}\t1\tt\tuser\t{text}\t{acts}\n" for number, (text, acts) in enumerate(said))
+    path = write(tmp_path / "taxi_all.tsv", MDC_HEADER + rows)
+    task = build_retrieval_task(read_conversations(path), label="intents")
+    assert set(task.texts) == {"a taxi please", "a taxi now", "the taxi is here"}
+    assert {task.texts[query] for query in task.queries} == {"a taxi please", "a taxi now"}
 
 
 def test_bad_mdc_rows(tmp_path: Path) -> None:

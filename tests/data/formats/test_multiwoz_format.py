@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from format_cases import MULTIWOZ_ROWS, multiwoz_file, read, turns, write
 
+from turnwise.data.conversations import convert_conversations
 from turnwise.errors import ConversationError
 
 
@@ -19,6 +20,24 @@ def test_multiwoz(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "data.json.gz", "wt", encoding="utf-8") as file:
         json.dump(multiwoz_file(), file)
     assert read(tmp_path / "data.json.gz") == MULTIWOZ_ROWS
+
+
+def test_official_splits(tmp_path: Path) -> None:
+    folder, out = tmp_path / "multiwoz", tmp_path / "out"
+    path = write(folder / "data.json", {**multiwoz_file(), "MUL3.json": multiwoz_file()["SNG1.json"]})
+    assert "split" not in read(path)[0]
+    write(folder / "valListFile.txt", "MUL2.json\n")
+    write(folder / "testListFile.json", "MUL3.json\r\n\n")
+    assert {row["id"]: row["split"] for row in read(folder)} == {
+        "SNG1.json": "train",
+        "MUL2.json": "dev",
+        "MUL3.json": "test",
+    }
+    assert convert_conversations(folder, out / "test.jsonl", split="test") == 1
+    assert [row["id"] for row in read(out / "test.jsonl")] == ["MUL3.json"]
+    with pytest.raises(ValueError, match="no conversation has the label 'split' with the value 'validation'"):
+        convert_conversations(path, out / "none.jsonl", split="validation")
+    assert not (out / "none.jsonl").exists()
 
 
 def test_multiwoz_2_2_is_read_like_sgd(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_table_as_jsonl_parquet_and_csv_with_quotes_and_line_breaks(tmp_path: Pa
         (b"c,user,three", r"t\.csv:4: found 3 cells; expected 4"),
         (b",user,three,3", r"t\.csv:4: no conversation id in the column 'conversation_id'"),
         (b"c,,three,3", r"t\.csv:4: no speaker in the column 'speaker'"),
-        (b"c,user,three,soon", r"t\.csv:4: found 'soon' in 'turn'; expected a number or an ISO"),
+        (b"c,user,three,soon", r"t\.csv:4: found 'soon' in 'turn'; expected a number or a time"),
         (b"c,user,three,2024-01-01", r"t\.csv:3: found both numbers and times"),
         (b"c,user,\xff,3", r"t\.csv:3: message 2 is not UTF-8"),
         (b"\xff,user,three,3", r"t\.csv:4: the id is not UTF-8"),
@@ -96,7 +96,10 @@ def test_bad_table_rows(tmp_path: Path, bad: bytes, problem: str) -> None:
 
 def test_a_table_with_other_column_names_lists_found_and_expected(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "who,what,where\na,b,c\n")
-    with pytest.raises(ConversationError, match=r"found the columns who, what, where; expected .*conversation_id"):
+    with pytest.raises(
+        ConversationError,
+        match=r"found the columns who, what, where; expected one for the conversation, such as conversation_id",
+    ):
         read(path, "table")
 
 

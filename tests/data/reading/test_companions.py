@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from format_cases import MULTIWOZ_ROWS, multiwoz_file, read, turns, write
+from samples import CHATGPT, CLAUDE
 
 from turnwise.errors import ConversationError
 
@@ -19,13 +20,14 @@ def test_companions_in_a_folder_are_passed_over(tmp_path: Path, caplog: pytest.L
     write(tmp_path / "train" / "schema.json", [{"service_name": "hotel"}])
     write(tmp_path / "train" / "taxi_db.json", [{"phone": "1"}])
     write(tmp_path / "train" / "doc2dial_doc.json", {"doc_data": {}})
+    rows = [{**row, "split": split} for row, split in zip(MULTIWOZ_ROWS, ("dev", "train"))]
     with caplog.at_level(logging.INFO, logger="turnwise"):
-        assert read(tmp_path) == MULTIWOZ_ROWS
+        assert read(tmp_path) == rows
     messages = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
     passed = [message for message in messages if message.startswith("passed over ")]
     assert len(passed) == 5
     assert any(f"{tmp_path / 'ontology.json'}: slots and values" in message for message in passed)
-    assert read(Path(f"{tmp_path}/*.json")) == MULTIWOZ_ROWS
+    assert read(Path(f"{tmp_path}/*.json")) == rows
 
 
 def test_a_companion_named_directly_or_alone_is_read(tmp_path: Path) -> None:
@@ -43,6 +45,16 @@ def test_other_files_in_a_folder_are_still_an_error(tmp_path: Path) -> None:
     write(tmp_path / "mistake.json", {"alpha": 1})
     with pytest.raises(ConversationError, match=r"mistake\.json: could not detect the format"):
         read(tmp_path)
+
+
+def test_what_assistants_export_beside_conversations(tmp_path: Path) -> None:
+    write(tmp_path / "chatgpt" / "conversations.json", CHATGPT)
+    write(tmp_path / "chatgpt" / "user.json", {"email": "a@b.c"})
+    write(tmp_path / "chatgpt" / "message_feedback.json", [{"rating": "thumbs_up"}])
+    write(tmp_path / "claude" / "conversations.json", CLAUDE)
+    write(tmp_path / "claude" / "users.json", [{"uuid": "me"}])
+    write(tmp_path / "mine" / "users.json", [{"messages": turns("hello")}])
+    assert [row["id"] for row in read(tmp_path)] == ["c-1", "u-1", "users-1"]
 
 
 @pytest.mark.parametrize("shown_by", ["modules.json", "run.json"])

@@ -13,6 +13,7 @@ from samples import SAMPLES, write_slack_export
 from turnwise.data.formats import FORMATS
 from turnwise.data.reading.detection import detect_format
 from turnwise.data.reading.source import Source
+from turnwise.data.reading.standard_input import ending_of
 
 _IDS = [f"{format}-{name}" for format, name, _ in SAMPLES]
 
@@ -40,8 +41,18 @@ def test_every_layout_in_utf_16_and_compressed(tmp_path: Path, format: str, name
     assert read(packed) == rows
 
 
+@pytest.mark.parametrize(("format", "name", "content"), SAMPLES, ids=_IDS)
+def test_every_layout_is_read_from_the_standard_input(tmp_path: Path, format: str, name: str, content: Any) -> None:
+    path = write(tmp_path / name, content)
+    said = [row["messages"] for row in read(path)]
+    for number, data in enumerate((path.read_bytes(), gzip.compress(path.read_bytes()))):
+        spooled = tmp_path / f"stdin{number}{ending_of(data)}"
+        spooled.write_bytes(data)
+        assert [row["messages"] for row in read(spooled)] == said
+
+
 def test_there_is_a_sample_of_every_format() -> None:
-    assert {format for format, _, _ in SAMPLES} | {"bitod"} == set(FORMATS)
+    assert {format for format, _, _ in SAMPLES} == set(FORMATS)
 
 
 def test_a_folder_of_all_layouts_is_read_at_once(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ HEADER = "conversation_id,speaker,text"
         ("c.json", f"[{GOOD}, {BAD}]", ": row 2", "a value of the JSON"),
         ("c.csv", f"{HEADER}\n1,a,b\n1,a,{BIG}\n", ":3", "the line"),
         ("c.csv", f'{HEADER}\n1,a,b\n1,a,"' + f"{'x' * 9999}\n" * 120 + '"\n', ":3", "a cell"),
+        ("c.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n" + "word\n" * 300_000, "", "the file"),
         ("c.txt", f"Ann: a\nBen: b\nAnn: {BIG}\n", ":3", "the line"),
     ],
 )

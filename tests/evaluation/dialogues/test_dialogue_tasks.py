@@ -144,7 +144,32 @@ def test_categorization_is_a_function_of_its_seed_and_of_directions_only() -> No
     assert first.summary() == again.summary() != other.summary()
     assert len({tuple(run) for run in first.clusters.tolist()}) > 1  # the runs are independent
     lengths = 2.0 ** generator.integers(-3, 4, size=(80, 1))
-    assert evaluate_categorization(embedded(vectors * lengths, labels)).summary() == first.summary()
+    scaled = embedded(vectors * lengths, labels)
+    assert evaluate_categorization(scaled).summary() == first.summary()
+    np.testing.assert_allclose(scaled.units * scaled.lengths[:, None], vectors * lengths, rtol=1e-5)
+
+
+def test_categorization_as_published_clusters_vectors_as_they_are_and_starts_ten_times() -> None:
+    generator = np.random.default_rng(0)
+    # Labels of one direction each, and of two lengths: only the lengths tell the two of a direction apart.
+    directions = np.repeat(np.eye(2), 40, axis=0) + 0.01 * generator.normal(size=(80, 2))
+    vectors = directions * np.where(np.arange(80) % 2, 1.0, 9.0)[:, None]
+    data = embedded(vectors, (2 * (np.arange(80) // 40) + np.arange(80) % 2).tolist())
+    assert evaluate_categorization(data).summary()["purity"] < 80
+    found = TASKS["domain-categorization-published"].measure(data, 0).summary()
+    assert found["purity"] == 100
+    assert found["runs"] == 10
+    with pytest.raises(ValueError, match="n_init must be 1 or more"):
+        evaluate_categorization(data, n_init=0)
+
+
+def test_what_is_left_out_is_told(caplog) -> None:
+    rows = [
+        {"messages": [{"role": "a", "content": str(number)}], "domain": label}
+        for number, label in enumerate((["x"], ["x"], ["y"], ["x", "y"], []))
+    ]
+    labelled_dialogues(rows)
+    assert "left out of the evaluation: 2 conversations without exactly one label, of 5" in caplog.text
 
 
 def test_assignment_accuracy_by_hand() -> None:
@@ -207,6 +232,7 @@ def test_all_tasks_on_one_embedding(rows: list[dict[str, Any]]) -> None:
     assert calls == [5]
     assert list(result) == [
         "domain_categorization",
+        "domain_categorization_published",
         "semantic_relatedness",
         "dialogue_retrieval",
         "alignment_uniformity",

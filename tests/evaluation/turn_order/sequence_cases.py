@@ -13,12 +13,14 @@ WORDS = ("card", "order", "pizza", "flight", "cancel", "thanks", "my", "the")
 
 
 def talks(count: int = 14, speakers: int = 3, seed: int = 0) -> list[dict[str, Any]]:
-    """Conversations of 2 to 13 turns by up to three speakers, some of whom speak twice in a row; texts recur."""
+    """Conversations of 2 to 13 turns by up to three speakers, none of whom speaks twice in a row; texts recur."""
     generator = np.random.default_rng(seed)
     rows = []
     for number in range(count):
         texts = [" ".join(generator.choice(WORDS, size=2)) for _ in range(generator.integers(2, 14))]
-        messages = [{"role": f"s{generator.integers(speakers)}", "content": text} for text in texts]
+        steps = generator.integers(1, speakers, size=len(texts)) if speakers > 1 else np.zeros(len(texts), dtype=int)
+        roles = np.cumsum(steps) % speakers
+        messages = [{"role": f"s{role}", "content": text} for role, text in zip(roles, texts)]
         rows.append({"id": f"talk {number}", "messages": messages})
     return rows
 

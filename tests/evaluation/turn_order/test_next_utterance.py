@@ -24,6 +24,7 @@ from turnwise.encoders.contexts import encode_contexts
 from turnwise.errors import ConversationError
 from turnwise.evaluation import compare_results, evaluate_components, evaluate_next_utterance
 from turnwise.evaluation.turn_order.modes import COMPONENTS, served_modes
+from turnwise.evaluation.turn_order.sequences import build_sequences
 
 
 def literal_ranks(rows, score) -> dict[tuple[str, int], float]:
@@ -51,6 +52,20 @@ def max_sim(pairs: dict[tuple[int, int], float]) -> float:
             seen |= set(pair)
             added.append(score)
     return float(np.mean(added))
+
+
+def test_every_length_counts_the_same_in_the_rank_over_lengths(tiny_encoder) -> None:
+    result = evaluate_next_utterance(embedded(tiny_encoder, talks(40, seed=2)), modes=("bi", "bm25"))
+    for mode, scores in result.modes.items():
+        summary = result.summary()[mode]
+        of_lengths = [one["average_rank"] for one in summary["by_context_length"].values()]
+        assert summary["average_rank_over_lengths"] == pytest.approx(np.mean(of_lengths), abs=1e-5)
+        assert summary["average_rank_over_lengths"] != pytest.approx(summary["average_rank"], abs=0.1)
+        low, high = summary["average_rank_over_lengths_interval"]
+        assert low < summary["average_rank_over_lengths"] < high
+        # With one group it is the mean over all contexts.
+        one_group = scores.per_conversation("average_rank", np.ones_like(result.context_length))
+        np.testing.assert_allclose(one_group, scores.per_query)
 
 
 def test_modes_of_a_triple_encoder_are_the_literal_formulas(tiny_encoder, with_views) -> None:
@@ -156,7 +171,7 @@ def test_recall_is_among_100_of_more_candidates() -> None:
 
 
 def test_relation_of_speakers_is_that_to_the_next_one_and_each_text_is_encoded_once() -> None:
-    roles = ["ann", "ben", "ben", "ann"]
+    roles = ["ann", "ben", "cat", "ann"]
     rows = [
         {"messages": [{"role": role, "content": f"{number} {turn}"} for turn, role in enumerate(roles)]}
         for number in range(2)
@@ -165,8 +180,8 @@ def test_relation_of_speakers_is_that_to_the_next_one_and_each_text_is_encoded_o
     together = embedded(encoder, rows)
     evaluate_next_utterance(together)
     asked = {(text, prompt) for text, prompt in encoder.asked if text.startswith("1")}
-    # Ben says turn 2 after ann and himself; ann says turn 3 after herself, ben and ben.
-    context = {("1 0", "other"), ("1 1", "same"), ("1 0", "same"), ("1 1", "other"), ("1 2", "other")}
+    # Cat says turn 2 after ann and ben; ann says turn 3 after herself, ben and cat.
+    context = {("1 0", "other"), ("1 1", "other"), ("1 0", "same"), ("1 2", "other")}
     expected = {(text, f"{view}_{relation}") for text, relation in context for view in ("before1", "before2")}
     assert asked == expected | {("1 2", "after"), ("1 3", "after")}
     count = len(encoder.asked)
@@ -191,9 +206,19 @@ def test_who_counts() -> None:
     assert (summary["queries"], summary["conversations"]) == (4, 2)
 
 
+def test_messages_of_one_speaker_in_a_row_are_one_turn_as_in_training(caplog) -> None:
+    rows = [*numbered(3, 4), {"messages": [{"role": who, "content": f"3 {who}"} for who in "aab"]}]
+    rows[0]["messages"].insert(1, {"role": "a", "content": "0 more"})
+    sequences = build_sequences(rows)
+    turns = [message["content"] for message in sequences.messages(0, 4)]
+    assert turns == ["0 0 0 more", "0 1", "0 2", "0 3"]
+    assert sequences.ids == ("talk 0", "talk 1", "talk 2")
+    assert "left out of the evaluation: 1 conversations of fewer than 3 turns, of 4" in caplog.text
+
+
 def test_data_and_settings_that_do_not_serve(tiny_encoder) -> None:
     rows = [*numbered(3, 2), *numbered(1, 3)]
-    with pytest.raises(ConversationError, match=r"at least 2 conversations of 3 or more messages .* got 1 among 4"):
+    with pytest.raises(ConversationError, match=r"at least 2 conversations of 3 or more turns .* got 1 among 4"):
         embedded(tiny_encoder, rows)
     with pytest.raises(ConversationError, match='row 0, message 0: expected "content"'):
         embedded(tiny_encoder, [{"messages": [{"role": "a"}]}])

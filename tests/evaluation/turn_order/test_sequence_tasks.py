@@ -64,7 +64,7 @@ def test_the_encoder_itself_is_needed_and_bad_data_is_reported_with_the_file(tin
         evaluate(tiny_encoder, chats, "component-analysis")
     message = {"role": "user", "content": "hello"}
     chats.write_text(json.dumps({"messages": [message] * 3}) + "\n", encoding="utf-8")
-    with pytest.raises(ConversationError, match=r"chats\.jsonl: at least 2 conversations of 3 or more messages"):
+    with pytest.raises(ConversationError, match=r"chats\.jsonl: at least 2 conversations of 3 or more turns"):
         evaluate(tiny_encoder, chats, "next-utterance")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 from sequence_cases import FakeEncoder, Literal, by_conversation, cosine, embedded, expected_rank, numbered, talks
 
+import turnwise
 from turnwise.errors import ConversationError
 from turnwise.evaluation import compare_results, evaluate_short_term_planning
+from turnwise.replies import GeneratedCandidates
 from turnwise.replies.generation import generate_candidates
 
 
@@ -104,6 +107,49 @@ def test_candidates_of_a_language_model(save_generator, tmp_path) -> None:
     together = embedded(FakeEncoder(lambda text, _: [len(text), 1.0]), numbered(2, 4))
     result = evaluate_short_term_planning(together, candidates=ask)
     assert result.modes["bi"].values["average_rank"].max() <= 4
+
+
+def test_generated_candidates_are_kept(save_generator, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("turnwise.replies.generated.datasets_cache", lambda: tmp_path / "cache")
+    asked = []
+
+    def counted(model: str, context: Any, **settings: Any) -> list[str]:
+        asked.append(len(context))
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return generate_candidates(model, context, **settings)
+
+    monkeypatch.setattr("turnwise.replies.generated.generate_candidates", counted)
+    ask = GeneratedCandidates(save_generator(tmp_path / "generator"), n=3)
+    together = embedded(FakeEncoder(lambda text, _: [len(text), 1.0]), numbered(4, 4))
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_short_term_planning(together, candidates=ask)
+    asked += [0]
+    first = evaluate_short_term_planning(together, candidates=ask)
+    assert asked == [2, 2, 2, 0, 2, 2]  # what was there is not generated again
+    again = evaluate_short_term_planning(together, candidates=ask)
+    assert first.summary() == again.summary() and len(asked) == 6
+    context = [{"role": "a", "content": "hello"}]
+    assert ask(context) == generate_candidates(ask.model, context, n=3, show_progress=False)
+    for other in (
+        replace(ask, seed=1),
+        replace(ask, top_k=1),
+        replace(ask, model=save_generator(tmp_path / "x", "{{ 1 }}")),
+    ):
+        before = len(asked)
+        other(context)
+        assert len(asked) == before + 1  # other settings, or another model
+    ask(context, speaker="a")
+    assert len(asked) == before + 2
+
+
+def test_candidates_of_tasks_that_take_none_are_refused(tiny_encoder) -> None:
+    with pytest.raises(ValueError, match="candidates are for short-term-planning, got next-utterance"):
+        turnwise.evaluate(tiny_encoder, numbered(3, 5), "next-utterance", candidates=lambda *_, **__: ["yes"])
+    found = turnwise.evaluate(
+        tiny_encoder, numbered(3, 5), ["next-utterance", "short-term-planning"], candidates=lambda *_, **__: ["yes"]
+    )
+    assert found["short_term_planning"]["bi"]["average_rank"] <= 2
 
 
 def test_what_is_out_of_range_or_too_short(tiny_encoder) -> None:

@@ -32,8 +32,10 @@ def test_the_released_format(tmp_path: Path) -> None:
     [
         (("5|a|b", "4|a"), "sts.txt:2: expected 3 tab-separated columns .score, text, text., got 2"),
         (("5|a|b", "|a|c"), "sts.txt:2: the score is empty: every pair must be annotated"),
-        (("five|a|b",), "sts.txt:1: the score must be a number, got 'five'"),
-        (("nan|a|b",), "sts.txt:1: the score must be a number, got 'nan'"),
+        (("five|a|b",), "sts.txt:1: the score must be a number, or several separated by spaces, got 'five'"),
+        (("3,5|a|b",), "sts.txt:1: the score must be a number.*got '3,5'"),
+        (("4 x|a|b",), "sts.txt:1: the score must be a number.*got '4 x'"),
+        (("nan|a|b",), "sts.txt:1: the score must be a number.*got 'nan'"),
         (("5|a| ",), "sts.txt:1: a text is empty"),
         (("5|a|b", "5|c|d"), "sts.txt: at least two different scores are needed for a correlation, got 2 lines of 5"),
         ((), "sts.txt: the file is empty"),
@@ -42,6 +44,11 @@ def test_the_released_format(tmp_path: Path) -> None:
 def test_bad_lines_are_named(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
     with pytest.raises(ConversationError, match=message):
         read_sts_task(sts_file(tmp_path, *lines))
+
+
+def test_of_several_annotators_the_median_counts(tmp_path: Path) -> None:
+    (tmp_path / "sts.txt").write_text("5 1 4\ta\tb\n2;3\tc\td\n1\te\tf\n")
+    assert read_sts_task(tmp_path / "sts.txt").scores == (4, 2.5, 1)
 
 
 def test_correlation_by_hand() -> None:

@@ -57,4 +57,5 @@ FORMAT = Format(
     records=Source.keyed_records,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

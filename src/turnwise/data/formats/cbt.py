@@ -90,4 +90,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

@@ -35,4 +35,5 @@ FORMAT = Format(
     records=Source.lines,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

@@ -113,4 +113,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

@@ -49,4 +49,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

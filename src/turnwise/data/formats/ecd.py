@@ -58,4 +58,5 @@ FORMAT = Format(
     records=Source.lines,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

@@ -3,6 +3,8 @@
 The columns are ``session.ID``, ``Message.ID``, ``Message.Timestamp``, ``Message.From`` (user or agent),
 ``Message.Text`` and then any number of dialogue acts, most of whose columns have no name. The rows of a session are
 consecutive. Session ids repeat from file to file, so the domain, the first word of the file's name, precedes them.
+Messages carry their acts as they stand (``request(city;date)``) as ``acts``, and the names of these, each once, as
+``intents``: the intents of DialogueCSE, for semantic retrieval.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ def _message(number: int, cells: list[str]) -> dict[str, Any]:
     speaker, text, *acts = cells[3:]
     if speaker not in _ROLES:
         raise BadRow(f"found {speaker!r} in Message.From; expected user or agent", number)
-    return {"role": _ROLES[speaker], "content": text, "acts": [act.strip() for act in acts if act.strip()]}
+    found = [act.strip() for act in acts if act.strip()]
+    intents = dict.fromkeys(act.partition("(")[0].strip().lower() for act in found)
+    return {"role": _ROLES[speaker], "content": text, "acts": found, "intents": [name for name in intents if name]}
 
 
 def convert(raw: list[tuple[int, list[str]]], source: Source) -> dict[str, Any]:
@@ -62,4 +66,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

@@ -1,19 +1,33 @@
 """MultiWOZ 2.0 and 2.1: ``data.json``, one JSON object of all dialogues by their id.
 
 User and system take turns, the user first. The label ``domains`` lists the domains that the goal sets a task in; the
-goal's ``message`` and ``topic`` are not domains. MultiWOZ 2.2 has the layout of Schema-Guided Dialogue and is read in
-the same way.
+goal's ``message`` and ``topic`` are not domains. Where ``valListFile`` and ``testListFile``, one id a line, lie beside
+it, the label ``split`` says which official part a dialogue belongs to. MultiWOZ 2.2 has the layout of Schema-Guided
+Dialogue and is read in the same way; its parts are folders.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from turnwise.data.formats import sgd
+from turnwise.data.reading.companions import split_lists
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.source import Source, parse_record
 
 _NO_DOMAINS = ("message", "topic")
+
+
+def records(source: Source) -> Iterator[tuple[int, Any]]:
+    """The dialogues, each with its split where that is known."""
+    lists = split_lists(source.path.parent)
+    split_of = {
+        line.strip(): split for split, file in lists.items() for line in file.read_text(encoding="utf-8").splitlines()
+    }
+    for number, record in source.keyed_records():
+        known = lists and isinstance(record, dict) and "id" in record
+        yield number, {**record, "split": split_of.get(record["id"], "train")} if known else record
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
@@ -23,6 +37,7 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
         return sgd.convert(dialogue, source)
     roles = ("user", "assistant")
     return {
+        **({"split": dialogue["split"]} if "split" in dialogue else {}),
         "id": dialogue["id"],
         "messages": [{"role": roles[i % 2], "content": turn["text"]} for i, turn in enumerate(dialogue["log"])],
         "domains": [
@@ -42,7 +57,8 @@ FORMAT = Format(
     name="multiwoz",
     description="MultiWOZ 2.0, 2.1 (data.json) and 2.2 (dialogues_*.json)",
     layout='one object of dialogues by id: {"…": {"goal": {"hotel": {…}, …}, "log": [{"text": "…"}, …]}, …}',
-    records=Source.keyed_records,
+    records=records,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

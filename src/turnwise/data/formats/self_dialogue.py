@@ -41,4 +41,5 @@ FORMAT = Format(
     records=Source.rows,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

@@ -50,4 +50,5 @@ FORMAT = Format(
     records=Source.records,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

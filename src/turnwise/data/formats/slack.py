@@ -48,7 +48,7 @@ def records(source: Source) -> Iterator[tuple[int, Thread | BadRow]]:
         for raw in _messages(day):
             source.tick()
             if _is_message(raw):
-                threads.setdefault(raw.get("thread_ts") or day.stem, []).append(raw)
+                threads.setdefault(str(raw.get("thread_ts") or day.stem), []).append(raw)
             else:
                 problem = f"{file.name}: found a message without a time in 'ts'; expected {FORMAT.layout}"
                 yield next(numbers), raw if isinstance(raw, BadRow) else BadRow(problem)

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.limits import TooLargeError, line_limit
 from turnwise.data.reading.source import Source
 from turnwise.data.reading.speakers import speakers, spoken_by
 from turnwise.errors import ConversationError
 
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>]*)>")
+_VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^\s<>][^<>]*)>")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<\d[\d:.]*>")
 _TIMING = re.compile(r"\s*(\d+:)?\d{2}:\d{2}[.,]\d{3}\s+-->\s")
 _UNNAMED = "speaker"
@@ -31,7 +32,10 @@ def records(source: Source) -> Iterator[tuple[int, list[Any]]]:
     from webvtt.errors import MalformedCaptionError, MalformedFileError
 
     with source.open() as file:
-        text = file.read().decode("utf-8-sig")
+        raw = file.read(line_limit() + 1)
+    if len(raw) > line_limit():
+        raise ConversationError(str(source.path), str(TooLargeError("the file")))
+    text = raw.decode("utf-8-sig")
     kind = "vtt" if text.lstrip().startswith("WEBVTT") else "srt"
     try:
         captions = webvtt.WebVTT.from_buffer(text.split("\n"), format=kind).captions
@@ -60,16 +64,16 @@ def _spoken(text: str, names: frozenset[str]) -> Iterable[tuple[str | None, str]
     if voices:
         pieces = [(None, before), *zip(voices[::2], voices[1::2])]
         return [(name and html.unescape(name.strip()), _plain(said)) for name, said in pieces if _plain(said)]
-    spoken: list[tuple[str | None, str]] = []
+    spoken: list[tuple[str | None, list[str]]] = []
     for line in _plain(text).splitlines():
         named = spoken_by(line, names)
         if named is not None:
-            spoken.append((named.name, named.text))
+            spoken.append((named.name, [named.text]))
         elif spoken:
-            spoken[-1] = (spoken[-1][0], f"{spoken[-1][1]}\n{line}".strip())
+            spoken[-1][1].append(line)
         else:
-            spoken.append((None, line))
-    return spoken
+            spoken.append((None, [line]))
+    return [(name, "\n".join(said).strip()) for name, said in spoken]
 
 
 def _plain(text: str) -> str:

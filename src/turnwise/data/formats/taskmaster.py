@@ -33,4 +33,5 @@ FORMAT = Format(
     records=Source.records,
     convert=convert,
     matches=matches,
+    is_corpus=True,
 )

@@ -48,13 +48,13 @@ def convert(raw: Transcript, source: Source) -> dict[str, Any]:
     for _, line in raw.lines:
         spoken = spoken_by(line, raw.names)
         if spoken is not None:
-            messages.append({"role": spoken.name, "content": spoken.text, "time": spoken.time})
-        elif messages:
-            messages[-1]["content"] = f"{messages[-1]['content']}\n{line.strip()}".strip()
+            messages.append({"role": spoken.name, "content": [spoken.text], "time": spoken.time})
         else:
-            title.append(line.strip())
+            (messages[-1]["content"] if messages else title).append(line.strip())
     if not messages:
         raise BadRow(f"found no line that a speaker begins; expected {FORMAT.layout}")
+    for message in messages:
+        message["content"] = "\n".join(message["content"]).strip()
     return {"messages": messages, "title": "\n".join(title) or None}
 
 

@@ -29,9 +29,9 @@ Date = tuple[int, int, int]
 
 _M = r"[\u200e\u200f\u202a-\u202e\u2066-\u2069]*"  # marks of the direction of writing, which may stand anywhere
 _LINE = re.compile(
-    rf"{_M}\[?{_M}(?P<a>\d{{1,4}}){_M}[./-]{_M}\s?(?P<b>\d{{1,2}}){_M}[./-]{_M}\s?(?P<c>\d{{1,4}})\.?{_M}[,،]?"
-    rf"\s+(?P<before>[^\W\d]{{1,4}}\s?)?{_M}(?P<hour>\d{{1,2}})[:.](?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}}))?{_M}"
-    rf"(?:\s?(?P<after>[^\W\d]\.?\s?[^\W\d]?\.?))?{_M}(?:\]|\s[-–])\s?(?P<rest>.*)",
+    rf"{_M}(?:\[{_M})?(?P<a>\d{{1,4}}){_M}[./-]{_M}\s?(?P<b>\d{{1,2}}){_M}[./-]{_M}\s?(?P<c>\d{{1,4}})\.?{_M}[,،]?"
+    rf"\s+(?P<before>[^\W\d]{{1,4}}\s?)?{_M}(?P<hour>\d{{1,2}})[:.](?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}}))?"
+    rf"(?:{_M}\s?(?P<after>[^\W\d]\.?\s?[^\W\d]?\.?))?{_M}(?:\]|\s[-–])\s?(?P<rest>.*)",
     re.DOTALL,
 )
 _AFTERNOON, _MORNING = {"pm", "م", "下午", "午後", "오후"}, {"am", "ص", "上午", "午前", "오전"}
@@ -39,15 +39,15 @@ _MARKS = re.compile(_M)
 _APP = "\u200e"  # before what the app writes, on iOS
 _FILE = re.compile(rf"{_APP}?<[^<>:]*: ?(?P<ios>[^<>]+\.\w+)>|^{_APP}?(?P<android>\S[^\n]*\.\w{{2,5}}) \([^()\n]+\)\n?")
 _OMITTED = re.compile(r"<([^<>]+)>")
-_APPENDED = re.compile(rf"\s*{_APP}<([^<>]+)>$")
+_APPENDED = re.compile(rf"{_APP}<([^<>]+)>$")
 
 
 class Entry(NamedTuple):
-    """A line with a time, and the text of the lines that go on with it."""
+    """A line with a time, and its text with the lines that go on with it."""
 
     number: int
     stamp: re.Match[str]
-    text: str
+    lines: list[str]
 
 
 def records(source: Source) -> Iterator[tuple[int, list[Entry] | BadRow]]:
@@ -57,9 +57,9 @@ def records(source: Source) -> Iterator[tuple[int, list[Entry] | BadRow]]:
         source.tick()
         stamp = _LINE.match(line)
         if stamp is not None:
-            entries.append(Entry(number, stamp, stamp["rest"]))
+            entries.append(Entry(number, stamp, [stamp["rest"]]))
         elif entries:
-            entries[-1] = entries[-1]._replace(text=f"{entries[-1].text}\n{line}")
+            entries[-1].lines.append(line)
         else:
             yield number, BadRow(f"found {line[:40]!r}; expected {FORMAT.layout}")
     if entries:
@@ -75,7 +75,7 @@ def convert(raw: list[Entry] | BadRow, source: Source) -> dict[str, Any]:
     if not is_sure:
         problem = "the dates could be read as day/month or as month/day"
         logging.getLogger("turnwise").warning("%s: %s; assumed %s", source.path, problem, order)
-    messages = [{**_said(entry.text), "time": _time(entry, date, order)} for entry, date in zip(raw, dates)]
+    messages = [{**_said("\n".join(entry.lines)), "time": _time(entry, date, order)} for entry, date in zip(raw, dates)]
     return {"messages": messages, "date_order": None if is_sure else f"{order} (assumed)"}
 
 
@@ -141,7 +141,7 @@ def _said(text: str) -> dict[str, Any]:
     if text.startswith(_APP):
         message["notice"], text = text.lstrip(_APP), ""
     elif appended:
-        message["notice"], text = appended[1], text[: appended.start()]
+        message["notice"], text = appended[1], text[: appended.start()].rstrip()
     return {**message, "content": text, "attachments": files or None}
 
 

@@ -37,7 +37,7 @@ def _message(segment: dict[str, Any], units: int) -> dict[str, Any]:
     return {
         "role": str(segment.get("speaker") or _UNNAMED),
         "content": segment["text"].strip(),
-        **{name: float(time) / units for name, time in times.items() if time is not None},
+        **{name: float(time) / units for name, time in times.items() if isinstance(time, int | float)},
     }
 
 

@@ -32,9 +32,30 @@ _COMPANIONS = {
     "readme.txt": "a description",
     "license.txt": "a licence",
 }
+# Beside the conversations.json of an assistant's export only: elsewhere, files of these names may hold anything.
+_EXPORTED = "conversations.json"
+_BESIDE_EXPORTED = {
+    **dict.fromkeys(("user.json", "user_settings.json", "message_feedback.json"), "an account (ChatGPT)"),
+    **dict.fromkeys(("model_comparisons.json", "shared_conversations.json"), "parts of conversations (ChatGPT)"),
+    **dict.fromkeys(("users.json", "projects.json", "memories.json"), "an account (Claude)"),
+}
 
 # What shows that a folder holds a model or an unfinished run.
 _MODEL_FILES = ("modules.json", "run.json")
+
+
+# The parts that MultiWOZ lists in files of ids; dialogues in neither list are for training.
+_SPLITS = {"vallistfile.*": "dev", "testlistfile.*": "test"}
+
+
+def split_lists(folder: Path) -> dict[str, Path]:
+    """The files in a folder that list the ids of a split, by the split's name."""
+    found = {}
+    for file in sorted(folder.iterdir()):
+        split = next((split for pattern, split in _SPLITS.items() if fnmatchcase(file.name.lower(), pattern)), None)
+        if split is not None and file.is_file():
+            found[split] = file
+    return found
 
 
 def without_companions(files: list[Path]) -> list[Path]:
@@ -65,4 +86,6 @@ def without_models(files: list[Path], folder: Path) -> list[Path]:
 
 def _companion_content(file: Path) -> str | None:
     name = file.name.lower().removesuffix(".gz")
+    if name in _BESIDE_EXPORTED and (file.parent / _EXPORTED).exists():
+        return _BESIDE_EXPORTED[name]
     return next((content for pattern, content in _COMPANIONS.items() if fnmatchcase(name, pattern)), None)

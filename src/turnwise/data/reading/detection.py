@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 
 from turnwise.data.formats import FORMATS, slack
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head, record_head, text_head
 from turnwise.data.reading.source import ENDINGS, Source
+from turnwise.data.reading.suggesting import Layout, look_at
 from turnwise.errors import ConversationError
 
 _TEXT_ENDINGS = (".txt", ".vtt", ".srt", ".mbox")
@@ -31,9 +34,38 @@ def detect_format(source: Source) -> Format:
         for candidate in FORMATS.values():
             if candidate.matches(head):
                 return candidate
-    layouts = "".join(f"\n  {known.name}: {known.layout}" for known in FORMATS.values())
-    problem = f"could not detect the format: found {_found(head)}; expected one of{layouts}"
-    raise ConversationError(str(source.path), problem)
+    raise UnknownLayout(source, head)
+
+
+class UnknownLayout(ConversationError):
+    """A file in none of the known formats.
+
+    Args:
+        source: The file.
+        head: What it begins with.
+    """
+
+    def __init__(self, source: Source, head: Head) -> None:
+        self.layout = look_at(source) if head.keys else Layout({}, None)
+        self.closest = _closest(self.layout)
+        if self.layout.columns is not None:
+            named = f"--columns {shlex.quote(str(self.layout.columns))}"
+            advice = f"it is most like {self.closest!r}; name its columns, most likely\n  {named}"
+        else:
+            known = "".join(f"\n  {known.name}: {known.layout}" for known in FORMATS.values() if not known.is_corpus)
+            corpora = ", ".join(known.name for known in FORMATS.values() if known.is_corpus)
+            advice = f"expected one of{known}\n  or the files of a corpus: {corpora}"
+        super().__init__(str(source.path), f"could not detect the format: found {_found(head)}; {advice}")
+
+
+def _closest(layout: Layout) -> str:
+    """The format whose layout names most of the fields; by default the one that has messages in a list, or in rows."""
+    fields = {part for path in layout.examples for part in re.split(r"\W+", path) if part}
+    shared = {known.name: len(fields & set(re.findall(r"\w+", known.layout))) for known in FORMATS.values()}
+    best = max(shared, key=shared.__getitem__)
+    if shared[best] > 2:
+        return best
+    return "chat" if layout.columns is not None and layout.columns.messages else "table"
 
 
 def _found(head: Head) -> str:

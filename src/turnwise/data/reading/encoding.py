@@ -6,14 +6,14 @@ import codecs
 import io
 from typing import BinaryIO, cast
 
-_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CHUNK_BYTES = 1 << 16
 
 
 def as_utf8(file: BinaryIO) -> BinaryIO:
     """The file itself, or its text as UTF-8 if it begins with the byte order mark of UTF-16."""
     begin = cast(io.BufferedReader, file).peek(2)[:2]
-    return cast(BinaryIO, io.BufferedReader(_FromUtf16(file))) if begin in _MARKS else file
+    return cast(BinaryIO, io.BufferedReader(_FromUtf16(file))) if begin in UTF16_MARKS else file
 
 
 class _FromUtf16(io.RawIOBase):

@@ -7,29 +7,32 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from turnwise.data.formats import FORMATS
+from turnwise._utils.files import is_standard
 from turnwise.data.reading.companions import without_companions, without_models
 from turnwise.data.reading.folders import with_channels
 from turnwise.data.reading.source import ENDINGS, Source
+from turnwise.data.reading.standard_input import standard_input
 from turnwise.errors import ConversationError
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def find_files(paths: Paths, format: str) -> list[Path]:
-    """The files that ``paths`` (files, folders, globs) stand for, each once.
+def find_files(paths: Paths, format: str = "auto") -> list[Path]:
+    """The files that ``paths`` (files, folders, globs, ``-``) stand for, each once.
 
     In folders and globs, files that are known to accompany conversations and hold none are passed over, and the folder
     of a Slack channel stands for its daily files.
 
+    Args:
+        paths: What the user gave.
+        format: Their format; where it is known, globs stand for files whatever their names end in.
+
     Raises:
-        ConversationError: A path stands for no file, or the format is unknown.
+        ConversationError: A path stands for no file.
     """
-    if format != "auto" and format not in FORMATS:
-        raise ConversationError(f"format {format!r}", f"unknown format; known are auto, {', '.join(FORMATS)}")
     files: list[Path] = []
     for path in _listed(paths):
-        found = _files_of(path, any_ending=format != "auto")
+        found = _files_of(path, format)
         if not found:
             problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
             raise ConversationError(str(path), problem)
@@ -46,10 +49,12 @@ def check_apart(output: str | os.PathLike[str], paths: Paths) -> None:
         ValueError: It is one of the files, or lies in one of the folders, that ``paths`` stand for.
     """
     target = Path(output).expanduser().resolve()
-    for path in _listed(paths):
+    for path in [] if is_standard(output) else _listed(paths):
+        if is_standard(path):
+            continue
         if path.is_dir() and target.is_relative_to(path.resolve()):
             raise ValueError(f"{output} lies in {path}, which is read: choose a place outside that folder")
-        if any(target == file.resolve() for file in _files_of(path, any_ending=True)):
+        if any(target == file.resolve() for file in _files_of(path, format="")):
             raise ValueError(f"{output} is also read: choose another name")
 
 
@@ -57,17 +62,20 @@ def _listed(paths: Paths) -> list[Path]:
     return [Path(path).expanduser() for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
-def _files_of(path: Path, any_ending: bool) -> list[Path]:
+def _files_of(path: Path, format: str) -> list[Path]:
+    if is_standard(path):
+        return [standard_input()]
     if path.is_dir():
         inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
         files = sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS)
-        return _sources(without_models(files, path))
+        return _sources(without_models(files, path), format)
     if path.exists():
         return [path]
     # not Path.glob, which takes no absolute patterns
     matched = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
-    return _sources([f for f in matched if f.is_file() and (any_ending or Source(f).ending in ENDINGS)])
+    readable = [file for file in matched if file.is_file() and (format != "auto" or Source(file).ending in ENDINGS)]
+    return _sources(readable, format)
 
 
-def _sources(files: list[Path]) -> list[Path]:
-    return without_companions(with_channels(files))
+def _sources(files: list[Path], format: str) -> list[Path]:
+    return without_companions(with_channels(files) if format in ("auto", "slack") else files)

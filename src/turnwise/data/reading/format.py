@@ -48,6 +48,7 @@ class Format:
             conversation that an app opened and nothing was said in. Raises `BadRow` or the ``KeyError``, ``TypeError``,
             … of a record with an unexpected layout.
         matches: Whether a file that begins like this has this format.
+        is_corpus: It is the layout of one released corpus, which nobody has by chance.
     """
 
     name: str
@@ -56,3 +57,4 @@ class Format:
     records: Callable[[Source], Iterator[tuple[int, Any]]]
     convert: Callable[[Any, Source], dict[str, Any] | None]
     matches: Callable[[Head], bool]
+    is_corpus: bool = False

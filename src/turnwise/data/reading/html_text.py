@@ -6,6 +6,9 @@ import re
 from html.parser import HTMLParser
 
 _LINES = {"p", "div", "br", "li", "ul", "ol", "tr", "table", "pre", "hr", *(f"h{level}" for level in range(1, 7))}
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_NO_TAG = re.compile(r"<(?![^<>]*>)")
+_DEEPEST_QUOTATION = 20
 _UNSEEN = {"style", "script", "head", "title", "template"}
 
 
@@ -18,9 +21,16 @@ def html_text(html: str) -> tuple[str, list[str]]:
     ('> was', [])
     """
     reader = _Reader()
-    reader.feed(html)
+    reader.feed(_tamed(html))
     reader.close()
     return reader.text(), reader.images
+
+
+def _tamed(html: str) -> str:
+    """The HTML without comments and with ``<`` only where it begins a tag: others keep the parser busy without end."""
+    until_comments_end, end, rest = html.rpartition("-->")
+    html = _COMMENT.sub("", until_comments_end + end) + rest
+    return _NO_TAG.sub("&lt;", html)
 
 
 class _Reader(HTMLParser):
@@ -31,7 +41,7 @@ class _Reader(HTMLParser):
         self._unseen = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "blockquote":
+        if tag == "blockquote" and len(self._quotations) < _DEEPEST_QUOTATION:
             self._quotations.append([])
         elif tag == "img":
             self.images.append(dict(attrs).get("src") or "image")

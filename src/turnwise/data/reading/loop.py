@@ -11,21 +11,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from turnwise._utils.progress import SafeConsole
-from turnwise.data.formats import FORMATS
+from turnwise._utils.progress import SafeConsole, shows_progress
 from turnwise.data.reading.checking import RowChecker
-from turnwise.data.reading.detection import detect_format
 from turnwise.data.reading.folders import size_of
 from turnwise.data.reading.format import Format
+from turnwise.data.reading.options import OnError, ReadingOptions
 from turnwise.data.reading.source import BadRow, Source
 from turnwise.errors import ConversationError
 
-OnError = Literal["raise", "skip"]
-
+_log = logging.getLogger("turnwise")
 _LISTED = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
 # What a format's functions raise where the layout differs from what they rely on.
@@ -50,10 +48,6 @@ class SkippedRows:
     kept: int = 0
     first: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        if self.on_error not in ("raise", "skip"):
-            raise ValueError(f"on_error is {self.on_error!r}; expected 'raise' or 'skip'")
-
     def add(self, error: ConversationError) -> None:
         """Count a problem, or raise it unless rows are to be skipped."""
         if self.on_error == "raise":
@@ -77,11 +71,11 @@ class SkippedRows:
             return
         more = [f"... and {self.count - len(self.first)} more"] if self.count > len(self.first) else []
         lines = [f"skipped {self.count} bad rows, kept {self.kept} conversations:", *self.first, *more]
-        logging.getLogger("turnwise").warning("\n  ".join(lines))
+        _log.warning("\n  ".join(lines))
 
 
-def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
-    """The conversations of all files, checked; problems go to ``skipped``.
+def read_rows(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
+    """The conversations of all files, checked and redacted; problems go to ``skipped``.
 
     Raises:
         ConversationError: A problem while rows must not be skipped, or no conversation is left.
@@ -93,7 +87,7 @@ def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Itera
             source = Source(file, progress.tick)
             progress.start(source)
             try:
-                yield from _rows_of_file(source, format, names[file], checker, skipped)
+                yield from _rows_of_file(source, options, names[file], checker, skipped)
             except ConversationError as error:
                 skipped.add(error)
             except tuple(_DAMAGE) as error:
@@ -104,9 +98,10 @@ def read_rows(files: Sequence[Path], format: str, skipped: SkippedRows) -> Itera
 
 
 def _rows_of_file(
-    source: Source, format: str, name: str, checker: RowChecker, skipped: SkippedRows
+    source: Source, options: ReadingOptions, name: str, checker: RowChecker, skipped: SkippedRows
 ) -> Iterator[dict[str, Any]]:
-    chosen = detect_format(source) if format == "auto" else FORMATS[format]
+    chosen, redaction = options.format_of(source), options.redaction
+    _log.info("reading %s as %s", source.path, chosen.name)
     is_empty = True
     for number, raw in _records(chosen, source):
         is_empty = False
@@ -114,11 +109,12 @@ def _rows_of_file(
             converted = _converted(chosen, raw, source)
             row = checker.check(converted, f"{name}-{number}") if converted is not None else None
         except BadRow as bad:
-            skipped.add(ConversationError(source.place(bad.number or number), str(bad)))
+            problem = redaction.text(str(bad)) if redaction is not None else str(bad)  # it is kept, and quotes the data
+            skipped.add(ConversationError(source.place(bad.number or number), problem))
         else:
             if row is not None:
                 skipped.kept += 1
-                yield row
+                yield redaction.conversation(row, skipped.kept) if redaction is not None else row
         source.tick()
     if is_empty:
         raise ConversationError(str(source.path), f"the file is empty; expected {chosen.layout}")
@@ -198,10 +194,13 @@ class _Progress:
         if self._ticks % 500 or time.monotonic() - self._began < _SECONDS_BEFORE_PROGRESS:
             return
         if self._bar is None:
-            console = SafeConsole(stderr=True)
             columns = (TextColumn("reading conversations"), BarColumn(), TextColumn("{task.fields[rows]:,}"))
             self._bar = Progress(
-                *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+                *columns,
+                TimeRemainingColumn(),
+                console=SafeConsole(stderr=True),
+                transient=True,
+                disable=not shows_progress(),
             )
             self._bar.add_task("reading", total=self._total, rows=0)
             self._bar.start()

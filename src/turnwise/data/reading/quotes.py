@@ -7,7 +7,7 @@ import re
 _SIGNATURE = re.compile(r"^-- ?$", re.MULTILINE)  # RFC 3676, section 4.3
 # A line of dashes or underscores, then at least two of the header's lines: From, Sent, To, Subject in any language.
 _FORWARDED = re.compile(
-    r"^(?:_{10,}|-{3,}[^\n]*-{3,})[ \t]*\n(?:[ \t]*\n)*(?:[^\s:][^:\n]{0,20}:[^\n]*\n){2,}", re.MULTILINE
+    r"^(?:_{10,}|---[^\n]*---)[ \t]*\n(?:[ \t]*\n)*(?:[^\s:][^:\n]{0,20}:[^\n]*\n){2,}", re.MULTILINE
 )
 _MOST_ATTRIBUTION_LINES = 3
 

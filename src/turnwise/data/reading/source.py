@@ -8,6 +8,7 @@ import io
 import json
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -39,7 +40,7 @@ class BadRow(ValueError):
 
 
 class Source:
-    """One input file. ``stem`` and ``ending`` are those of the name without ``.gz``.
+    """One input file. ``stem`` and ``ending`` are those of the name without ``.gz`` and ``.sample``.
 
     Args:
         path: The file.
@@ -50,7 +51,7 @@ class Source:
         self.path = path
         self.tick = tick
         self.is_gzipped = path.suffix.lower() == ".gz"
-        name = Path(path.stem if self.is_gzipped else path.name)
+        name = Path((path.stem if self.is_gzipped else path.name).removesuffix(".sample"))
         self.stem = name.stem
         self.ending = name.suffix.lower()
         self._raw: BinaryIO | None = None
@@ -133,7 +134,7 @@ class Source:
     def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
         """Rows of a CSV or TSV file by column name."""
         cells = self.cells()
-        _, header = next(cells, (1, []))
+        header = _told_apart(next(cells, (1, []))[1])
         for number, row in cells:
             if len(row) == len(header):
                 yield number, dict(zip(header, row))
@@ -227,6 +228,16 @@ def parse_value(raw: Any) -> Any:
         raise BadRow("malformed JSON (nested too deeply); expected one JSON object on each line") from None
     except ValueError:
         raise BadRow("a number of thousands of digits; write it as text") from None
+
+
+def _told_apart(header: list[str]) -> list[str]:
+    """The columns' names; of columns with one name, the second is called ``name (2)``."""
+    seen: Counter[str] = Counter()
+    names = []
+    for name in header:
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names
 
 
 def parse_record(raw: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 _TIME = r"(?:\d{4}-\d{2}-\d{2}[T ])?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?:\s?[AaPp][Mm])?"
 # A time before or after the name, bold type as in Markdown, and the colon of any script. A name has no sentence in it.
 _NAMED = re.compile(
-    rf"\s*(?:[\[(]?(?P<time>{_TIME})[\])]?\s*[-–]?\s*)?"
-    rf"(?P<bold>\*\*|__)?(?P<name>[^:：?!;,。，\t\[\](){{}}*<>\x22]{{1,40}}?)(?:\*\*|__)?"
+    rf"(?:[\[(]?(?P<time>{_TIME})[\])]?\s*(?:[-–]\s*)?)?"
+    rf"(?P<bold>\*\*|__)?(?P<name>(?!\s)[^:：?!;,。，\t\[\](){{}}*<>\x22]{{1,40}}?)(?:\*\*|__)?"
     rf"(?:\s*[\[(](?P<later>{_TIME})[\])])?\s*(?::(?:\*\*|__)?(?=\s|$)|：)\s*(?P<text>.*)",
     re.DOTALL,
 )
@@ -35,7 +35,7 @@ def named_line(line: str) -> NamedLine | None:
     >>> named_line("see https://example.com") is None
     True
     """
-    match = _NAMED.match(line)
+    match = _NAMED.match(line.lstrip())
     if match is None:
         return None
     name = match["name"].strip()

@@ -66,20 +66,24 @@ class CategorizationResult:
         return {**figures, "runs": len(self.purity), **self.dialogues.counts()}
 
 
-def evaluate_categorization(embedded: EmbeddedDialogues, seed: int = 0, runs: int = RUNS) -> CategorizationResult:
-    """Cluster the embeddings, scaled to length 1, into as many clusters as there are labels.
-
-    k-means++ with one initialisation per run. Scaled, because the other tasks compare by cosine.
+def evaluate_categorization(
+    embedded: EmbeddedDialogues, seed: int = 0, runs: int = RUNS, n_init: int = 1, scaled: bool = True
+) -> CategorizationResult:
+    """Cluster the embeddings into as many clusters as there are labels, by k-means++.
 
     Args:
         embedded: From ``embed_dialogues``.
         seed: The runs' seeds are derived from it.
         runs: Number of independent runs.
+        n_init: Initialisations of a run, of which the one with the densest clusters counts.
+        scaled: Cluster the embeddings scaled to length 1, because the other tasks compare by cosine; else as they are.
     """
-    if runs < 1:
-        raise ValueError(f"runs must be 1 or more, got {runs}")
+    for name, number in (("runs", runs), ("n_init", n_init)):
+        if number < 1:
+            raise ValueError(f"{name} must be 1 or more, got {number}")
     dialogues = embedded.dialogues
     clusters = np.zeros((runs, len(dialogues.codes)), dtype=np.int32)
+    vectors = embedded.units if scaled else embedded.units * embedded.lengths[:, None]
     seeds = np.random.SeedSequence(seed).generate_state(runs)
     # One thread: with several, k-means adds up in whatever order they finish, and a seed would not settle the figures.
     with progress_bar() as bar, warnings.catch_warnings(), threadpool_limits(limits=1):
@@ -87,6 +91,11 @@ def evaluate_categorization(embedded: EmbeddedDialogues, seed: int = 0, runs: in
             "ignore", ConvergenceWarning
         )  # fewer distinct embeddings than labels: the figures show it
         for run in bar.track(range(runs), description="clustering dialogues"):
-            model = KMeans(len(dialogues.labels), init="k-means++", n_init=1, random_state=int(seeds[run]))
-            clusters[run] = model.fit_predict(embedded.units)
+            model = KMeans(len(dialogues.labels), init="k-means++", n_init=n_init, random_state=int(seeds[run]))
+            clusters[run] = model.fit_predict(vectors)
     return CategorizationResult.of(dialogues, clusters)
+
+
+def evaluate_published_categorization(embedded: EmbeddedDialogues, seed: int = 0) -> CategorizationResult:
+    """As dial2vec's released code clusters: the embeddings as they are, and the best of ten initialisations a run."""
+    return evaluate_categorization(embedded, seed, n_init=10, scaled=False)

@@ -13,7 +13,7 @@ from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct
 from turnwise.data.messages import Conversations, Message, plain_messages
 from turnwise.errors import ConversationError
 from turnwise.evaluation.dialogues.ranking import DialogueRanking, rank_dialogues
-from turnwise.evaluation.queries import sample_queries
+from turnwise.evaluation.queries import sample_queries, warn_of_left_out
 from turnwise.evaluation.scoring import unit_rows
 
 # Embeds whole conversations: list of n lists of messages -> (n, dim).
@@ -60,10 +60,12 @@ class EmbeddedDialogues:
 
     Args:
         units: (dialogues, dim) embeddings scaled to length 1, float32.
+        lengths: (dialogues,) the lengths they had, float32.
     """
 
     dialogues: LabelledDialogues
     units: FloatArray
+    lengths: FloatArray
 
     @cached_property
     def ranking(self) -> DialogueRanking:
@@ -100,6 +102,7 @@ def labelled_dialogues(
         )
         raise ConversationError("conversations", problem)
     eligible = np.flatnonzero(counts[codes] > 1)
+    warn_of_left_out(len(labels) - len(kept), len(labels), "conversations without exactly one label")
     return LabelledDialogues(
         conversations=tuple(messages[number] for number in kept),
         ids=tuple(ids[number] for number in kept),
@@ -127,9 +130,11 @@ def embed_dialogues(encode_conversations: EncodeConversations, dialogues: Labell
 
     def embed(distinct: list[int]) -> FloatArray:
         rows = encode_conversations([dialogues.conversations[index] for index in distinct])
-        return unit_rows(rows, [dialogues.ids[index] for index in distinct]).astype(np.float32)
+        units = unit_rows(rows, [dialogues.ids[index] for index in distinct])
+        return np.column_stack([units, np.linalg.norm(rows, axis=1)]).astype(np.float32)
 
-    return EmbeddedDialogues(dialogues, embed_distinct(embed, first))
+    rows = embed_distinct(embed, first)
+    return EmbeddedDialogues(dialogues, np.ascontiguousarray(rows[:, :-1]), rows[:, -1])
 
 
 def _read_rows(

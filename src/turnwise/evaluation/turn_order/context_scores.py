@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
-from turnwise.evaluation.figures import NOT_IN_PERCENT, RANK
+from turnwise.evaluation.figures import NOT_IN_PERCENT, RANK, RANK_OVER_LENGTHS
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.scoring import percent
 from turnwise.evaluation.turn_order.sequences import Sequences
@@ -47,20 +47,28 @@ class ContextScores:
         """(conversations,) what two encoders, or two modes, are compared by: see ``per_conversation``."""
         return self.per_conversation(self.main)
 
-    def per_conversation(self, name: str) -> FloatArray:
+    def per_conversation(self, name: str, group: IntArray | None = None) -> FloatArray:
         """Values whose mean is that over all contexts, and varies as it does when conversations are drawn anew.
 
         The mean over contexts is a ratio, Σ values / Σ contexts, of sums over conversations. This is its linearisation
         (Efron and Tibshirani 1993, section 21.5): for conversation c with n_c contexts,
         mean + conversations / contexts · (Σ_c values - n_c · mean).
 
+        Args:
+            name: The figure.
+            group: A number for each context's group, such as its length (contexts,). Then the mean is that of the
+                groups' own means, however many contexts each has.
+
         Returns:
             (conversations,)
         """
         values, size = self.values[name], len(self.queries)
-        mean = values.mean()
-        deviations = np.bincount(self.conversation, values - mean, minlength=size)
-        return np.asarray(mean + deviations * size / len(values))
+        groups = np.zeros(len(values), dtype=np.int64) if group is None else group
+        _, place, counts = np.unique(groups, return_inverse=True, return_counts=True)
+        means = np.bincount(place, values) / counts  # (groups,)
+        weights = size / (len(counts) * counts[place])
+        deviations = np.bincount(self.conversation, weights * (values - means[place]), minlength=size)
+        return np.asarray(means.mean() + deviations)
 
     def summary(self, seed: int) -> dict[str, object]:
         """Means over contexts with 95 % bootstrap intervals over conversations, ready for JSON; shares in percent."""
@@ -70,6 +78,12 @@ class ContextScores:
             figures[name] = _shown(name, values.mean())
             figures[f"{name}_interval"] = [_shown(name, low), _shown(name, high)]
         return {**figures, "queries": len(self.conversation), "conversations": len(self.queries)}
+
+    def rank_over_lengths(self, length: IntArray, seed: int) -> dict[str, object]:
+        """The average rank in which every context length counts the same, with its interval, ready for JSON."""
+        values = self.per_conversation(RANK, length)
+        interval = [_shown(RANK, end) for end in bootstrap_interval(values, seed)]
+        return {RANK_OVER_LENGTHS: _shown(RANK, values.mean()), f"{RANK_OVER_LENGTHS}_interval": interval}
 
     def means(self, chosen: BoolArray) -> dict[str, object]:
         """The means over some contexts, and the number of these, ready for JSON."""

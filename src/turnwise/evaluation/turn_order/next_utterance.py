@@ -44,14 +44,16 @@ class NextUtteranceResult:
     seed: int
 
     def summary(self) -> dict[str, object]:
-        """For each mode the means over all contexts and over those of each length, ready for JSON."""
+        """For each mode the means over all contexts, over lengths and over those of each length, ready for JSON."""
         found: dict[str, object] = {}
         for mode, scores in self.modes.items():
             lengths = {}
             for length in np.unique(self.context_length):
                 chosen = self.context_length == length
                 lengths[str(length)] = {**scores.means(chosen), "candidates": int(self.candidates[chosen][0])}
-            found[mode] = {**scores.summary(self.seed), "by_context_length": lengths}
+            figures = scores.summary(self.seed)
+            over_lengths = scores.rank_over_lengths(self.context_length, self.seed)
+            found[mode] = {**figures, **over_lengths, "by_context_length": lengths}
         return found
 
 

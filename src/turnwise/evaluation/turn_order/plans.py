@@ -56,15 +56,19 @@ def find_plans(
         ConversationError: There is none.
     """
     plans = []
+    contexts = [
+        (turn, conversation)
+        for turn in lengths
+        for conversation in np.intersect1d(sequences.queries, sequences.reaching(turn)).tolist()
+    ]
     with progress_bar() as bar:
-        for turn in bar.track(lengths, description="candidates"):
-            for conversation in np.intersect1d(sequences.queries, sequences.reaching(turn)).tolist():
-                text = sequences.text[conversation]
-                goals = [distance for distance in distances if text[turn + distance] >= 0]
-                found = others(conversation, turn) if goals else np.zeros(0, dtype=np.int64)
-                if len(found):
-                    candidates = np.concatenate([text[turn, None], found])
-                    plans += [Plan(conversation, turn, distance, candidates) for distance in goals]
+        for turn, conversation in bar.track(contexts, description="candidates"):
+            text = sequences.text[conversation]
+            goals = [distance for distance in distances if text[turn + distance] >= 0]
+            found = others(conversation, turn) if goals else np.zeros(0, dtype=np.int64)
+            if len(found):
+                candidates = np.concatenate([text[turn, None], found])
+                plans += [Plan(conversation, turn, distance, candidates) for distance in goals]
     if not plans:
         shortest = min(lengths) + 1 + min(distances)
         problem = f"at least 2 conversations of {shortest} or more messages (context, next utterance, goal) are needed"

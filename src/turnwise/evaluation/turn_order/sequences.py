@@ -8,12 +8,13 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
+from turnwise.data.cleaning import merge_runs
 from turnwise.data.messages import Conversations, Message, plain_messages
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.turn_order_head import turn_order_head_of
 from turnwise.encoders.views import View, encode_view, view_prompt, views_of
 from turnwise.errors import ConversationError
-from turnwise.evaluation.queries import sample_queries
+from turnwise.evaluation.queries import sample_queries, warn_of_left_out
 
 # The longest context (10), the next utterance and a goal four turns after it: later turns are ignored.
 TURNS = 15
@@ -57,23 +58,23 @@ class Sequences:
 
 
 def build_sequences(conversations: Conversations, max_queries: int | None = None, seed: int = 0) -> Sequences:
-    """Take conversations as they are: neighbouring messages of one speaker stay apart, empty ones are dropped.
+    """Take conversations as training does: messages of one speaker in a row are one turn, empty ones are dropped.
 
     Args:
-        conversations: Rows of ``messages``, each ``{"role", "content"}``; those of fewer than three are of no use
-            to any task and are left out.
+        conversations: Rows of ``messages``, each ``{"role", "content"}``; those of fewer than three turns are of no
+            use to any task and are left out.
         max_queries: Use a random sample of this many conversations as queries; by default all.
         seed: Seed of that sample.
 
     Raises:
-        ConversationError: A row is malformed, or fewer than two conversations have three messages.
+        ConversationError: A row is malformed, or fewer than two conversations have three turns.
     """
     texts: dict[str, int] = {}
     roles: dict[str, int] = {}
     ids, kept, total = [], [], 0
     for row in conversations:
         found = plain_messages(row.get("messages"), f"row {total}")
-        messages = [message for message in found if message["content"]][:TURNS]
+        messages = merge_runs([message for message in found if message["content"]])[:TURNS]
         if len(messages) >= 3:
             kept.append(
                 [
@@ -88,10 +89,11 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
         total += 1
     if len(kept) < 2:
         problem = (
-            "at least 2 conversations of 3 or more messages (a context of 2 and the next utterance) are needed, "
+            "at least 2 conversations of 3 or more turns (a context of 2 and the next utterance) are needed, "
             f"got {len(kept)} among {total} conversations"
         )
         raise ConversationError("conversations", problem)
+    warn_of_left_out(total - len(kept), total, "conversations of fewer than 3 turns")
     text, role = np.full((2, len(kept), TURNS), -1, dtype=np.int64)
     for number, turns in enumerate(kept):
         text[number, : len(turns)], role[number, : len(turns)] = zip(*turns)

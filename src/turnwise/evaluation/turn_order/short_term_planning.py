@@ -70,7 +70,7 @@ def evaluate_short_term_planning(
         embedded: From ``build_sequences`` and an encoder.
         seed: Seed of the candidates drawn and of the bootstrap.
         candidates: Gives the other candidates, ``candidates(context, speaker=next_speaker)``, such as
-            ``partial(turnwise.replies.generate_candidates, "microsoft/DialoGPT-medium")``. By default utterances at
+            ``turnwise.replies.GeneratedCandidates("microsoft/DialoGPT-medium")``. By default utterances at
             the same depth of other conversations; equal texts are drawn as often as they occur.
         lengths: Turns of the context.
         distances: Turns from the utterance to the goal.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 
@@ -53,6 +54,9 @@ class StsResult:
 def read_sts_task(path: str | os.PathLike[str]) -> StsTask:
     """Read the released form, ``sts.txt``: score, text, text, tab-separated.
 
+    A pair scored by several people has their scores in the first column, separated by spaces or semicolons; as in the
+    paper, the median counts.
+
     Raises:
         ConversationError: A line breaks the format, a score is missing, or the scores are all the same.
     """
@@ -74,12 +78,12 @@ def read_sts_task(path: str | os.PathLike[str]) -> StsTask:
 
 def _parse_score(field: str, where: str) -> float:
     try:
-        score = float(field)
+        scores = [float(one) for one in field.replace(";", " ").split()]
     except ValueError:
-        score = math.nan
-    if not math.isfinite(score):
-        raise ConversationError(where, f"the score must be a number, got {field!r}")
-    return score
+        scores = []
+    if not scores or not all(map(math.isfinite, scores)):
+        raise ConversationError(where, f"the score must be a number, or several separated by spaces, got {field!r}")
+    return median(scores)
 
 
 def evaluate_sts(encode: Encode, task: StsTask, seed: int = 0) -> StsResult:

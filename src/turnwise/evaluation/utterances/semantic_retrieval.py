@@ -12,7 +12,7 @@ from turnwise.data.messages import Conversations, labelled_utterances
 from turnwise.errors import ConversationError
 from turnwise.evaluation.bm25 import bm25_candidates
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
-from turnwise.evaluation.queries import sample_queries
+from turnwise.evaluation.queries import sample_queries, warn_of_left_out
 from turnwise.evaluation.ranking_result import RankingResult
 from turnwise.evaluation.scoring import Encode, cosines, unit_embeddings
 from turnwise.evaluation.utterances.released import tab_separated_lines
@@ -178,10 +178,12 @@ def _task(where: str, texts: list[str], candidates: dict[int, tuple[IntArray, In
         raise ConversationError(
             where, f"none of {len(candidates)} queries has both a positive and a negative candidate"
         )
+    left_out = len(candidates) - len(kept)
+    warn_of_left_out(left_out, len(candidates), "queries without a positive or without a negative candidate")
     return RetrievalTask(
         texts=tuple(texts),
         queries=tuple(kept),
         positives=tuple(positives for positives, _ in kept.values()),
         negatives=tuple(negatives for _, negatives in kept.values()),
-        dropped=len(candidates) - len(kept),
+        dropped=left_out,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
@@ -30,7 +30,7 @@ class Schedule(Settings):
         seed: Seed of data order, dropout and drawn negatives.
         checkpoint_steps: Write a checkpoint every this many steps.
         bf16: Run the encoder in bfloat16, several times as fast on processors and GPUs made for it; by default on such
-            GPUs only. Losses are computed in float32 all the same.
+            GPUs only. Losses are computed in float32 all the same. On other processors only if ``"forced"``.
     """
 
     learning_rate: float = 5e-5
@@ -41,7 +41,7 @@ class Schedule(Settings):
     max_length: int = 64
     seed: int = 0
     checkpoint_steps: int = 100
-    bf16: bool | None = None
+    bf16: bool | Literal["forced"] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,6 +93,7 @@ class Recipe(Schedule):
         interpolation: How far the weights of the result lie on the straight line from the weights before (0) to the
             trained ones (1, as published). In between, the encoder keeps more of what it knew (Wortsman et al., Robust
             Fine-tuning of Zero-shot Models, CVPR 2022).
+        attention_dropout: Drop attention weights while training, as the encoder's configuration says.
         snapshots: Keep a model every this many steps, in the folder ``<output>.snapshots``, to see how training goes;
             these are as trained, without interpolation.
         adaptation: Continued pre-training beforehand, if any.
@@ -101,11 +102,11 @@ class Recipe(Schedule):
     # What the trained encoder embeds, and how many speakers a conversation must have to teach it.
     level: ClassVar[LevelName] = "utterance"
     min_speakers: ClassVar[int] = 1
-    attention_dropout: ClassVar[bool] = True
 
     frozen_layers: int | None = None
     min_turns: int = 2
     interpolation: float = 1.0
+    attention_dropout: bool = True
     snapshots: int | None = None
     adaptation: Adaptation | None = None
 
@@ -128,6 +129,11 @@ class Recipe(Schedule):
     def shortest(self) -> int:
         """Turns of the shortest conversation that teaches something."""
         return self.min_turns
+
+    @property
+    def needs_full_batches(self) -> bool:
+        """Whether the last batch of an epoch, which may be smaller, is left out."""
+        return False
 
     def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
         """The method to train this encoder with first, if any."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
+from turnwise._utils.settings import check_positive
 from turnwise.collators.conversations import ConversationCollator
 from turnwise.encoders.rendering import Keep, make_conversational
-from turnwise.encoders.turn_tables import add_turn_tables, uses_turns
+from turnwise.encoders.turn_tables import add_turn_tables, turn_tables_of, uses_turns
 from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
 from turnwise.training.recipes.base import Recipe
 
@@ -26,16 +27,19 @@ class Dial2vec(Recipe, Dial2vecSettings):
     Attributes:
         separate_turns: Mark the end of every turn with the separator token.
         turn_inputs: Give the encoder turn tables (section 3.2.1), unless it has some; see `turnwise.add_turn_tables`.
+        relative_positions: With them, let the encoder's own positions count within the turn instead of within the row.
+        table_learning_rate: Peak learning rate of turn tables that are still zero. Those that have learned keep that of
+            the other weights, or are frozen with the embeddings.
     """
 
     level: ClassVar[LevelName] = "dialogue"
     min_speakers: ClassVar[int] = 2
-    # With it, the attention of long rows takes a slow path that builds n x n matrices.
-    attention_dropout: ClassVar[bool] = False
 
     # The paper: 1e-5 and 1. These keep both what is learned and what the encoder knew, see docs/results.md.
     learning_rate: float = 1e-4
     interpolation: float = 0.5
+    # With it, the attention of long rows takes a slow path that builds n x n matrices.
+    attention_dropout: bool = False
     # Dialogues do not compete with each other, so one at a time gives the gradient of the paper's five in less memory.
     batch_size: int = 1
     gradient_accumulation_steps: int = 5
@@ -44,13 +48,28 @@ class Dial2vec(Recipe, Dial2vecSettings):
     keep: Keep = "head"
     separate_turns: bool = True
     turn_inputs: bool = False
+    relative_positions: bool = False
+    table_learning_rate: float = 1e-3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "table_learning_rate")
+        if self.relative_positions and not self.turn_inputs:
+            raise ValueError("relative_positions=true counts positions within turns: it needs turn_inputs=true")
 
     @override
     def prepare(self, encoder: SentenceTransformer) -> None:
         super().prepare(encoder)
         make_conversational(encoder, self.max_length, self.separate_turns)
         if self.turn_inputs and not uses_turns(encoder):
-            add_turn_tables(encoder)
+            add_turn_tables(encoder, positions=None if self.relative_positions else 128)
+
+    @override
+    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+        tables = turn_tables_of(encoder)
+        if tables is None or tables.have_learned:
+            return {}
+        return {"learning_rate_mapping": {r"\.turn_tables\.": self.table_learning_rate}}
 
     @override
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
 from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
@@ -15,7 +17,6 @@ from turnwise.collators.teacher import TaughtCollator
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import use_mean_pooling
-from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head, turn_order_head_of
 from turnwise.losses.unified import UnifiedLoss, UnifiedSettings
 from turnwise.training.recipes.base import Recipe
 
@@ -49,9 +50,7 @@ class Unified(Recipe, UnifiedSettings):
 
     @override
     def prepare(self, encoder: SentenceTransformer) -> None:
-        use_mean_pooling(encoder)
-        if turn_order_head_of(encoder) is None:  # a head that is there learns further
-            add_turn_order_head(encoder, TurnOrderHead(encoder.get_embedding_dimension() or 0, self.context_turns))
+        use_mean_pooling(encoder)  # a turn-order head that is there learns further
 
     @override
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
@@ -59,15 +58,16 @@ class Unified(Recipe, UnifiedSettings):
         return {"weight_decay": 0.01, "learning_rate_mapping": rates}
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
-        teacher = load_encoder(self.teacher, device=str(encoder.device)) if self.teacher is not None else None
-        if teacher is not None:
-            use_mean_pooling(teacher)
+    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
+        teacher = self._load_teacher(encoder)
         taught = None if teacher is None else UtteranceCollator(teacher, self.max_length, self.context_turns)
-        head = turn_order_head_of(encoder)
-        assert head is not None  # from `prepare`
-        return {
-            "train_dataset": conversations,
-            "data_collator": TaughtCollator(UtteranceCollator(encoder, self.max_length), taught),
-            "loss": UnifiedLoss(encoder, head, UnifiedSettings.of(self), teacher),
-        }
+        return TaughtCollator(UtteranceCollator(encoder, self.max_length), taught)
+
+    @override
+    def loss(self, encoder: SentenceTransformer) -> nn.Module:
+        return UnifiedLoss(encoder, UnifiedSettings.of(self), self._load_teacher(encoder))
+
+    def _load_teacher(self, encoder: SentenceTransformer) -> SentenceTransformer | None:
+        if self.teacher is None:
+            return None
+        return use_mean_pooling(load_encoder(self.teacher, device=str(encoder.device)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
@@ -11,15 +12,19 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from turnwise._utils.settings import check_positive
+from turnwise.collators.mixing import UtterancePool
+from turnwise.collators.pieces import PieceCollator, cut_samples
+from turnwise.collators.response_negatives import ResponseNegatives
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
+from turnwise.losses.in_batch import InBatchSettings
 from turnwise.losses.siamese import SiameseLoss, SiameseSettings
 from turnwise.losses.single_vector import SingleVectorLoss, SingleVectorSettings
 from turnwise.training.recipes.base import Recipe
 
 
 @dataclass(frozen=True)
-class InBatch(Recipe):
+class InBatch(Recipe, InBatchSettings):
     """What is common to methods that contrast responses with those of other conversations in the batch."""
 
     # Six times the paper's, the same for all: better on the default encoder, see docs/results.md.
@@ -30,14 +35,54 @@ class InBatch(Recipe):
         if self.batch_size < 2:
             raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
 
+    @property
     @override
-    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
-        return UtteranceCollator(encoder, max_length=self.max_length)
+    def needs_full_batches(self) -> bool:
+        return self.negatives != "batch"  # a smaller one may have fewer
 
 
 @dataclass(frozen=True)
 class DialogueCSE(InBatch, DialogueCSESettings):
-    """See `turnwise.losses.DialogueCSESettings` for the other settings."""
+    """See `turnwise.losses.DialogueCSESettings` for the other settings.
+
+    Attributes:
+        unit: What a batch counts: ``"conversation"``, each of whose turns is a response, or ``"sample"``, a single
+            response with its context.
+        negatives_from: Where negatives are drawn: ``"batch"``, or ``"corpus"``, which are encoded besides.
+        same_role: Draw those of the corpus from the response's own role.
+    """
+
+    unit: Literal["conversation", "sample"] = "conversation"
+    negatives_from: Literal["batch", "corpus"] = "batch"
+    same_role: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.negatives_from == "corpus" and self.negatives == "batch":
+            raise ValueError("negatives_from='corpus' needs a number of negatives, such as negatives=9, got 'batch'")
+        if self.negatives_from == "batch" and (self.unit == "sample" or self.same_role):
+            setting = "unit='sample'" if self.unit == "sample" else "same_role=true"
+            raise ValueError(f"{setting} needs negatives_from='corpus', got 'batch'")
+
+    @property
+    @override
+    def needs_full_batches(self) -> bool:
+        return self.negatives_from == "batch" and super().needs_full_batches
+
+    @override
+    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
+        negatives = None
+        if self.negatives_from == "corpus" and isinstance(self.negatives, int):
+            negatives = ResponseNegatives(UtterancePool(conversations), self.negatives, self.same_role, self.seed)
+        collator = UtteranceCollator(encoder, self.max_length, negatives=negatives)
+        return PieceCollator(collator, conversations) if self.unit == "sample" else collator
+
+    @override
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+        inputs = super().inputs(encoder, conversations)
+        if self.unit == "sample":
+            inputs["train_dataset"] = cut_samples(conversations, self.reach)
+        return inputs
 
     @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:

@@ -1,0 +1,30 @@
+# The service with the default encoder inside: nothing is downloaded when it runs. For processors only; for a GPU, take
+# PyTorch from its default index.
+FROM python:3.12-slim AS build
+WORKDIR /source
+RUN python -m venv /opt/turnwise
+ENV PATH=/opt/turnwise/bin:$PATH
+COPY constraints.txt .
+# First, so that a change of the source does not fetch it again.
+RUN pip install --no-cache-dir -c constraints.txt --index-url https://download.pytorch.org/whl/cpu torch
+COPY pyproject.toml README.md LICENSE ./
+COPY src src
+RUN pip install --no-cache-dir -c constraints.txt ".[offline,store,service]"
+
+FROM python:3.12-slim
+RUN useradd --create-home --uid 10001 turnwise && install --directory --owner turnwise /data
+COPY --from=build /opt/turnwise /opt/turnwise
+ENV PATH=/opt/turnwise/bin:$PATH \
+    HF_HUB_OFFLINE=1 \
+    HF_HOME=/tmp/huggingface \
+    PYTHONUNBUFFERED=1 \
+    TURNWISE_HOST=0.0.0.0 \
+    TURNWISE_KEYS=/run/secrets/turnwise-keys
+USER turnwise
+WORKDIR /data
+VOLUME /data
+EXPOSE 8000
+HEALTHCHECK --interval=30s --timeout=5s --start-period=2m \
+    CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/health/live', timeout=4)"]
+ENTRYPOINT ["turnwise"]
+CMD ["serve", "--store", "/data/talks"]

@@ -1,0 +1,172 @@
+"""The command that shows what a file holds before anything is trained on it: `turnwise inspect`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnwise._utils.files import check_file, is_standard
+from turnwise._utils.progress import console, note
+from turnwise.cli.options import Data, Force, SummaryFile
+from turnwise.cli.reading import Reading, reads_conversations
+from turnwise.cli.tables import print_pairs, write_json
+
+if TYPE_CHECKING:
+    from turnwise.data.reading.detection import UnknownLayout
+
+_SHOWN_MESSAGES = 6
+_SHOWN_LENGTH = 200
+_SHOWN_FILES = 3
+
+
+@reads_conversations
+def inspect(data: Data, reading: Reading, json_file: SummaryFile = None, force: Force = False) -> None:
+    """Show what files hold and how they will be read; nothing of it is kept.
+
+    Of a file whose layout is not known: its columns, the closest layout that is, and the command that would read it.
+
+    Example: `turnwise inspect tickets.csv`
+    """
+    from turnwise.data.conversations import iterate_conversations
+    from turnwise.data.inspection import inspect_conversations
+    from turnwise.data.reading.detection import UnknownLayout
+    from turnwise.data.reading.files import check_apart
+
+    if json_file is not None:
+        check_apart(json_file, data)
+        check_file(json_file, force)
+    try:
+        formats = _formats(data, reading)
+        inspection = inspect_conversations(iterate_conversations(data, **reading.arguments))
+    except UnknownLayout as unknown:
+        _print_layout(unknown, data, reading)
+        raise ValueError(f"{unknown.where}: could not detect the format") from None
+    summary: dict[str, Any] = {"formats": formats, **inspection.summary(), "first": inspection.first}
+    if json_file is not None:
+        write_json(json_file, summary)
+    if json_file is None or not is_standard(json_file):
+        _print_summary(summary, data, reading)
+
+
+def _formats(data: list[Path], reading: Reading) -> dict[str, str]:
+    """The format of each file."""
+    from turnwise.data.formats.table import columns_read
+    from turnwise.data.reading.files import find_files
+    from turnwise.data.reading.source import Source
+
+    options = reading.options
+    formats = {}
+    for file in find_files(data, options.format):
+        source = Source(file)
+        format = options.format_of(source)
+        columns = f": {columns_read(source, options.columns)}" if format.name == "table" else ""
+        formats[str(file)] = f"{format.name}, {format.description}{columns}"
+    return formats
+
+
+def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) -> None:
+    rows = [*_sizes(summary), *_labels(summary), *_doubts(summary)]
+    print_pairs(reading.command_line(data), rows)
+    first = summary["first"]
+    console.print(f"\nThe first conversation, {first['id']}:")
+    for message in first["messages"][:_SHOWN_MESSAGES]:
+        console.print(f"  {message['role']}: {_short(message['content'])}", soft_wrap=True)
+    if len(first["messages"]) > _SHOWN_MESSAGES:
+        console.print(f"  … {len(first['messages']) - _SHOWN_MESSAGES} more")
+    personal = [name for name, found in summary["personal_data"].items() if _is_found(found)]
+    redact = f" --redact {','.join(personal)}" if personal and reading.redact is None else ""
+    note(f"\nNext: turnwise train {reading.command_line(data)}{redact} --output model")
+
+
+def _sizes(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    files = summary["formats"]
+    kinds = dict.fromkeys(files.values())
+    names = ", ".join(list(files)[:_SHOWN_FILES]) + (f", … ({len(files)} files)" if len(files) > _SHOWN_FILES else "")
+    turns, tokens, speakers = (
+        summary[name] for name in ("turns_per_conversation", "tokens_per_message", "speakers_per_conversation")
+    )
+    scripts = ", ".join(f"{script} {share} %" for script, share in summary["scripts"].items())
+    return [
+        ("read from", names),
+        ("format", "; ".join(kinds)),
+        ("conversations", f"{summary['conversations']:,}"),
+        ("messages", f"{summary['messages']:,}: {_spread(turns)} in a conversation"),
+        ("tokens (words)", f"{summary['tokens']:,}: {_spread(tokens)} in a message"),
+        ("speakers", f"{_values(summary['speakers'])}; {_spread(speakers)} in a conversation"),
+        ("scripts", scripts or "no letters"),
+    ]
+
+
+def _labels(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """A line for each label: of how many conversations or messages, and its values."""
+    return [
+        (f"label {name}", f"of {whose}, {values['given']:,} given: {_values(values)}")
+        for whose in ("conversation", "message")
+        for name, values in summary[f"{whose}_labels"].items()
+    ]
+
+
+def _doubts(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """A line for everything that training leaves out or that deserves a look; none where there is nothing."""
+    repeated, personal = summary["repeated"], summary["personal_data"]
+    found = ", ".join(_told(name, counts) for name, counts in personal.items() if _is_found(counts))
+    lines = [
+        ("left out by training", summary["empty_messages"], "empty messages"),
+        ("left out by training", summary["conversations_of_one_message"], "conversations of a single message"),
+        ("of one speaker", summary["conversations_of_one_speaker"], "conversations"),
+        ("joined by training", summary["messages_by_the_same_speaker_again"], "messages by the same speaker again"),
+        ("repeated", repeated["ids"], "ids of conversations"),
+        ("repeated", repeated["conversations"], "whole conversations"),
+        ("repeated", repeated["messages"], "messages"),
+    ]
+    shown = [(name, f"{count:,} {what}") for name, count, what in lines if count]
+    return [*shown, ("personal data", f"{found} (by simple patterns; --redact replaces them)")] if found else shown
+
+
+def _is_found(personal: dict[str, Any]) -> bool:
+    return bool(personal["found"] or personal["labels"])
+
+
+def _told(name: str, personal: dict[str, Any]) -> str:
+    labels = f" in {', '.join(personal['labels'])}" if personal["labels"] else ""
+    if not personal["found"]:
+        return f"{name}{labels}"
+    return f"{personal['found']:,} {name} in {personal['messages']:,} messages{' and' * bool(labels)}{labels}"
+
+
+def _spread(values: dict[str, float]) -> str:
+    if values["least"] == values["most"]:
+        return f"{values['least']:,}"
+    return f"{values['least']:,} to {values['most']:,}, median {values['median']:,}, mean {values['mean']:,}"
+
+
+def _values(values: dict[str, Any]) -> str:
+    shown = ", ".join(f"{_short(value, 40)} ({count:,})" for value, count in values["most_frequent"].items())
+    more = values["distinct"] - len(values["most_frequent"])
+    return f"{shown}, … {more:,}{'+' if values['distinct_is_cut'] else ''} more" if more > 0 else shown
+
+
+def _short(text: str, length: int = _SHOWN_LENGTH) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else f"{text[:length]}…"
+
+
+def _print_layout(unknown: UnknownLayout, data: list[Path], reading: Reading) -> None:
+    from turnwise.data.formats import FORMATS
+    from turnwise.data.reading.suggesting import UNKNOWN
+
+    columns = unknown.layout.columns
+    if unknown.layout.examples:
+        print_pairs(
+            f"{unknown.where}: the columns found, and an example of each", list(unknown.layout.examples.items())
+        )
+    closest = FORMATS[unknown.closest]
+    console.print(f"\nThe closest known layout is {closest.name}: {closest.layout}", soft_wrap=True)
+    if columns is not None:
+        command = f"turnwise inspect {reading.command_line(data)} --columns {shlex.quote(str(columns))}"
+        console.print(f"\nMost likely this reads it:\n  {command}", soft_wrap=True)
+        if UNKNOWN in (columns.conversation, columns.speaker):
+            console.print(f"where {UNKNOWN} stands for a column that could not be guessed.")
+    console.print(f"\nOther layouts: {', '.join(f.name for f in FORMATS.values() if not f.is_corpus)}", soft_wrap=True)
+    console.print(f"Corpora: {', '.join(f.name for f in FORMATS.values() if f.is_corpus)}", soft_wrap=True)

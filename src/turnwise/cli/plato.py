@@ -1,0 +1,32 @@
+"""The command that makes an encoder of a PLATO checkpoint, `turnwise convert-plato`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from turnwise._utils.progress import note
+from turnwise.cli.options import Force, OutputFolder
+from turnwise.cli.terminal import quiet_transformers
+
+
+def convert_plato(
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, such as PLATO.pt.", show_default=False)],
+    output: OutputFolder,
+    tokenizer: Annotated[
+        str, typer.Option(help="The BERT tokenizer of its vocabulary: a folder or a Hub name.")
+    ] = "bert-base-uncased",
+    force: Force = False,
+) -> None:
+    """Make an encoder of a PLATO checkpoint, or of one of dial2vec: what dial2vec starts from, as published.
+
+    Example: `turnwise convert-plato PLATO.pt --output plato`, then
+    `turnwise train chats.jsonl --method dial2vec-paper --encoder plato --output model`
+    """
+    quiet_transformers()
+    from turnwise.encoders.plato import convert_plato as convert
+
+    convert(checkpoint, output, tokenizer, force=force)
+    note(f"Wrote {output}")

@@ -1,0 +1,61 @@
+"""How commands read conversations: one set of options for all of them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnwise.cli.groups import takes
+from turnwise.cli.options import ColumnNames, Format, RedactedKinds, SkipBadRows
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from turnwise.data.reading.options import ReadingOptions
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How conversations are read; each field is an option of every command that reads some."""
+
+    format: Format = "auto"
+    skip_bad_rows: SkipBadRows = False
+    columns: ColumnNames = None
+    redact: RedactedKinds = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `read_conversations`."""
+        on_error = "skip" if self.skip_bad_rows else "raise"
+        return {"format": self.format, "on_error": on_error, "columns": self.columns, "redact": self.redact}
+
+    @property
+    def options(self) -> ReadingOptions:
+        """What these options mean."""
+        from turnwise.data.reading.options import ReadingOptions
+
+        return ReadingOptions.of(**self.arguments)
+
+    def read(self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None) -> Dataset:
+        """The conversations of files, folders or globs; what is to be written must not be among them."""
+        from turnwise.data.conversations import read_conversations
+        from turnwise.data.reading.files import check_apart
+
+        if output is not None:
+            check_apart(output, paths)
+        return read_conversations(paths, **self.arguments)
+
+    def command_line(self, data: list[Path]) -> str:
+        """The data and these options as they are typed."""
+        words = [str(path) for path in data]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                words += [f"--{field.name.replace('_', '-')}", *([] if value is True else [value])]
+        return shlex.join(words)
+
+
+reads_conversations = takes(Reading, "reading")

@@ -1,0 +1,132 @@
+"""The commands of the service: `turnwise serve`, and `turnwise new-key` for those who may use it."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnwise._utils.progress import console, error_console
+from turnwise.cli.options import (
+    Host,
+    KeyName,
+    KeyScopes,
+    KeysFile,
+    KeyStore,
+    Model,
+    NewKeysFile,
+    Port,
+    RequestsPerMinute,
+    ServiceAssignments,
+    Stores,
+    given,
+    parse_settings,
+)
+from turnwise.cli.terminal import quiet_transformers
+
+if TYPE_CHECKING:
+    from turnwise.service import ServiceSettings
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_SECONDS_TO_STOP = 60
+_SECONDS_IDLE = 75  # longer than clients keep a connection, or one is closed just as it is used again
+
+
+def serve(
+    store: Stores = None,
+    model: Model = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    keys: KeysFile = None,
+    settings: ServiceAssignments = None,
+) -> None:
+    """Serve embeddings, ranking, search and next replies over HTTP, also to clients made for OpenAI.
+
+    Every setting can also be given in the environment, as TURNWISE_MODEL, TURNWISE_KEYS, ….
+
+    Example: `turnwise serve --store talks --keys keys.toml --host 0.0.0.0`
+    """
+    from turnwise.service import create_app
+
+    if store:
+        given_stores = dict(_named_store(each) for each in store)
+    options = given({"model": model, "keys": keys, "stores": given_stores if store else None})
+    chosen = _settings({**parse_settings(settings or []), **options})
+    if chosen.keys is None and host not in _LOOPBACK:
+        raise ValueError(f"--host {host} serves other machines, which needs --keys FILE: turnwise new-key makes them")
+    import uvicorn
+
+    quiet_transformers()
+    app = create_app(chosen)
+    _log_to_stderr()
+    config = uvicorn.Config(
+        app,
+        host,
+        port,
+        log_config=None,
+        access_log=False,  # the service's own says less of what clients ask for
+        server_header=False,
+        timeout_graceful_shutdown=_SECONDS_TO_STOP,
+        timeout_keep_alive=_SECONDS_IDLE,
+    )
+    server = uvicorn.Server(config)
+    loaded = app.state.service.worker.loaded
+
+    def stop_if_failed(_: Any) -> None:
+        server.should_exit = server.should_exit or loaded.exception() is not None
+
+    loaded.add_done_callback(stop_if_failed)
+    with suppress(KeyboardInterrupt):
+        server.run()
+    if loaded.done() and loaded.exception() is not None:
+        raise loaded.exception()
+
+
+def new_key(
+    name: KeyName,
+    keys: NewKeysFile = Path("keys.toml"),
+    scope: KeyScopes = ["read"],  # noqa: B006  # typer copies it
+    store: KeyStore = None,
+    requests_per_minute: RequestsPerMinute = None,
+) -> None:
+    """Make an API key for `turnwise serve`, print it, and add its hash to the file of keys.
+
+    With `read` a client embeds, ranks and searches, with `write` it adds and deletes conversations, with `admin` it
+    reads the metrics; none includes another.
+
+    Example: `turnwise new-key website --scope read --requests-per-minute 600`
+    """
+    from turnwise.service.keys import new_key as make
+
+    secret = make(keys, name, scope, store, requests_per_minute)
+    error_console.print(f"Added {name} to {keys}. This is the only time that the key is shown:")
+    console.print(secret, soft_wrap=True)
+
+
+def _named_store(value: str) -> tuple[str, Path]:
+    name, equals, folder = value.partition("=")
+    path = Path(folder if equals else value)
+    return (name if equals else path.resolve().name, path)
+
+
+def _settings(values: dict[str, Any]) -> ServiceSettings:
+    from pydantic import ValidationError
+
+    from turnwise.service import ServiceSettings
+
+    try:
+        return ServiceSettings(**values)
+    except ValidationError as error:
+        problems = [": ".join([*map(str, found["loc"]), found["msg"]]) for found in error.errors()]
+        raise ValueError("; ".join(problems)) from None
+
+
+def _log_to_stderr() -> None:
+    """A line for every request, with its time, whatever the other commands show."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    for name in ("turnwise.service", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.INFO)
+        logger.handlers, logger.propagate = [handler], False

@@ -1,0 +1,201 @@
+"""The commands of conversation stores: `turnwise index`, `turnwise search` and `turnwise store …`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from turnwise._utils.files import atomic_path, check_file
+from turnwise._utils.progress import console, progress_bar
+from turnwise.cli.options import (
+    ChatFile,
+    Data,
+    Diversity,
+    Force,
+    Ids,
+    IndexKind,
+    Language,
+    Limit,
+    Model,
+    NewPooling,
+    NewStore,
+    Offset,
+    PrintJson,
+    Query,
+    Reranker,
+    Retention,
+    SearchLevel,
+    SearchMode,
+    StoreArgument,
+    StorePooling,
+    Tokenizer,
+    Where,
+)
+from turnwise.cli.reading import Reading, reads_conversations
+from turnwise.cli.tables import print_hits
+from turnwise.cli.terminal import Commands, quiet_transformers
+from turnwise.cli.verbosity import Application
+
+if TYPE_CHECKING:
+    from turnwise.store import ConversationStore
+
+store = Application(cls=Commands, help="Look after a conversation store.", no_args_is_help=True)
+
+
+@reads_conversations
+def index(
+    data: Data,
+    store: NewStore,
+    reading: Reading,
+    model: Model = None,
+    pooling: StorePooling = "messages",
+    tokenizer: Tokenizer = "",
+    language: Language = "English",
+    json_output: PrintJson = False,
+) -> None:
+    """Put conversations into a store, or what is new of them.
+
+    If it is killed, the same command goes on where it was. An existing store keeps its model, pooling and tokenizer.
+
+    Example: `turnwise index chats.jsonl --store talks`
+    """
+    quiet_transformers()
+    from turnwise.store import ConversationStore
+
+    conversations = reading.read(data)
+    opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
+    with _progress("indexing conversations", len(conversations)) as advance:
+        report = opened.add(conversations, advance)
+    opened.compact()  # even if nothing is new: a killed command may have left it undone
+    if json_output:
+        _print_json(asdict(report))
+    else:
+        console.print(
+            f"{store}: added {report.added:,} conversations, {report.grown:,} have grown, {report.changed:,} changed, "
+            f"{report.unchanged:,} were there; embedded {report.messages:,} messages"
+        )
+
+
+def search(
+    store: StoreArgument,
+    query: Query,
+    level: SearchLevel = "message",
+    mode: SearchMode = "vector",
+    where: Where = None,
+    limit: Limit = 10,
+    offset: Offset = 0,
+    diversity: Diversity = None,
+    reranker: Reranker = None,
+    json_output: PrintJson = False,
+) -> None:
+    """Find messages or conversations like a text, or what was said after one like it.
+
+    Example: `turnwise search talks "my card was stolen" --where "role = 'user' and label.domain = 'banking'"`
+    """
+    quiet_transformers()
+    from turnwise.store import ConversationStore
+
+    opened = ConversationStore.open(store, read_only=True)
+    found: list[Any]
+    if level != "message" and (mode != "vector" or diversity is not None or reranker is not None):
+        raise ValueError(f"--mode, --diversity and --reranker belong to --level message, not to {level}")
+    if level == "conversation":
+        found = opened.search_conversations(query, where, limit, offset)
+    elif level == "reply":
+        said = [{"role": "user", "content": query}]
+        found = opened.next_replies(said, where=where, limit=limit, offset=offset)
+    else:
+        cross_encoder = None if reranker is None else _load_reranker(reranker)
+        found = opened.search_messages(query, mode, where, limit, offset, diversity, cross_encoder)
+    rows = [asdict(hit) for hit in found]
+    if json_output:
+        _print_json(rows)
+    else:
+        print_hits(rows)
+
+
+@store.command()
+def info(store: StoreArgument, json_output: PrintJson = False) -> None:
+    """Say what a store holds, and how well its indexes find it."""
+    stats = asdict(_open(store, read_only=True).stats())
+    if json_output:
+        _print_json(stats)
+        return
+    indexes = stats.pop("indexes")
+    for name, value in stats.items():
+        console.print(f"{name:14}{value:,}" if isinstance(value, int) else f"{name:14}{value}")
+    for name, facts in indexes.items():
+        console.print(
+            f"index {name}: {facts['kind']}, built from {facts['rows']:,} vectors; "
+            f"finds {100 * facts['recall']:.1f} % of the ten nearest"
+        )
+    if not indexes:
+        console.print("no vector index: every search looks at all vectors")
+
+
+@store.command()
+def compact(store: StoreArgument, retention: Retention = 10.0, index: IndexKind = None) -> None:
+    """Merge small files, bring indexes up to date, and forget old versions."""
+    from datetime import timedelta
+
+    _open(store).compact(timedelta(minutes=retention), index)
+    console.print(f"Compacted {store}")
+
+
+@store.command()
+def export(store: StoreArgument, output: ChatFile, force: Force = False) -> None:
+    """Write the conversations of a store as chat JSONL."""
+    from turnwise.data.conversations import write_chats
+
+    opened = _open(store, read_only=True)
+    with atomic_path(check_file(output, force)) as temporary:
+        count = write_chats(opened.export(), temporary)
+    console.print(f"Wrote {count:,} conversations to {output}")
+
+
+@store.command()
+def delete(store: StoreArgument, ids: Ids) -> None:
+    """Delete conversations by their ids."""
+    console.print(f"Deleted {_open(store).delete(ids):,} of {len(ids):,} conversations")
+
+
+@store.command()
+def reindex(store: StoreArgument, model: Model = None, pooling: NewPooling = None) -> None:
+    """Move a store to another model; searches go on with the old one until all is embedded.
+
+    If it is killed, the same command goes on where it was.
+    """
+    quiet_transformers()
+    opened = _open(store)
+    with _progress("embedding anew", opened.stats().conversations) as advance:
+        opened.reindex(model, pooling, advance)
+    console.print(f"{store} holds vectors of {opened.stats().encoder} now")
+
+
+def _open(path: Path, read_only: bool = False) -> ConversationStore:
+    from turnwise.store import ConversationStore
+
+    return ConversationStore.open(path, create=False, read_only=read_only)
+
+
+def _load_reranker(name: str) -> Any:
+    from sentence_transformers import CrossEncoder
+
+    return CrossEncoder(name, model_kwargs={"use_safetensors": True})
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+@contextmanager
+def _progress(description: str, total: int) -> Iterator[Callable[[int], None]]:
+    with progress_bar() as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda count: bar.advance(task, count)

@@ -1,0 +1,52 @@
+"""How much the commands tell: `--quiet` and `--verbose`, options of all of them."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from typer.models import CommandFunctionType
+from typing_extensions import override
+
+from turnwise._utils.progress import error_console, set_quiet
+from turnwise.cli.groups import with_options
+
+
+@dataclass(frozen=True)
+class Verbosity:
+    """How much is told; each field is an option of every command."""
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show results and errors only.")] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell more: files, formats, what was passed over.")
+    ] = False
+
+    def apply(self) -> None:
+        """Set up the messages of this process."""
+        level = logging.ERROR if self.quiet else logging.INFO if self.verbose else logging.WARNING
+        logging.getLogger("turnwise").setLevel(level)
+        set_quiet(self.quiet)
+        if self.quiet or not error_console.is_terminal:
+            os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")  # read when the library is imported
+
+
+class Application(typer.Typer):
+    """Commands that all have the options of `Verbosity`."""
+
+    @override
+    def command(self, *args: Any, **kwargs: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        register = super().command(*args, **kwargs)
+
+        def decorate(command: CommandFunctionType) -> CommandFunctionType:
+            def tell(verbosity: Verbosity, given: dict[str, Any]) -> None:
+                verbosity.apply()
+                command(**given)
+
+            register(with_options(Verbosity, command, tell))
+            return command
+
+        return decorate

@@ -1,0 +1,163 @@
+"""What conversations hold, counted in one pass in little memory, before anything is trained on them."""
+
+from __future__ import annotations
+
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from turnwise.data.redaction import PATTERNS
+from turnwise.data.tokens import tokenize
+
+_MOST_VALUES = 1000  # of a label or of speakers; from then on new ones are only counted as further
+_SHOWN_VALUES = 5
+_SCRIPTS = {"CJK": "Han"}
+
+
+@dataclass
+class Values:
+    """How often something has which value."""
+
+    given: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    is_cut: bool = False
+
+    def add(self, value: str) -> None:
+        """Count a value."""
+        self.given += 1
+        if value in self.counts or len(self.counts) < _MOST_VALUES:
+            self.counts[value] += 1
+        else:
+            self.is_cut = True
+
+    def summary(self) -> dict[str, Any]:
+        """The number of values, at least that where there are very many, and the most frequent ones."""
+        return {
+            "given": self.given,
+            "distinct": len(self.counts),
+            "distinct_is_cut": self.is_cut,
+            "most_frequent": dict(self.counts.most_common(_SHOWN_VALUES)),
+        }
+
+
+@dataclass
+class Inspection:
+    """Counts of the conversations added; it keeps the first one, and of the others' texts hashes and letters only."""
+
+    first: dict[str, Any] | None = None
+    speakers: Values = field(default_factory=Values)
+    conversation_labels: dict[str, Values] = field(default_factory=dict)
+    message_labels: dict[str, Values] = field(default_factory=dict)
+    _turns: array[int] = field(default_factory=lambda: array("q"))
+    _speakers_each: array[int] = field(default_factory=lambda: array("q"))
+    _tokens: array[int] = field(default_factory=lambda: array("q"))
+    _characters: array[int] = field(default_factory=lambda: array("q"))
+    _hashes: dict[str, array[int]] = field(default_factory=dict)
+    _letters: Counter[str] = field(default_factory=Counter)
+    _personal: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in PATTERNS})
+    _empty: int = 0
+    _following: int = 0
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Count a conversation as `read_conversations` gives it."""
+        messages = row["messages"]
+        self.first = self.first or row
+        self._turns.append(len(messages))
+        self._speakers_each.append(len({message["role"] for message in messages}))
+        self._hash("ids", row["id"])
+        self._hash("conversations", "\n".join(f"{message['role']}\t{message['content']}" for message in messages))
+        self._following += sum(one["role"] == other["role"] for one, other in pairwise(messages))
+        for name, value in row.items():
+            if name not in ("id", "messages"):
+                _count(self.conversation_labels, name, value)
+        for message in messages:
+            self._add_message(message)
+
+    def _add_message(self, message: dict[str, Any]) -> None:
+        text = message["content"].strip()
+        self.speakers.add(message["role"])
+        self._empty += not text
+        self._tokens.append(len(tokenize(text)))
+        self._characters.append(len(text))
+        self._letters.update(text)
+        self._hash("messages", text)
+        for name, (_, find) in PATTERNS.items():
+            if found := sum(1 for _ in find(text)):
+                self._personal[name].update(found=found, messages=1)
+        for name, value in message.items():
+            if name not in ("role", "content"):
+                _count(self.message_labels, name, value)
+
+    def _hash(self, kind: str, text: str) -> None:
+        self._hashes.setdefault(kind, array("q")).append(hash(text))
+
+    def summary(self) -> dict[str, Any]:
+        """All counts, ready for JSON."""
+        return {
+            "conversations": len(self._turns),
+            "messages": len(self._tokens),
+            "tokens": sum(self._tokens),
+            "turns_per_conversation": _spread(self._turns),
+            "tokens_per_message": _spread(self._tokens),
+            "characters_per_message": _spread(self._characters),
+            "speakers": self.speakers.summary(),
+            "speakers_per_conversation": _spread(self._speakers_each),
+            "scripts": _scripts(self._letters),
+            "conversation_labels": {name: values.summary() for name, values in self.conversation_labels.items()},
+            "message_labels": {name: values.summary() for name, values in self.message_labels.items()},
+            "repeated": {kind: len(hashes) - len(np.unique(hashes)) for kind, hashes in self._hashes.items()},
+            "empty_messages": self._empty,
+            "messages_by_the_same_speaker_again": self._following,
+            "conversations_of_one_message": self._turns.count(1),
+            "conversations_of_one_speaker": self._speakers_each.count(1),
+            "personal_data": self._personal_data(),
+        }
+
+    def _personal_data(self) -> dict[str, dict[str, Any]]:
+        """How often each kind was found in texts, in how many messages, and the labels and speakers it was found in."""
+        others = {"speakers": self.speakers, **self.conversation_labels, **self.message_labels}
+        found = {}
+        for name, (_, find) in PATTERNS.items():
+            places = [place for place, values in others.items() if any(any(find(value)) for value in values.counts)]
+            found[name] = {**dict.fromkeys(("found", "messages"), 0), **self._personal[name], "labels": places}
+        return found
+
+
+def inspect_conversations(rows: Iterable[dict[str, Any]]) -> Inspection:
+    """Count conversations, which are gone through once."""
+    inspection = Inspection()
+    for row in rows:
+        inspection.add(row)
+    return inspection
+
+
+def _count(labels: dict[str, Values], name: str, value: Any) -> None:
+    for one in value if isinstance(value, list) else [value]:
+        if one is not None and one != "":
+            labels.setdefault(name, Values()).add(str(one))
+
+
+def _spread(values: array[int]) -> dict[str, float]:
+    """The least, middle and most, the mean, and the value that nine tenths do not exceed."""
+    if not values:
+        return {}
+    numbers = np.asarray(values)
+    low, middle, high, most = np.percentile(numbers, [0, 50, 90, 100], method="inverted_cdf").tolist()
+    return {"least": low, "median": middle, "mean": round(float(numbers.mean()), 2), "ninth_decile": high, "most": most}
+
+
+def _scripts(letters: Counter[str]) -> dict[str, float]:
+    """The share of each script among the letters, in percent."""
+    counts: Counter[str] = Counter()
+    for letter, count in letters.items():
+        if letter.isalpha():
+            word = unicodedata.name(letter, "OTHER").split()[0]
+            counts[_SCRIPTS.get(word, word.capitalize())] += count
+    total = sum(counts.values())
+    return {script: round(100 * count / total, 1) for script, count in counts.most_common(_SHOWN_VALUES)}

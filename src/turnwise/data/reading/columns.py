@@ -1,0 +1,188 @@
+"""Which columns of a table, or fields of nested records, hold the conversation, the speaker, the text and the time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any
+
+# The names that columns are found by: of several in one group none is preferred, earlier groups come first.
+_NAMES = {
+    "conversation": (
+        "conversation_id dialogue_id dialog_id session_id chat_id thread_id conv_id ticket_id call_id",
+        "conversation dialogue dialog session thread",
+    ),
+    "speaker": ("speaker role from author sender participant", "speaker_id sender_id author_id"),
+    "text": ("text content message utterance body sentence",),
+}
+# Times and numbers agree with each other, so the first found wins.
+_ORDER = (
+    "timestamp datetime created_at start_time start time date turn order turn_id turn_index turn_number message_id "
+    "utterance_id index position"
+)
+_IDS = {"turn_id", "message_id", "utterance_id"}
+_MEANINGS = ("conversation", "speaker", "text", "time", "messages", "ignore")
+_JOIN = "+"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of columns. A dot leads into a nested field: ``author.type``.
+
+    Args:
+        conversation: The conversation's id.
+        speaker: Who says the message.
+        text: What is said.
+        time: When, or the message's place in the conversation; two columns as ``date+time``.
+        messages: Where a record is a whole conversation: the list of its messages, which speaker, text and time are
+            fields of.
+        ignore: What is not read at all.
+    """
+
+    conversation: str | None = None
+    speaker: str | None = None
+    text: str | None = None
+    time: str | None = None
+    messages: str | None = None
+    ignore: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Columns:
+        """Columns from ``conversation=ticket_id,speaker=author,text=body``; ``ignore`` may be repeated.
+
+        Raises:
+            ValueError: An unknown or repeated meaning, or no name.
+        """
+        found: dict[str, Any] = {"ignore": ()}
+        # a name may hold commas itself
+        for part in re.split(rf",(?=\s*(?:{'|'.join(_MEANINGS)})\s*=)", text):
+            meaning, _, name = (side.strip() for side in part.partition("="))
+            if meaning not in _MEANINGS or not name:
+                expected = f"one of {', '.join(_MEANINGS)}, each as meaning=column and separated by commas"
+                raise ValueError(f"columns: found {part.strip()!r}; expected {expected}")
+            if meaning == "ignore":
+                found["ignore"] += tuple(one.strip() for one in name.split(",") if one.strip())
+            elif meaning in found:
+                raise ValueError(f"columns: {meaning} is given twice; a conversation has one {meaning} column")
+            else:
+                found[meaning] = name
+        return cls(**found)
+
+    def __str__(self) -> str:
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        given["ignore"] = ",".join(self.ignore)
+        return ",".join(f"{meaning}={name}" for meaning, name in given.items() if name)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns that make up the time."""
+        return tuple(self.time.split(_JOIN)) if self.time else ()
+
+    @property
+    def of_message(self) -> tuple[str, ...]:
+        """The columns that hold a message."""
+        return tuple(name for name in (self.speaker, self.text, *self.times) if name)
+
+
+NOT_GIVEN = Columns()
+
+
+def plain_name(name: str) -> str:
+    """A name in lower case with underscores, without the number that tells columns of one name apart."""
+    name = re.sub(r" \(\d+\)$", "", name)
+    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
+
+
+def is_id(name: str) -> bool:
+    """Whether a column that messages could be ordered by holds ids, which need not be numbers."""
+    return plain_name(name) in _IDS
+
+
+def columns_known(names: Iterable[str]) -> bool:
+    """Whether the names alone say which columns hold the conversation, the speaker and the text."""
+    plain = {plain_name(name) for name in names}
+    return all(any(plain & set(group.split()) for group in groups) for groups in _NAMES.values())
+
+
+def find_columns(names: Iterable[str], given: Columns, *, whole_conversations: bool = False) -> Columns:
+    """The columns as given, the others by their usual names.
+
+    Args:
+        names: All columns of a table, or the fields of a message.
+        given: What the user said.
+        whole_conversations: The names are of a message, whose conversation needs no column.
+
+    Raises:
+        ValueError: A column cannot be told, or two could be meant.
+    """
+    names = [name for name in names if name not in given.ignore]
+    found: dict[str, Any] = {}
+    for meaning, groups in _NAMES.items():
+        found[meaning] = getattr(given, meaning)
+        if found[meaning] is None and not (whole_conversations and meaning == "conversation"):
+            found[meaning] = _only_one(meaning, groups, names)
+    taken = {name for name in (*found.values(), given.time) if name}
+    time = given.time or _order_column(name for name in names if name not in taken)
+    return Columns(**found, time=time, messages=given.messages, ignore=given.ignore)
+
+
+def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str:
+    for group in groups:
+        hits = [name for name in names if plain_name(name) in group.split()]
+        if len(hits) > 1:
+            could = " and ".join(map(repr, hits))
+            raise ValueError(
+                f"the columns {could} could each be the {meaning}; say which: --columns {meaning}={hits[0]}"
+            )
+        if hits:
+            return hits[0]
+    raise ValueError(
+        f"found the columns {', '.join(names)}; expected one for the {meaning}, such as {groups[0].split()[0]}: "
+        f"say which with --columns {meaning}=…"
+    )
+
+
+def _order_column(names: Iterable[str]) -> str | None:
+    by_plain_name: dict[str, str] = {}
+    for name in names:
+        by_plain_name.setdefault(plain_name(name), name)
+    found = next((by_plain_name[known] for known in _ORDER.split() if known in by_plain_name), None)
+    if found is not None and plain_name(found) == "time" and "date" in by_plain_name:
+        return f"{by_plain_name['date']}{_JOIN}{found}"
+    return found
+
+
+def check_present(columns: Columns, names: Iterable[str]) -> None:
+    """Raise ``ValueError`` if a table lacks a column that is to be read or ignored."""
+    names = list(names)
+    for path in filter(None, (columns.conversation, *columns.of_message, columns.messages, *columns.ignore)):
+        if path not in names and path.split(".")[0] not in names:
+            near = get_close_matches(path, names, n=1)
+            hint = f", did you mean {near[0]!r}" if near else ""
+            raise ValueError(f"there is no column {path!r}{hint}; found {', '.join(names)}")
+
+
+def value_at(record: Any, path: str | None) -> Any:
+    """The value at a path such as ``author.type``, ``None`` where there is none."""
+    if path is None or not isinstance(record, dict):
+        return None
+    if path in record:
+        return record[path]
+    first, dot, rest = path.partition(".")
+    return value_at(record.get(first), rest) if dot else None
+
+
+def without(record: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """The record without the values at these paths, and without what is left empty by that."""
+    for path in paths:
+        first, dot, rest = path.partition(".")
+        if path in record:
+            record = {name: value for name, value in record.items() if name != path}
+        elif dot and isinstance(record.get(first), dict):
+            inner = without(record[first], [rest])
+            record = {name: (inner if name == first else value) for name, value in record.items()}
+            if not inner:
+                del record[first]
+    return record

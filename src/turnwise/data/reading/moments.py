@@ -1,0 +1,112 @@
+"""Times and numbers that messages are ordered by."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from turnwise.data.reading.source import BadRow
+
+_TWO_NUMBERS = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(?:\d{4}|\d{2})\b")
+_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2}(?:[.,]\d+)?)")
+# Hours from UTC of the abbreviations that exports use; others are an error, since one name may stand for several zones.
+_ZONES = {"UTC": 0.0, "GMT": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8}
+_ZONES |= {"PDT": -7, "CET": 1, "CEST": 2, "BST": 1, "EET": 2, "EEST": 3, "MSK": 3, "IST": 5.5, "JST": 9, "KST": 9}
+_SECONDS_IN_HOUR = 3600
+
+
+@dataclass
+class DateOrder:
+    """Whether dates such as 02/03/2024 have the day first: what the dates of a whole file show."""
+
+    day_first: bool | None = None
+    example: str | None = None
+
+    def see(self, value: Any) -> None:
+        """Take a date into account.
+
+        Raises:
+            BadRow: It can only be read one way, and an earlier one only the other way.
+        """
+        found = _TWO_NUMBERS.match(value) if isinstance(value, str) else None
+        if found is None:
+            return
+        first, second = int(found[1]), int(found[3])
+        if first > 12 or second > 12:
+            if self.day_first not in (None, first > 12):
+                raise BadRow(f"found {value!r}, but earlier dates have day and month the other way round")
+            self.day_first = first > 12
+        else:
+            self.example = self.example or value
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether there are dates that could be read either way, and nothing shows which is meant."""
+        return self.example is not None and self.day_first is None and "." not in self.example
+
+
+def moment(value: Any, column: str, number: int, dates: DateOrder) -> tuple[float, bool]:
+    """A number or a time as a number, and whether it was a time.
+
+    Args:
+        value: A number, an ISO 8601 time, a time of day or another usual notation, with or without a zone (then UTC).
+        column: The column's name, for errors.
+        number: The row's number, for errors.
+        dates: What the file's dates show about day and month. Where they show nothing, 02.03.2024 is of March, as
+            everywhere that dates have dots, and 02/03/2024 of February.
+
+    Raises:
+        BadRow: It is neither.
+    """
+    try:
+        as_number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    else:
+        if math.isfinite(as_number):
+            return as_number, False
+        raise _not_a_moment(value, column, number)
+    if not isinstance(value, str):
+        raise _not_a_moment(value, column, number)
+    value = value.strip()
+    if clock := _CLOCK.fullmatch(value):
+        hours, minutes, seconds = int(clock[1] or 0), int(clock[2]), float(clock[3].replace(",", "."))
+        # "10:30" is a time of day, "0:10:30" and "10:30.5" are offsets; in order they are the same either way
+        return (hours * 60 + minutes) * 60 + seconds, True
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        time = _other_notation(value, column, number, dates)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp(), True
+
+
+def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> datetime:
+    from dateutil import parser
+
+    day_first = dates.day_first if dates.day_first is not None else "." in value.split()[0] if value.split() else False
+    zones = {name: int(hours * _SECONDS_IN_HOUR) for name, hours in _ZONES.items()}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", parser.UnknownTimezoneWarning)
+            # what a text does not say is taken from the default: two of them show whether it says year, month and day
+            first, second = (
+                parser.parse(value, dayfirst=day_first, tzinfos=zones, default=default)
+                for default in (datetime(2001, 1, 1), datetime(2004, 2, 2))
+            )
+    except parser.UnknownTimezoneWarning:
+        problem = f"found {value!r} in {column!r}, whose time zone is unknown; write it as +01:00"
+        raise BadRow(problem, number) from None
+    except (ValueError, OverflowError):
+        raise _not_a_moment(value, column, number) from None
+    if first != second:
+        raise _not_a_moment(value, column, number)
+    return first
+
+
+def _not_a_moment(value: Any, column: str, number: int) -> BadRow:
+    expected = "a number or a time such as 2024-05-31T10:00:00Z"
+    return BadRow(f"found {str(value)[:60]!r} in {column!r}; expected {expected}", number)

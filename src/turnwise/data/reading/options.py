@@ -1,0 +1,79 @@
+"""How files are to be read: what the arguments of `read_conversations` and the options of the commands say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from turnwise.data.formats import FORMATS
+from turnwise.data.formats.nested import nested
+from turnwise.data.formats.table import table_of
+from turnwise.data.reading.columns import Columns
+from turnwise.data.reading.detection import detect_format
+from turnwise.data.reading.format import Format
+from turnwise.data.reading.source import Source
+from turnwise.data.redaction import Redaction
+from turnwise.errors import ConversationError
+
+OnError = Literal["raise", "skip"]
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How files are read.
+
+    Args:
+        format: Name of the source format; ``"auto"`` detects it from the content of each file.
+        on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out.
+        columns: What the columns of tables, or the fields of records, hold.
+        redaction: What is replaced by placeholders.
+
+    Raises:
+        ConversationError: The format is unknown, or has no columns.
+        ValueError: ``on_error`` is neither of the two.
+    """
+
+    format: str = "auto"
+    on_error: OnError = "raise"
+    columns: Columns | None = None
+    redaction: Redaction | None = None
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ("raise", "skip"):
+            raise ValueError(f"on_error is {self.on_error!r}; expected 'raise' or 'skip'")
+        if self.format != "auto" and self.format not in FORMATS:
+            known = ", ".join(FORMATS)
+            raise ConversationError(f"format {self.format!r}", f"unknown format; known are auto, {known}")
+        if self.columns is not None and self.format not in ("auto", "table"):
+            raise ConversationError(f"format {self.format!r}", "its fields are known; columns are for tables")
+
+    @classmethod
+    def of(
+        cls,
+        format: str = "auto",
+        on_error: OnError = "raise",
+        columns: Columns | str | None = None,
+        redact: Redaction | str | None = None,
+    ) -> ReadingOptions:
+        """The options from the arguments of `read_conversations`."""
+        return cls(
+            format,
+            on_error,
+            Columns.parse(columns) if isinstance(columns, str) else columns,
+            Redaction.parse(redact) if isinstance(redact, str) else redact,
+        )
+
+    @property
+    def key(self) -> list[str]:
+        """What tells rows read with other options apart."""
+        return [self.format, self.on_error, str(self.columns or ""), self.redaction.key if self.redaction else ""]
+
+    def format_of(self, source: Source) -> Format:
+        """The format of a file.
+
+        Raises:
+            ConversationError: It cannot be detected.
+        """
+        if self.columns is not None:
+            return nested(self.columns) if self.columns.messages else table_of(self.columns)
+        return detect_format(source) if self.format == "auto" else FORMATS[self.format]

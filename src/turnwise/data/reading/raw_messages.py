@@ -1,0 +1,73 @@
+"""Messages as the columns of a source give them, before they are put in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from turnwise.data.reading.columns import Columns, is_id, value_at, without
+from turnwise.data.reading.moments import DateOrder, moment
+from turnwise.data.reading.source import BadRow
+
+
+class RawMessage(NamedTuple):
+    """One message: its row's number, what its columns hold, and all else as labels."""
+
+    number: int
+    speaker: Any
+    text: Any
+    time: Any
+    labels: dict[str, Any]
+
+    @classmethod
+    def of(cls, record: dict[str, Any], columns: Columns, number: int, others: Iterable[str | None] = ()) -> RawMessage:
+        """The message of a record; ``others`` are columns that are no labels either."""
+        times = [value_at(record, name) for name in columns.times]
+        time = times[0] if len(times) == 1 else " ".join(str(part) for part in times if part not in (None, "")) or None
+        used = (*columns.of_message, *filter(None, others), *columns.ignore)
+        labels = without(record, used)
+        return cls(number, value_at(record, columns.speaker), value_at(record, columns.text), time, labels)
+
+
+def message_rows(messages: list[RawMessage], columns: Columns, dates: DateOrder) -> list[dict[str, Any]]:
+    """Messages in order of time, if there is a column of it, as ``{"role", "content", …labels}``.
+
+    Raises:
+        BadRow: A message has no speaker, no text, or nothing to be ordered by.
+    """
+    return [_message_row(message, columns) for message in _in_order(messages, columns, dates)]
+
+
+def _in_order(messages: list[RawMessage], columns: Columns, dates: DateOrder) -> list[RawMessage]:
+    if columns.time is None:
+        return messages
+    try:
+        moments = [moment(message.time, columns.time, message.number, dates) for message in messages]
+    except BadRow:
+        if is_id(columns.time):  # ids that are no numbers say nothing about the order
+            return messages
+        raise
+    if len({is_time for _, is_time in moments}) > 1:
+        raise BadRow(f"found both numbers and times in {columns.time!r}; write them in one way")
+    return [message for _, message in sorted(zip(moments, messages), key=itemgetter(0))]
+
+
+def _message_row(message: RawMessage, columns: Columns) -> dict[str, Any]:
+    if message.speaker is None or message.speaker == "":
+        raise BadRow(f"no speaker in the column {columns.speaker!r}", message.number)
+    text = "" if message.text is None else message.text  # an empty cell, where a CSV has an empty text
+    if not isinstance(text, str):
+        found = json.dumps(text, default=str)[:60]
+        raise BadRow(f"expected text in the column {columns.text!r}, found {found}", message.number)
+    return {**named_labels(message.labels, ("role", "content")), "role": str(message.speaker), "content": text}
+
+
+def named_labels(labels: dict[str, Any], taken: Iterable[str]) -> dict[str, Any]:
+    """The labels that have a value; one whose name is taken gets an underscore behind it."""
+    return {
+        f"{name}_" if name in taken else name: value
+        for name, value in labels.items()
+        if value is not None and value != ""
+    }

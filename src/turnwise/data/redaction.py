@@ -1,0 +1,178 @@
+"""Redaction: personal data becomes placeholders while conversations are read, before anything is kept of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from turnwise.data.personal_data import Finder, cards, emails, names_finder, phones, urls
+from turnwise.data.persons import model_version, persons_finder
+
+# What can be redacted by pattern alone, and its placeholder: a word in the sentence's place, so that it reads on.
+PATTERNS: dict[str, tuple[str, Finder]] = {
+    "emails": ("[email]", emails),
+    "phones": ("[phone]", phones),
+    "cards": ("[card]", cards),
+    "urls": ("[url]", urls),
+}
+_NAME = "[name]"
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """What is redacted.
+
+    Args:
+        patterns: Names in ``PATTERNS``.
+        names: A text file with a name a line: each is redacted wherever it stands as a whole.
+        persons: A model of spaCy that finds names of people in running text (extra ``redact``).
+
+    Raises:
+        ValueError: Nothing is to be redacted, a pattern is unknown, or a file or model is missing.
+    """
+
+    patterns: tuple[str, ...] = ()
+    names: str | os.PathLike[str] | None = None
+    persons: str | None = None
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.patterns if name not in PATTERNS]
+        if unknown or not (self.patterns or self.names or self.persons):
+            found = f"found {unknown[0]!r}" if unknown else "found nothing"
+            expected = f"some of {', '.join(PATTERNS)}, names=FILE, persons=MODEL, separated by commas"
+            raise ValueError(f"redact: {found}; expected {expected}")
+        self.key  # noqa: B018 (a missing file or model is an error at once)
+
+    @classmethod
+    def parse(cls, text: str) -> Redaction:
+        """A redaction from ``emails,phones,names=people.txt``; ``all`` stands for all patterns.
+
+        Raises:
+            ValueError: As for the class.
+        """
+        patterns: list[str] = []
+        given: dict[str, str] = {}
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            kind, _, value = part.partition("=")
+            if kind in ("names", "persons"):
+                if not value:
+                    raise ValueError(
+                        f"redact: found {part!r}; expected {kind}={'FILE' if kind == 'names' else 'MODEL'}"
+                    )
+                given[kind] = value
+            else:
+                patterns += PATTERNS if part == "all" else [part]
+        return cls(tuple(dict.fromkeys(patterns)), **given)
+
+    def __str__(self) -> str:
+        named = {"names": self.names, "persons": self.persons}
+        return ",".join([*self.patterns, *(f"{kind}={value}" for kind, value in named.items() if value)])
+
+    @cached_property
+    def key(self) -> str:
+        """What tells texts redacted in another way apart; it holds no name."""
+        names = blake2b("\n".join(self._names).encode(), digest_size=8).hexdigest() if self.names else ""
+        return f"{','.join(sorted(self.patterns))};{names};{model_version(self.persons) if self.persons else ''}"
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The names of the file."""
+        try:
+            lines = Path(self.names or "").read_text(encoding="utf-8-sig").splitlines()
+        except OSError as error:
+            raise ValueError(f"redact: names={self.names} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ValueError(f"redact: {self.names}: not UTF-8 text; save the file as UTF-8") from None
+        for number, line in enumerate(lines, start=1):
+            if len(line) > _LONGEST_NAME:
+                raise ValueError(f"redact: {self.names}:{number}: found {len(line)} letters; expected a name a line")
+        names = [line.strip() for line in lines if line.strip()]
+        if not names:
+            raise ValueError(f"redact: {self.names} holds no names; expected one a line")
+        return names
+
+    @cached_property
+    def _finders(self) -> list[tuple[str, Finder]]:
+        finders = [PATTERNS[name] for name in self.patterns]
+        if self.names:
+            finders.append((_NAME, names_finder(self._names)))
+        if self.persons:
+            finders.append((_NAME, persons_finder(self.persons)))
+        return finders
+
+    def text(self, text: str) -> str:
+        """The text with placeholders; what two finders both found has the placeholder of the longer."""
+        return replaced(text, ((*span, word) for word, find in self._finders for span in find(text)))
+
+    def conversation(self, row: dict[str, Any], number: int) -> dict[str, Any]:
+        """A checked conversation with placeholders in texts, speakers and labels.
+
+        An id with personal data becomes ``conversation-<number>``. Speakers stay as many as they were: of those that
+        have one placeholder, the second is called ``[email] 2``. A number that reads as personal data is left out.
+        """
+        speakers = _Speakers(self.text)
+        messages = [
+            {
+                **self._labels(message, ("role", "content")),
+                "role": speakers.redacted(message["role"]),
+                "content": self.text(message["content"]),
+            }
+            for message in row["messages"]
+        ]
+        identifier = row["id"] if self.text(row["id"]) == row["id"] else f"conversation-{number}"
+        return {"id": identifier, "messages": messages, **self._labels(row, ("id", "messages"))}
+
+    def _labels(self, row: dict[str, Any], others: Iterable[str]) -> dict[str, Any]:
+        return {name: self._label(value) for name, value in row.items() if name not in others}
+
+    def _label(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.text(item) for item in value]
+        if isinstance(value, int) and not isinstance(value, bool) and self.text(str(value)) != str(value):
+            return None
+        return value
+
+
+class _Speakers:
+    """The speakers of one conversation, each with a name of its own."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+        self._names: dict[str, str] = {}
+
+    def redacted(self, role: str) -> str:
+        """The name that stands for a role."""
+        if role not in self._names:
+            name = once = self._redact(role)
+            taken, number = set(self._names.values()), 1
+            while name != role and name in taken:
+                number += 1
+                name = f"{once} {number}"
+            self._names[role] = name
+        return self._names[role]
+
+
+def replaced(text: str, found: Iterable[tuple[int, int, str]]) -> str:
+    """The text with words in the place of spans; of spans that overlap, the longest gives the word for all of them."""
+    merged: list[tuple[int, int, str, int]] = []  # start, end, word, length of the span whose word it is
+    for start, end, word in sorted(found):
+        if merged and start < merged[-1][1]:
+            before_start, before_end, before_word, length = merged.pop()
+            if end - start > length:
+                before_word, length = word, end - start
+            merged.append((before_start, max(before_end, end), before_word, length))
+        else:
+            merged.append((start, end, word, end - start))
+    parts, done = [], 0
+    for start, end, word, _ in merged:
+        parts += [text[done:start], word]
+        done = end
+    return "".join(parts) + text[done:]

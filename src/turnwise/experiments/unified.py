@@ -1,0 +1,85 @@
+"""All tasks at once: the specialists of the three papers, the average of their weights, and one encoder for everything.
+
+Each row learns from a data set's conversations and is measured in all tasks the data set has labels for, also where it
+has learned from another one: what a training does to the rest.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from turnwise.data.conversations import read_conversations
+from turnwise.data.sample_corpus import sample_conversations
+from turnwise.experiments.data_sets import SGD, DataSet, Splits, files, needed, sample_corpus
+from turnwise.experiments.method import Method, Stage
+from turnwise.experiments.scoring import every_level
+from turnwise.experiments.suite import Scale, Suite, same_settings
+from turnwise.experiments.triple import daily_dialog
+
+# --- Rows
+
+_CSE = (Stage("dialogue-cse"),)
+_DIAL2VEC = (Stage("dial2vec"),)
+_C3L = (Stage("ccl"), Stage("c3l"))
+_TEACHER = (Stage("single-vector"),)
+_BI = every_level("mean", "bi")
+_COMPOSED = every_level("messages", "composed")
+
+_METHODS = (
+    Method("untouched", "encoder, untouched", _BI),
+    Method("messages", "encoder, untouched, dialogues from messages", every_level("messages", "bi")),
+    Method("dialogue-cse", "DialogueCSE", _BI, _CSE),
+    Method("dial2vec", "dial2vec", _BI, _DIAL2VEC),
+    Method("c3l", "C3L", every_level("mean", "average", "last-2"), _C3L),
+    Method("average", "average of their weights", _BI, (Stage("average", models=(_CSE, _DIAL2VEC, _C3L)),)),
+    Method("turn-order-head", "turn-order head", _COMPOSED, (Stage("turn-order-head"),), proposed=True),
+    Method("unified", "unified", _COMPOSED, (Stage("unified"),), proposed=True),
+    Method("unified-taught", "unified, with a teacher", _COMPOSED, (Stage("unified", {}, (_TEACHER,)),), proposed=True),
+)
+
+# --- Data sets
+
+_INTENTS, _NEXT = "semantic-retrieval", "next-utterance"
+_DIALOGUES = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval")
+
+
+def _sgd_elsewhere(folder: Path) -> Splits:
+    """Learned from one corpus, tested on intents and domains of another."""
+    return Splits(read_conversations(needed(folder, "sgd/train")), sample_conversations(300, seed=0))
+
+
+_DATA = (
+    DataSet("sgd", "Schema-Guided Dialogue", (_INTENTS, *_DIALOGUES, _NEXT), SGD),
+    DataSet("dailydialog", "DailyDialog", (_NEXT,), daily_dialog),
+    DataSet("self-dialogue", "Self-dialogue", (*_DIALOGUES, _NEXT), files("self_dialogue/train", "self_dialogue/dev")),
+    DataSet("elsewhere", "learned from SGD, tested on the sample corpus", (_INTENTS, _DIALOGUES[-1]), _sgd_elsewhere),
+    sample_corpus((_INTENTS, _DIALOGUES[-1], _NEXT), conversations=600),
+)
+
+# --- Sizes of runs
+
+_LONG = ("single-vector", "ccl", "c3l", "unified")
+
+SUITE = Suite(
+    name="unified",
+    level="turn-order",
+    methods=_METHODS,
+    data=_DATA,
+    full=Scale(
+        settings={
+            **same_settings(_LONG, max_steps=300),
+            "dialogue-cse": {"max_steps": 150},
+            "dial2vec": {"max_steps": 60},
+        },
+        queries=800,
+    ),
+    quick=Scale(
+        settings={
+            **same_settings((*_LONG, "dialogue-cse"), max_steps=10, batch_size=4),
+            "dial2vec": {"max_steps": 3},
+        },
+        train=200,
+        test=100,
+        queries=50,
+    ),
+)

@@ -1,0 +1,56 @@
+"""The application: middleware, routes and errors around one `Service`."""
+
+from __future__ import annotations
+
+from fastapi import Depends, FastAPI
+from fastapi.security import HTTPBearer
+from starlette.middleware import Middleware
+
+import turnwise
+from turnwise.service.authentication import Authentication
+from turnwise.service.bodies import Bodies
+from turnwise.service.endpoints import access, add_endpoints
+from turnwise.service.errors import add_error_handlers
+from turnwise.service.keys import read_keys
+from turnwise.service.observing import Observing
+from turnwise.service.rate_limits import RateLimiter
+from turnwise.service.service import Service
+from turnwise.service.settings import ServiceSettings
+
+
+def create_app(settings: ServiceSettings | None = None) -> FastAPI:
+    """The service as an ASGI application, for any server: ``uvicorn --factory turnwise.service:create_app``.
+
+    The model is loaded when the server starts it. It is loaded once per process: give one process to a server, and a
+    server to a device.
+
+    Args:
+        settings: By default those of the environment, ``TURNWISE_<NAME>``.
+
+    Raises:
+        ValueError: A setting is wrong, or the file of keys.
+        OSError: The file of keys cannot be read.
+    """
+    settings = settings or ServiceSettings()
+    service = Service(settings)
+    keys = read_keys(settings.keys) if settings.keys is not None else None
+    app = FastAPI(
+        title="turnwise",
+        version=turnwise.__version__,
+        summary="Embeddings, search and next replies of conversations",
+        lifespan=service.running,
+        redoc_url=None,
+        swagger_ui_oauth2_redirect_url=None,
+        redirect_slashes=False,
+        # Only described here, for the documentation: `Authentication` stands before every route.
+        dependencies=[Depends(HTTPBearer(auto_error=False))],
+        middleware=[
+            Middleware(Observing, service.metrics, settings.log_paths),
+            Middleware(Authentication, keys, access, RateLimiter()),
+            Middleware(Bodies, settings.max_body_bytes, settings.max_requests, service.metrics.left.inc),
+        ],
+    )
+    app.state.service = service
+    add_error_handlers(app)
+    add_endpoints(app)
+    return app

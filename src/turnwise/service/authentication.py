@@ -1,0 +1,103 @@
+"""Who may ask for what, decided before any route is reached, so that no route can be forgotten."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as Connection
+
+from turnwise.service.errors import Refusal
+from turnwise.service.keys import SCOPES, Key, Scope, find_key
+from turnwise.service.rate_limits import RateLimiter
+
+Access = Scope | Literal["anyone", "unknown"]
+KEY = "turnwise.key"  # where a connection keeps the key it came with
+
+
+@dataclass(frozen=True)
+class Authentication:
+    """ASGI middleware: what is not for anyone needs a key with the scope of the route.
+
+    Without any keys, only clients on this machine are served, and only under its own names: a page in their browser
+    must not reach the service by a name that its author made point here.
+
+    Args:
+        app: What is behind it.
+        keys: The keys; ``None`` serves this machine without one.
+        access: What a method and path need.
+        limiter: Counts the requests of each key.
+    """
+
+    app: ASGIApp
+    keys: Sequence[Key] | None
+    access: Callable[[str, str], Access]
+    limiter: RateLimiter
+
+    async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
+        """Serve, or refuse."""
+        if connection["type"] == "lifespan":
+            await self.app(connection, receive, send)
+        elif connection["type"] != "http":
+            await send({"type": "websocket.close"})
+        else:
+            try:
+                self._check(connection)
+            except Refusal as refusal:
+                await refusal.response()(connection, receive, send)
+            else:
+                await self.app(connection, receive, send)
+
+    def _check(self, connection: Connection) -> None:
+        path = connection["path"].removeprefix(connection.get("root_path", ""))
+        needed = self.access(connection["method"], path)
+        if needed == "anyone":
+            return
+        headers = Headers(scope=connection)
+        if self.keys is None:
+            _check_local(connection, headers)
+            return
+        key = self._key_of(headers)
+        if wait := self.limiter.wait_for(key):
+            raise Refusal(429, f"key {key.name} may send {key.requests_per_minute} requests a minute", retry_after=wait)
+        if needed == "unknown" and "admin" not in key.scopes:
+            raise Refusal(404, "no such route: /openapi.json lists them")
+        if needed in SCOPES and needed not in key.scopes:
+            raise Refusal(403, f"this needs a key with scope {needed}; key {key.name} has {', '.join(key.scopes)}")
+        connection[KEY] = key
+
+    def _key_of(self, headers: Headers) -> Key:
+        kind, _, secret = headers.get("authorization", "").partition(" ")
+        key = find_key(self.keys or (), secret.strip()) if kind.lower() == "bearer" else None
+        if key is None:
+            raise Refusal(401, "send a valid API key, as the header 'Authorization: Bearer KEY'")
+        return key
+
+
+def _check_local(connection: Connection, headers: Headers) -> None:
+    client = connection.get("client")
+    if client is None or not _is_loopback(client[0]):
+        raise Refusal(403, "this service has no API keys and serves its own machine only: turnwise new-key makes keys")
+    try:
+        host = urlsplit("//" + headers.get("host", "")).hostname
+    except ValueError:
+        host = None
+    if not _is_loopback(host or ""):
+        raise Refusal(403, "without API keys the service is reached as localhost, 127.0.0.1 or [::1] only")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def key_of(connection: Connection) -> Key | None:
+    """The key a request came with; ``None`` where none is needed."""
+    return connection.get(KEY)

@@ -1,0 +1,89 @@
+"""Refusals, and every error as the JSON that OpenAI's clients read. No answer holds a stack trace or what was sent."""
+
+from __future__ import annotations
+
+import logging
+import math
+import traceback
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+_LOGGER = logging.getLogger("turnwise.service")
+_ERRORS_SHOWN = 5
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+class Refusal(Exception):
+    """A request that is not served.
+
+    Args:
+        status: The HTTP status.
+        message: What was found, what was expected.
+        param: The field of the request that is wrong.
+        retry_after: Seconds after which it may be served.
+    """
+
+    def __init__(self, status: int, message: str, param: str | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.param, self.retry_after = status, message, param, retry_after
+
+    def response(self) -> JSONResponse:
+        """The answer to send."""
+        headers = {} if self.retry_after is None else {"Retry-After": str(max(1, math.ceil(self.retry_after)))}
+        if self.status == HTTPStatus.UNAUTHORIZED:
+            headers["WWW-Authenticate"] = "Bearer"
+        return _error_response(self.status, self.message, self.param, headers)
+
+
+def _error_response(
+    status: int, message: str, param: str | None = None, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    error = {"message": message, "type": kind, "param": param, "code": HTTPStatus(status).name.lower()}
+    return JSONResponse({"error": error}, status, headers)
+
+
+def unexpected(error: Exception, request_id: str) -> JSONResponse:
+    """Log where something failed, and answer only that it did.
+
+    The message of an exception may quote a text, so that its type and place are logged without it.
+    """
+    place = "".join(traceback.format_tb(error.__traceback__))
+    _LOGGER.error("request %s: unexpected %s, its message left out\n%s", request_id, type(error).__name__, place)
+    return _error_response(500, f"something went wrong on the server: its log says where, under {request_id}")
+
+
+def invalid_request(errors: Sequence[Any], *where: str) -> Refusal:
+    """The refusal of what pydantic found wrong, with the places but without what stands there.
+
+    Args:
+        errors: What it found.
+        where: The place of all of it.
+    """
+    places = [".".join([*where, *(str(part) for part in found["loc"] if part != "body")]) for found in errors]
+    shown = list(zip(places, errors))[:_ERRORS_SHOWN]
+    message = "; ".join(f"{place}: {found['msg']}" if place else found["msg"] for place, found in shown)
+    return Refusal(422, message, places[0] or None)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Answer all errors of an application in one form."""
+
+    async def refused(request: Request, error: Any) -> JSONResponse:
+        return error.response()
+
+    async def invalid(request: Request, error: Any) -> JSONResponse:
+        return invalid_request(error.errors()).response()
+
+    async def of_framework(request: Request, error: Any) -> JSONResponse:
+        return _error_response(error.status_code, str(error.detail), headers=error.headers)
+
+    app.add_exception_handler(Refusal, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, of_framework)

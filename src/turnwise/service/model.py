@@ -1,0 +1,95 @@
+"""The model that is served: token rows in, vectors out, as its own `encode` would give them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.vectors import FloatArray
+from turnwise.encoders.forward import TOKENS_PER_SLICE, slice_rows
+from turnwise.encoders.loading import encoder_source
+from turnwise.service.batching import TokenRow
+
+_SLICES_IN_BATCH = 2  # sorted by length, which leaves less padding than one
+
+
+class ServedModel:
+    """An encoder, and a tokenizer of its own for another thread.
+
+    Args:
+        encoder: The encoder. Only one thread may use it, and `embed`.
+        name: What clients call it; by default its Hub name or the name of its folder.
+        batch_tokens: Tokens that go through it at a time; by default what suits its device.
+
+    Raises:
+        ValueError: It gives vectors that are not finite.
+    """
+
+    def __init__(self, encoder: SentenceTransformer, name: str | None = None, batch_tokens: int | None = None) -> None:
+        self.encoder = encoder.eval()
+        source = encoder_source(encoder)
+        self.name = name or (Path(source).resolve().name if Path(source).exists() else source)
+        self.batch_tokens = batch_tokens or _SLICES_IN_BATCH * TOKENS_PER_SLICE.get(encoder.device.type, 8192)
+        self.vocabulary_size = len(encoder.tokenizer)
+        self.limit = encoder.max_seq_length
+        self._prompt = encoder.prompts.get(encoder.default_prompt_name or "")
+        self._tokenizing = self._copy()
+        probe = self._tokenizing.preprocess(["a probe"], prompt=self._prompt)
+        self._further = {name: value for name, value in probe.items() if name == "prompt_length"}
+        vectors = self.embed(self.tokenize(["a probe"]))
+        if not np.isfinite(vectors).all():
+            raise ValueError(f"{source} gives vectors that are not finite: its training has diverged, or it is damaged")
+        self.dimension = vectors.shape[1]
+
+    def tokenize(self, texts: Sequence[str]) -> list[TokenRow]:
+        """The token ids of texts as the encoder reads them, cut to its limit. For one thread at a time."""
+        rows: list[TokenRow] = []
+        for start in range(0, len(texts), 64):
+            features = self._tokenizing.preprocess(list(texts[start : start + 64]), prompt=self._prompt)
+            for ids, mask in zip(features["input_ids"], features["attention_mask"]):
+                rows.append(ids[mask.bool()].tolist())
+        return rows
+
+    @torch.inference_mode()
+    def embed(self, rows: Sequence[TokenRow]) -> FloatArray:
+        """The vectors of token rows, float32 (rows, dim)."""
+        lengths = torch.tensor([len(row) for row in rows])
+        order = lengths.argsort(stable=True)
+        budget = TOKENS_PER_SLICE.get(self.encoder.device.type, 8192)
+        vectors: list[torch.Tensor] = []
+        for numbers in slice_rows(order, lengths[order].tolist(), budget):
+            features = self.encoder.tokenizer.pad({"input_ids": [rows[row] for row in numbers]}, return_tensors="pt")
+            features = {name: tensor.to(self.encoder.device) for name, tensor in features.items()}
+            vectors.append(self.encoder({**features, **self._further})["sentence_embedding"].float())
+        embedded = torch.cat(vectors)[order.argsort()][:, : self.encoder.truncate_dim]
+        return embedded.cpu().numpy()
+
+    def behind(self, run: Callable[[Callable[[], Any], int], Any]) -> SentenceTransformer:
+        """The encoder for another thread, with a tokenizer of its own, whose passes run where the model is.
+
+        Args:
+            run: Runs something of so many tokens in the thread of the model, and returns what it gives.
+        """
+        encoder = self.encoder
+
+        def forward(features: dict[str, Any], **further: Any) -> Any:
+            def run_pass() -> Any:
+                with torch.inference_mode():
+                    return encoder(features, **further)
+
+            return run(run_pass, features["input_ids"].numel())
+
+        copied = self._copy()
+        copied.forward = forward  # type: ignore[method-assign, assignment]
+        return copied
+
+    def _copy(self) -> SentenceTransformer:
+        """A copy that shares the weights: a fast tokenizer must not be used by two threads at a time."""
+        shared = {id(tensor): tensor for tensor in [*self.encoder.parameters(), *self.encoder.buffers()]}
+        return copy.deepcopy(self.encoder, shared)

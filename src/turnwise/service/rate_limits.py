@@ -1,0 +1,31 @@
+"""How many requests each key may send: a bucket that fills steadily and holds one minute's worth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from turnwise.service.keys import Key
+
+
+class RateLimiter:
+    """Counts requests by key, within this process.
+
+    Args:
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}  # name of the key: requests left, when that was
+
+    def wait_for(self, key: Key) -> float:
+        """Count a request: 0 if it may be served, else the seconds until the next one may."""
+        if key.requests_per_minute is None:
+            return 0.0
+        capacity, now = float(key.requests_per_minute), self._clock()
+        left, when = self._buckets.get(key.name, (capacity, now))
+        left = min(capacity, left + (now - when) * capacity / 60)
+        allowed = left >= 1
+        self._buckets[key.name] = (left - allowed, now)
+        return 0.0 if allowed else (1 - left) * 60 / capacity

@@ -1,0 +1,113 @@
+"""`POST /v1/next`: what could be said next in a running conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated, Any, Self
+
+import numpy as np
+from fastapi import Request as HTTPRequest
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.vectors import FloatArray
+from turnwise.data.messages import Messages
+from turnwise.replies import SequenceModel
+from turnwise.replies.sequence import next_speaker
+from turnwise.service.authentication import key_of
+from turnwise.service.errors import Refusal
+from turnwise.service.routes.conversations import StoreName
+from turnwise.service.routes.search import Limit
+from turnwise.service.schemas import Conversation, Request
+from turnwise.service.service import Service, ServiceOf
+
+
+class NextRequest(Request):
+    """A running conversation, and what to choose from."""
+
+    messages: Conversation
+    candidates: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None, description="The replies to rank; by default the messages of the store"
+    )
+    speaker: str | None = Field(None, description="Who speaks next; by default who spoke before the last speaker")
+    last_rows: PositiveInt | None = Field(None, description="Average only pairs with one of this many last turns")
+    where: str | None = Field(None, description="Of a store: a filter on messages, such as: role = 'assistant'")
+    distinct: bool = Field(True, description="Of a store: each text once")
+    limit: Limit = 10
+
+    @model_validator(mode="after")
+    def _filters_a_store(self) -> Self:
+        if self.candidates is not None and self.where is not None:
+            raise ValueError("where filters the messages of a store, not candidates")
+        return self
+
+
+class Reply(BaseModel):
+    """A reply, how well it fits, and of a store where it was said."""
+
+    model_config = ConfigDict(extra="allow")
+
+    text: str
+    score: float
+
+
+class NextResponse(BaseModel):
+    """The best replies, best first."""
+
+    model: str
+    replies: list[Reply]
+
+
+async def next_replies(
+    request: HTTPRequest, body: NextRequest, service: ServiceOf, store: StoreName = None
+) -> dict[str, Any]:
+    """Rank what could be said next, as `turnwise reply` does."""
+    model = service.check_model(body.model)
+    candidates = body.candidates or []
+    messages = [message.model_dump() for message in body.messages]
+    service.check_count(len(candidates) + len(messages), "candidates")
+    tokens = await service.count_tokens([*(message["content"] for message in messages), *candidates], "messages")
+    if body.candidates is None:
+        stored = service.stores.get(store, key_of(request.scope)).reader
+        call = partial(
+            stored.next_replies,
+            messages,
+            last_rows=body.last_rows,
+            distinct=body.distinct,
+            where=body.where,
+            limit=body.limit,
+            speaker=body.speaker,
+        )
+        replies = [asdict(hit) for hit in await service.stores.read(call)]
+    else:
+        replies = await _rank(service, body, messages, tokens)
+    return {"model": model.name, "replies": replies}
+
+
+async def _rank(service: Service, body: NextRequest, messages: Messages, tokens: Sequence[int]) -> list[dict[str, Any]]:
+    encoder, candidates = service.model.encoder, body.candidates or []
+    embed = SequenceModel(encoder).encode_candidates
+    vectors = np.concatenate(await service.in_parts(embed, candidates, tokens[len(messages) :]))
+    speaker = next_speaker(messages) if body.speaker is None else body.speaker
+    score = partial(_scores, encoder, messages, speaker, body.last_rows, vectors)
+    try:
+        scores = await service.worker.call(score, sum(tokens[: len(messages)]), admitted=True)
+    except ValueError as error:
+        raise Refusal(422, str(error), "last_rows") from None
+    best = np.argsort(-scores, kind="stable")[: body.limit]
+    return [{"text": candidates[row], "score": float(scores[row])} for row in best]
+
+
+def _scores(
+    encoder: SentenceTransformer,
+    messages: Messages,
+    speaker: str | None,
+    last_rows: int | None,
+    candidates: FloatArray,
+) -> FloatArray:
+    running = SequenceModel(encoder).start(speaker)
+    for message in messages:
+        running.add(message["content"], message["role"])
+    return running.score(candidates, last_rows=last_rows)

@@ -1,0 +1,87 @@
+"""`POST /v1/search`: messages, conversations, or conversations that went like one so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from turnwise.service.routes.conversations import StoreOf
+from turnwise.service.schemas import Conversation, Message
+from turnwise.service.service import ServiceOf
+
+_MOST = 1000
+
+Limit = Annotated[int, Field(ge=1, le=_MOST, description="Return so many")]
+Offset = Annotated[int, Field(ge=0, le=_MOST, description="Leave out so many of the best")]
+
+
+class SearchRequest(BaseModel):
+    """What to look for, and in what."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str | None = Field(None, description="A text")
+    messages: Conversation | None = Field(None, description="Instead of query: a conversation, or its first turns")
+    level: Literal["message", "conversation", "prefix"] = Field(
+        "message", description="Find messages, whole conversations, or those that went like this one so far"
+    )
+    mode: Literal["vector", "text", "hybrid"] = Field(
+        "vector", description="Of messages: by what they mean, by words (BM25), or by both"
+    )
+    where: str | None = Field(None, description="A filter, such as: role = 'user' and label.intent = 'refund'")
+    diversity: float | None = Field(None, ge=0, le=1, description="Of messages: prefer hits that differ")
+    limit: Limit = 10
+    offset: Offset = 0
+
+    @model_validator(mode="after")
+    def _fits_level(self) -> Self:
+        if (self.query is None) == (self.messages is None):
+            raise ValueError("give either query or messages")
+        if self.level == "message" and self.query is None:
+            raise ValueError("level 'message' needs a query, a text")
+        if self.level == "prefix" and self.messages is None:
+            raise ValueError("level 'prefix' needs messages, the conversation so far")
+        if self.level != "message" and (self.mode != "vector" or self.diversity is not None):
+            raise ValueError("mode and diversity belong to level 'message'")
+        return self
+
+
+class Hit(BaseModel):
+    """What was found, with its place: of messages also turn, role and time, of conversations what they are like."""
+
+    model_config = ConfigDict(extra="allow")
+
+    score: float
+    conversation: str
+    text: str
+    labels: dict[str, Any]
+
+
+class SearchResponse(BaseModel):
+    """What was found, best first."""
+
+    results: list[Hit]
+
+
+async def search(body: SearchRequest, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
+    """Search a store."""
+    reader = store.reader
+    where: dict[str, Any] = {"where": body.where, "limit": body.limit, "offset": body.offset}
+    if body.level == "message":
+        query: Any = body.query
+        if body.mode == "vector":  # embedded together with what other requests ask for
+            vectors, _ = await service.embed_texts([query], "query")
+            query = vectors[0]
+        call: Callable[[], Any] = partial(reader.search_messages, query, body.mode, diversity=body.diversity, **where)
+    else:
+        given = [Message(role="user", content=body.query or "")] if body.messages is None else body.messages
+        messages = [message.model_dump() for message in given]
+        service.check_count(len(messages), "messages")
+        await service.count_tokens([message["content"] for message in messages], "messages")
+        find: Callable[..., Any] = reader.similar_prefix if body.level == "prefix" else reader.search_conversations
+        call = partial(find, messages, **where)
+    return {"results": [asdict(hit) for hit in await service.stores.read(call)]}

@@ -1,0 +1,52 @@
+"""The settings of the service: given in code or by flags, else read from the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class ServiceSettings(BaseSettings):
+    """What is served, to whom, and how much of it. Each is also read from ``TURNWISE_<NAME>``.
+
+    Attributes:
+        model: The encoder, a folder or a Hub name; by default that of the stores, else the default encoder.
+        model_name: What clients call it; by default its Hub name or the name of its folder.
+        stores: Folders of conversation stores by the name that clients and keys know them under.
+        keys: The file of API keys, see `turnwise.service.keys`. Without it only this machine is served.
+        max_body_bytes: Longest body of a request.
+        max_texts: Most texts, documents or conversations in a request for embeddings, ranking or replies.
+        max_tokens: Most tokens in such a request.
+        max_requests: Most requests that are worked on or waiting at a time.
+        queue_tokens: Most tokens that wait for the model; what comes then is refused.
+        batch_tokens: Tokens that go through the model at a time; by default what suits the device.
+        batch_wait_ms: How long an idle model waits for further requests to join the first, in milliseconds.
+        log_paths: Also log the paths of requests, which hold ids of conversations.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="TURNWISE_", extra="forbid", frozen=True, protected_namespaces=())
+
+    model: str | None = None
+    model_name: str | None = None
+    stores: dict[str, Path] = Field(default_factory=dict)
+    keys: Path | None = None
+    max_body_bytes: PositiveInt = 8 * 2**20
+    max_texts: PositiveInt = 2048
+    max_tokens: PositiveInt = 65_536
+    max_requests: PositiveInt = 256
+    queue_tokens: PositiveInt = 65_536
+    batch_tokens: PositiveInt | None = None
+    batch_wait_ms: PositiveFloat = 2.0
+    log_paths: bool = False
+
+    @model_validator(mode="after")
+    def _queue_holds_one_request(self) -> Self:
+        if self.queue_tokens < self.max_tokens:
+            raise ValueError(
+                f"queue_tokens must be at least max_tokens, or the longest requests would never be served; "
+                f"got {self.queue_tokens} and {self.max_tokens}"
+            )
+        return self

@@ -1,0 +1,137 @@
+"""The conversation stores: read by several threads, written by one, with the model behind its queue."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from sentence_transformers import SentenceTransformer
+
+from turnwise.errors import ConversationError
+from turnwise.service.errors import Refusal
+from turnwise.service.keys import Key
+from turnwise.service.threads import BoundedThreads
+
+if TYPE_CHECKING:
+    from turnwise.store import ConversationStore
+
+_LOGGER = logging.getLogger("turnwise.service")
+_Result = TypeVar("_Result")
+_READERS = 4
+
+
+def encoder_of(path: Path) -> str | None:
+    """What the encoder of a store was loaded from; ``None`` where there is no store yet."""
+    from turnwise.store import ConversationStore
+
+    if not path.exists():
+        return None
+    return ConversationStore.open(path, create=False, read_only=True).stats().encoder
+
+
+@dataclass(frozen=True)
+class OpenStore:
+    """A store, opened twice: adding holds an encoder for long, and searches must not wait for it.
+
+    Attributes:
+        reader: For searches.
+        writer: For changes.
+    """
+
+    reader: ConversationStore
+    writer: ConversationStore
+
+
+class Stores:
+    """Conversation stores by name.
+
+    Args:
+        folders: Their folders; a store that is not there is made.
+        waiting: Most searches, and most changes, that wait or run at a time.
+    """
+
+    def __init__(self, folders: Mapping[str, Path], waiting: int) -> None:
+        self._folders = folders
+        self._opened: dict[str, OpenStore] = {}
+        self._readers = BoundedThreads("search", _READERS, waiting)
+        self._writer = BoundedThreads("writer", 1, waiting)
+
+    def open(self, encoder: Callable[[], SentenceTransformer]) -> None:
+        """Open all.
+
+        Args:
+            encoder: Makes encoders that other threads do not use.
+
+        Raises:
+            ValueError: One is of another encoder, or holds something else than a store.
+        """
+        if not self._folders:
+            return
+        from turnwise.store import ConversationStore
+
+        for name, folder in self._folders.items():
+            writer = ConversationStore.open(folder, encoder())
+            self._opened[name] = OpenStore(ConversationStore.open(folder, encoder(), read_only=True), writer)
+
+    def visible(self, key: Key | None) -> list[str]:
+        """The names of the stores that a key sees."""
+        return sorted(self._opened if key is None or key.store is None else self._opened.keys() & {key.store})
+
+    def get(self, name: str | None, key: Key | None) -> OpenStore:
+        """The store a request is about.
+
+        Args:
+            name: Its name; may be left out where there is one, or where the key sees one only.
+            key: The key of the request.
+
+        Raises:
+            Refusal: There is no such store, or the key must not see it (404), or a name is missing (422).
+        """
+        visible = self.visible(key)
+        if name is None and len(visible) == 1:
+            name = visible[0]
+        if not visible:
+            raise Refusal(404, "there is no store here: turnwise serve --store FOLDER serves one", "store")
+        if name is None:
+            raise Refusal(422, f"say which store, as ?store=NAME: one of {', '.join(visible)}", "store")
+        if name not in visible:
+            raise Refusal(404, f"there is no store {name!r}", "store")
+        return self._opened[name]
+
+    async def read(self, call: Callable[[], _Result]) -> _Result:
+        """Search. The request's mistakes become refusals.
+
+        Raises:
+            Refusal: The request is wrong (422), or too much is waiting (429).
+        """
+        return await self._readers.run(lambda: _refusing(call))
+
+    async def write(self, call: Callable[[], _Result]) -> _Result:
+        """Change something, after what was to be changed before; refuses as `read`."""
+        return await self._writer.run(lambda: _refusing(call))
+
+    def stop(self) -> None:
+        """Finish what waits."""
+        self._readers.stop()
+        self._writer.stop()
+
+
+def _refusing(call: Callable[[], _Result]) -> _Result:
+    from turnwise.store import FilterError, StoreError, StoreLockedError
+
+    try:
+        return call()
+    except FilterError as error:
+        raise Refusal(422, str(error), "where") from None
+    except StoreLockedError:
+        raise Refusal(503, "another process is writing to the store", retry_after=5) from None
+    except StoreError as error:
+        _LOGGER.error("%s", error)
+        raise Refusal(503, "the store cannot be used as it is: see the log of the service") from None
+    except ConversationError as error:
+        raise Refusal(422, str(error), error.where) from None
+    except ValueError as error:
+        raise Refusal(422, str(error)) from None

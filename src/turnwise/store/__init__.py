@@ -1,0 +1,29 @@
+"""A store of conversations with search and next replies; needs the extra ``store``."""
+
+from turnwise.store.conversation_store import ConversationStore
+from turnwise.store.filters import SQL, FilterError
+from turnwise.store.hits import (
+    AddReport,
+    ConversationHit,
+    MessageHit,
+    PrefixHit,
+    ReplyHit,
+    StoreStats,
+    hits_table,
+)
+from turnwise.store.state import StoreError, StoreLockedError
+
+__all__ = [
+    "SQL",
+    "AddReport",
+    "ConversationHit",
+    "ConversationStore",
+    "FilterError",
+    "MessageHit",
+    "PrefixHit",
+    "ReplyHit",
+    "StoreError",
+    "StoreLockedError",
+    "StoreStats",
+    "hits_table",
+]

@@ -1,0 +1,157 @@
+"""Adding conversations to a store batch by batch, and deleting them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from turnwise.store.encoding import StoreEncoder
+from turnwise.store.filters import sql_text
+from turnwise.store.hits import AddReport
+from turnwise.store.indexing import add_text_index, has_text_index
+from turnwise.store.records import Record, conversation_row, message_rows, table_of, vectors_of
+from turnwise.store.tables import Tables, Transaction, rows_of
+
+_MESSAGES_IN_BATCH = 2048  # what is embedded at once, and lost by a kill
+_CONVERSATIONS_IN_BATCH = 512
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A conversation to write, and how many of its messages are there already."""
+
+    record: Record
+    start: int
+    replaces: bool
+
+
+def batches(conversations: Iterable[Mapping[str, Any]]) -> Iterator[list[Record]]:
+    """Conversations in batches of a bounded number of messages, in which no id stands twice.
+
+    Raises:
+        ConversationError: One has no id or no messages.
+    """
+    batch: dict[str, Record] = {}
+    messages = 0
+    for row, conversation in enumerate(conversations):
+        record = Record.of(conversation, f"row {row}")
+        too_long = messages + len(record.messages) > _MESSAGES_IN_BATCH
+        if batch and (too_long or len(batch) == _CONVERSATIONS_IN_BATCH or record.id in batch):
+            yield list(batch.values())
+            batch, messages = {}, 0
+        batch[record.id] = record
+        messages += len(record.messages)
+    if batch:
+        yield list(batch.values())
+
+
+def add_batch(changes: Transaction, encoder: StoreEncoder, records: Sequence[Record]) -> AddReport:
+    """Write what is new of some conversations, and commit it.
+
+    Args:
+        changes: The transaction.
+        encoder: The store's encoder.
+        records: The conversations, each id once.
+    """
+    tables = changes.tables
+    work = _to_do(tables, records)
+    if work:
+        embedded = _embed(encoder, work)
+        vectors = _dialogue_vectors(tables, encoder, work, embedded)
+        _replace(tables, work)
+        rows = [row for one in work for row in message_rows(one.record, one.start)]
+        tables.messages.add(table_of(rows, tables.messages.schema, **embedded))
+        whole = [conversation_row(one.record) for one in work]
+        tables.conversations.add(table_of(whole, tables.conversations.schema, vector=vectors))
+        changes.commit(commits=tables.state.commits + 1, tokenizer=_text_index(tables, rows))
+    added = sum(not one.replaces and not one.start for one in work)
+    grown = sum(one.start > 0 for one in work)
+    messages = sum(len(one.record.messages) - one.start for one in work)
+    return AddReport(added, grown, len(work) - added - grown, len(records) - len(work), messages)
+
+
+def delete_conversations(changes: Transaction, ids: Sequence[str]) -> int:
+    """Delete conversations with their messages; ids that are not there do not count."""
+    tables = changes.tables
+    count = 0
+    for start in range(0, len(ids), _CONVERSATIONS_IN_BATCH):
+        where = ids_among(ids[start : start + _CONVERSATIONS_IN_BATCH])
+        count += tables.conversations.count_rows(where)
+        tables.messages.delete(where)
+        tables.conversations.delete(where)
+    if count:
+        changes.commit(commits=tables.state.commits + 1)
+    return count
+
+
+def ids_among(ids: Iterable[str]) -> str:
+    """The condition that a conversation is one of several."""
+    return f"conversation IN ({', '.join(map(sql_text, ids))})"
+
+
+def _text_index(tables: Tables, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Build the index of texts with the first batch; its tokenizer."""
+    state = tables.state
+    if has_text_index(tables):
+        return state.tokenizer
+    return add_text_index(tables, state.tokenizer, state.language, [row["text"] for row in rows])
+
+
+def _to_do(tables: Tables, records: Sequence[Record]) -> list[_Work]:
+    where = ids_among(record.id for record in records)
+    found = rows_of(tables.conversations, where, ["conversation", "digest", "turns"]).to_pylist()
+    stored = {row["conversation"]: row for row in found}
+    work = []
+    for record in records:
+        row = stored.get(record.id)
+        if row is None:
+            work.append(_Work(record, start=0, replaces=False))
+        elif row["digest"] != record.digest:
+            has_grown = row["turns"] < len(record.messages) and record.digest_of(row["turns"]) == row["digest"]
+            work.append(_Work(record, start=row["turns"] if has_grown else 0, replaces=True))
+    return work
+
+
+def _embed(encoder: StoreEncoder, work: Sequence[_Work]) -> dict[str, np.ndarray]:
+    return encoder.messages([text for one in work for text in one.record.texts[one.start :]])
+
+
+def _dialogue_vectors(
+    tables: Tables, encoder: StoreEncoder, work: Sequence[_Work], embedded: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """The vector of each conversation, from stored and new vectors of its messages where the pooling allows."""
+    earlier = _stored_vectors(tables, [one for one in work if one.start]) if encoder.pooling == "messages" else {}
+    vectors, tokens, place = [], [], 0
+    for one in work:
+        if one.record.id in earlier:
+            known = earlier[one.record.id]
+            vectors.append(known[0])
+            tokens.append(known[1])
+        end = place + len(one.record.messages) - one.start
+        vectors.append(embedded["vector"][place:end])
+        tokens.append(embedded["tokens"][place:end])
+        place = end
+    return encoder.conversations([one.record.plain for one in work], np.concatenate(vectors), np.concatenate(tokens))
+
+
+def _stored_vectors(tables: Tables, grown: Sequence[_Work]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Vectors (turns, dim) and numbers of tokens (turns,) of the messages that are there."""
+    if not grown:
+        return {}
+    columns = ["conversation", "turn", "tokens", "vector"]
+    found = rows_of(tables.messages, ids_among(one.record.id for one in grown), columns)
+    found = found.sort_by([("conversation", "ascending"), ("turn", "ascending")])
+    names = np.asarray(found["conversation"].to_pylist())
+    vectors, tokens = vectors_of(found["vector"]), np.asarray(found["tokens"])
+    return {one.record.id: (vectors[names == one.record.id], tokens[names == one.record.id]) for one in grown}
+
+
+def _replace(tables: Tables, work: Sequence[_Work]) -> None:
+    """Take away what will be written anew."""
+    if changed := [one.record.id for one in work if one.replaces and not one.start]:
+        tables.messages.delete(ids_among(changed))
+    if replaced := [one.record.id for one in work if one.replaces]:
+        tables.conversations.delete(ids_among(replaced))

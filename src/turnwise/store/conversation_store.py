@@ -1,0 +1,162 @@
+"""The conversation store: conversations and their vectors in a folder, searched while new ones arrive."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self
+
+from turnwise.store.adding import add_batch, batches, delete_conversations
+from turnwise.store.encoding import StoreEncoder
+from turnwise.store.hits import AddReport
+from turnwise.store.indexing import COMMITS_UNTIL_TIDY, RETENTION, tidy
+from turnwise.store.opening import LOCK_SECONDS, Encoder, create_store, other_encoder, store_encoder
+from turnwise.store.reindexing import forget_old, reindex
+from turnwise.store.state import IndexKind, StoreError, read_state, state_stamp
+from turnwise.store.store_reader import StoreReader
+from turnwise.store.tables import transaction
+
+
+class ConversationStore(StoreReader):
+    """Conversations in a folder, with the vectors of their messages and of the whole; made by `open`.
+
+    Searches see what was last committed, by whichever process, and are never blocked. Several threads may use a store.
+    Filters (``where``) are expressions, see `turnwise.store.filters.filter_sql`, or `SQL`.
+    """
+
+    def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None, read_only: bool) -> None:
+        super().__init__(path, encoder, digest)
+        self.read_only = read_only
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        encoder: Encoder = None,
+        create: bool = True,
+        read_only: bool = False,
+        pooling: str = "messages",
+        tokenizer: str = "",
+        language: str = "English",
+    ) -> Self:
+        """Open the store in a folder, or make a new one.
+
+        Args:
+            path: The folder.
+            encoder: The encoder, its folder or its Hub name; a `StoreEncoder` where it is to be used in another way.
+                ``None`` is that of the store, loaded when it is needed; for a new store, the default encoder.
+            create: Make a new store if there is none; never with ``read_only``.
+            read_only: Refuse to change anything.
+            pooling: Of a new store: how whole conversations are pooled, see `turnwise.encode_conversations`. With
+                ``"messages"`` nothing but messages is embedded.
+            tokenizer: Of a new store: that of its text search, ``"simple"`` (words), ``"ngram"`` (pairs of characters)
+                or another of LanceDB's; by default what fits the first texts.
+            language: Of a new store: that of the stems and stop words of ``"simple"``.
+
+        Raises:
+            StoreError: There is no store, the folder holds something else, or the store has another encoder.
+        """
+        path = Path(path)
+        if state_stamp(path) is not None:
+            given = None if encoder is None else store_encoder(encoder, read_state(path).pooling)
+        elif read_only or not create:
+            raise StoreError(f"{path} is no store: make one with turnwise index DATA --store {path}")
+        else:
+            given = store_encoder(encoder, pooling)
+            create_store(path, given, tokenizer, language)
+        digest = given.digest() if given is not None else None
+        state = read_state(path)
+        if digest not in (None, state.digest):
+            raise other_encoder(path, state, str(given and given.name))
+        return cls(path, given, digest, read_only)
+
+    def add(
+        self, conversations: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None = None
+    ) -> AddReport:
+        """Add conversations, or what is new of them.
+
+        Each batch is committed as a whole: killed at any moment, the store holds those before, and adding the same
+        conversations again completes it. Unchanged conversations cost a hash, grown ones the embedding of their new
+        messages.
+
+        Args:
+            conversations: Rows ``{"id", "messages", …labels}``: a `datasets.Dataset`, or any others.
+            progress: Called after each batch with the number of its conversations.
+
+        Raises:
+            ConversationError: A row has no id or no messages; those before it may have been added.
+            StoreError: The store is read-only, or another process is writing to it.
+        """
+        self._check_writable()
+        report = AddReport()
+        with transaction(self.path, LOCK_SECONDS) as changes:
+            encoder = self._encoder(changes.tables.state)
+            for records in batches(conversations):
+                report += add_batch(changes, encoder, records)
+                if changes.tables.state.commits >= COMMITS_UNTIL_TIDY:
+                    tidy(changes, RETENTION)
+                if progress is not None:
+                    progress(len(records))
+        return report
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete conversations with all their messages.
+
+        Returns:
+            How many there were.
+
+        Raises:
+            StoreError: As for `add`.
+        """
+        self._check_writable()
+        with transaction(self.path, LOCK_SECONDS) as changes:
+            return delete_conversations(changes, list(dict.fromkeys(ids)))
+
+    def compact(self, retention: timedelta = RETENTION, index: IndexKind | None = None) -> None:
+        """Merge small files, bring the indexes up to date, build them where they pay, and forget old versions.
+
+        Args:
+            retention: Versions younger than this are kept for those who are reading them.
+            index: Build the vector indexes anew: ``"flat"`` is the most accurate, ``"compressed"`` the quickest
+                with millions of messages.
+
+        Raises:
+            StoreError: As for `add`.
+        """
+        self._check_writable()
+        with transaction(self.path, LOCK_SECONDS) as changes:
+            tidy(changes, retention, index)
+            forget_old(self.path, changes.tables.state)
+
+    def reindex(
+        self,
+        encoder: Encoder,
+        pooling: str | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Embed everything with another encoder and switch to it at once; searches go on with the old one until then.
+
+        Killed at any moment, the same call goes on where it was. The old vectors are removed by the next `compact`.
+
+        Args:
+            encoder: The new encoder, its folder or its Hub name; ``None`` is the default one.
+            pooling: How whole conversations are pooled from now on; by default as before.
+            progress: Called after each batch with the number of its conversations.
+
+        Raises:
+            StoreError: As for `add`.
+        """
+        self._check_writable()
+        with transaction(self.path, LOCK_SECONDS) as changes:
+            state = changes.tables.state
+            new = store_encoder(encoder, pooling or state.pooling)
+            digest = new.digest()
+            if (digest, new.pooling) != (state.digest, state.pooling):
+                reindex(self.path, changes, new, LOCK_SECONDS, progress)
+            self._given, self._loaded = new, (digest, new)
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise StoreError(f"{self.path} was opened read-only: open it without read_only")

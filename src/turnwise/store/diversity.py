@@ -1,0 +1,39 @@
+"""Maximal marginal relevance: hits that differ from each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from turnwise._utils.vectors import FloatArray
+
+
+def diverse(scores: FloatArray, vectors: FloatArray, count: int, diversity: float) -> list[int]:
+    """Choose rows one by one, each by its score less its likeness to those chosen (Carbonell & Goldstein, SIGIR 1998).
+
+    Args:
+        scores: Of each row, higher is better; scaled to 0 … 1 (n,).
+        vectors: Of length 1 (n, dim).
+        count: How many to choose.
+        diversity: 0 counts only the score, 1 only the difference.
+
+    Returns:
+        Their numbers, in the order chosen.
+
+    Raises:
+        ValueError: ``diversity`` is not from 0 to 1.
+    """
+    if not 0 <= diversity <= 1:
+        raise ValueError(f"diversity must be from 0 to 1, got {diversity}")
+    if not len(scores):
+        return []
+    spread = float(np.ptp(scores)) or 1.0
+    relevance = (1 - diversity) * (np.asarray(scores) - np.min(scores)) / spread
+    likeness = np.full(len(scores), -1.0)  # to the most similar one chosen
+    left = np.ones(len(scores), bool)
+    chosen: list[int] = []
+    while left.any() and len(chosen) < count:
+        value = relevance - (diversity * likeness if chosen else 0)
+        chosen.append(int(np.argmax(np.where(left, value, -np.inf))))
+        left[chosen[-1]] = False
+        likeness = np.maximum(likeness, vectors @ vectors[chosen[-1]])
+    return chosen

@@ -1,0 +1,111 @@
+"""What a store asks of its encoder: vectors of messages, of conversations, and queries for what comes next."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.vectors import unit_vectors
+from turnwise.data.messages import Message
+from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.loading import encoder_source, weights_digest
+from turnwise.encoders.message_pooling import message_tokens, pool_messages
+from turnwise.encoders.turn_order_head import map_candidates, turn_order_head_of
+from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.views import encode_view, views_of
+from turnwise.replies.sequence import Mode, SequenceModel, next_speaker
+
+
+class StoreEncoder:
+    """An encoder as a store uses it; several threads may.
+
+    Args:
+        encoder: The encoder.
+        pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
+    """
+
+    def __init__(self, encoder: SentenceTransformer, pooling: str) -> None:
+        self.encoder = encoder
+        self.pooling = pooling
+        self._lock = threading.RLock()  # tokenizers are changed while they are used
+
+    @property
+    def dim(self) -> int:
+        """Length of its vectors."""
+        return self.encoder.get_embedding_dimension() or 0
+
+    @property
+    def has_replies(self) -> bool:
+        """Whether a message as a candidate for the next one has a vector of its own."""
+        return turn_order_head_of(self.encoder) is not None or views_of(self.encoder) is not None
+
+    @property
+    def name(self) -> str:
+        """Where it was loaded from."""
+        return encoder_source(self.encoder)
+
+    def digest(self) -> str:
+        """A hash of its weights, its turn-order head and its prompts."""
+        found = hashlib.blake2b(weights_digest(self.encoder).encode(), digest_size=10)
+        found.update(repr(sorted(self.encoder.prompts.items())).encode())
+        head = turn_order_head_of(self.encoder)
+        for name, weight in sorted(head.state_dict().items()) if head is not None else ():
+            found.update(name.encode() + weight.detach().cpu().numpy().tobytes())
+        return found.hexdigest()
+
+    def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
+        """The columns of messages: vectors of length 1 (n, dim), the same as candidates, and numbers of tokens (n,)."""
+        with self._lock:
+            vectors = encode_utterances(self.encoder, texts)
+            columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(self.encoder, texts)}
+            head = turn_order_head_of(self.encoder)
+            if head is not None:
+                columns["reply"] = map_candidates(head, vectors)
+            elif views_of(self.encoder) is not None:
+                columns["reply"] = unit_vectors(encode_view(self.encoder, texts, "after"))
+        return columns
+
+    def conversations(
+        self, conversations: Sequence[Sequence[Message]], vectors: np.ndarray, tokens: np.ndarray
+    ) -> np.ndarray:
+        """Dialogue vectors of length 1 (n, dim).
+
+        Args:
+            conversations: Their messages.
+            vectors: The vectors of all these messages (messages, dim).
+            tokens: How many tokens each has (messages,).
+        """
+        if self.pooling == "messages":
+            starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
+            return pool_messages(vectors, tokens, starts)
+        with self._lock:
+            return unit_vectors(encode_conversations(self.encoder, conversations, self.pooling))
+
+    def text_query(self, text: str) -> np.ndarray:
+        """The query for messages like a text (dim,)."""
+        with self._lock:
+            return unit_vectors(encode_utterances(self.encoder, [text]))[0]
+
+    def conversation_query(self, messages: Sequence[Message]) -> np.ndarray:
+        """The query for conversations like one (dim,)."""
+        with self._lock:
+            return unit_vectors(encode_conversations(self.encoder, [messages], self.pooling))[0]
+
+    def reply_query(
+        self,
+        messages: Sequence[Message],
+        mode: Mode | None = None,
+        last_rows: int | None = None,
+        speaker: str | None = None,
+    ) -> np.ndarray:
+        """The query for what may be said next (dim,), of any length; see `turnwise.SequenceModel`."""
+        with self._lock:
+            model = SequenceModel(self.encoder)
+            running = model.start(speaker or next_speaker(messages))
+            for message in messages:
+                running.add(message["content"], message["role"])
+            return running.query_of(mode, last_rows)

@@ -1,0 +1,285 @@
+"""Filters: a small expression that is parsed and written anew as SQL, so that nothing of it reaches the store as it is.
+
+role = 'user' and label.intent in ('refund', 'cancel') and time >= 2024-01-01 and not text contains 'test'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+_LONGEST = 10_000  # characters
+_DEEPEST = 50  # parentheses and nots within each other
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
+      | (?P<time>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?)
+      | (?P<number>[+-]?\d+(?:\.\d+)?)
+      | (?P<word>[^\W\d][\w.-]*)
+      | (?P<sign><=|>=|!=|<>|==|[=<>(),])
+    )""",
+    re.VERBOSE,
+)
+_ORDERED = ("<", "<=", ">", ">=")
+_SIGNS = {"==": "=", "<>": "!="}
+
+
+class FilterError(ValueError):
+    """A filter that cannot be read.
+
+    Args:
+        problem: What was found and what was expected.
+        filter: The filter.
+        position: Where, in characters from 0.
+    """
+
+    def __init__(self, problem: str, filter: str, position: int) -> None:
+        super().__init__(f"filter, character {position + 1}: {problem} in {filter!r}")
+        self.problem = problem
+        self.position = position
+
+
+class SQL(str):
+    """A filter in LanceDB's SQL, which is passed on as it is: never make one from what strangers send."""
+
+    __slots__ = ()
+
+
+class Column(NamedTuple):
+    """A column that filters may name; of ``texts`` and ``labels``, which are lists, one must be equal."""
+
+    name: str
+    kind: Literal["text", "number", "time", "texts", "labels"]
+
+
+MESSAGE_COLUMNS = {
+    "conversation": Column("conversation", "text"),
+    "turn": Column("turn", "number"),
+    "role": Column("role", "text"),
+    "speaker": Column("role", "text"),
+    "text": Column("text", "text"),
+    "time": Column("time", "time"),
+    "label": Column("labels", "labels"),
+}
+CONVERSATION_COLUMNS = {
+    "conversation": Column("conversation", "text"),
+    "turns": Column("turns", "number"),
+    "role": Column("speakers", "texts"),
+    "speaker": Column("speakers", "texts"),
+    "first_time": Column("first_time", "time"),
+    "last_time": Column("last_time", "time"),
+    "time": Column("last_time", "time"),
+    "label": Column("labels", "labels"),
+}
+
+
+def filter_sql(filter: str, columns: Mapping[str, Column]) -> str:
+    """A filter as SQL.
+
+    Args:
+        filter: Comparisons (``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in (…)``, ``not in (…)``, ``contains``)
+            of a column with texts in quotes, numbers or ISO 8601 times, joined by ``and``, ``or``, ``not`` and
+            parentheses. Labels are ``label.NAME`` or ``label."any name"``. An `SQL` is returned as it is.
+        columns: What may be named.
+
+    Raises:
+        FilterError: It cannot be read; says where.
+    """
+    if isinstance(filter, SQL):
+        return str(filter)
+    return _Parser(filter, columns).parse()
+
+
+def sql_text(value: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def label_entry(name: str, value: object) -> str:
+    """How a label stands in the column ``labels``."""
+    return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    position: int
+
+    @property
+    def told(self) -> str:
+        return "the end" if self.kind == "end" else repr(self.text)
+
+
+class _Parser:
+    def __init__(self, filter: str, columns: Mapping[str, Column]) -> None:
+        self._filter = filter
+        self._columns = columns
+        self._tokens = self._tokenize()
+        self._next = 0
+        self._depth = 0
+
+    def parse(self) -> str:
+        sql = self._either()
+        if self._peek().kind != "end":
+            raise self._error("expected 'and', 'or' or the end", self._peek())
+        return sql
+
+    def _tokenize(self) -> list[_Token]:
+        if len(self._filter) > _LONGEST:
+            raise FilterError(f"expected at most {_LONGEST:,} characters", self._filter[:40] + "…", _LONGEST)
+        if "\0" in self._filter:
+            raise FilterError("found a NUL character", self._filter, self._filter.index("\0"))
+        tokens, position, end = [], 0, len(self._filter.rstrip())
+        while position < end:
+            found = _TOKEN.match(self._filter, position)
+            if found is None:
+                start = position + len(self._filter[position:]) - len(self._filter[position:].lstrip())
+                problem = "this quote is never closed" if self._filter[start] in "'\"" else "found a stray character"
+                raise FilterError(problem, self._filter, start)
+            kind = str(found.lastgroup)
+            tokens.append(_Token(kind, found[kind], found.start(kind)))
+            position = found.end()
+        return [*tokens, _Token("end", "", end)]
+
+    def _either(self) -> str:
+        return self._joined(self._all, "or")
+
+    def _all(self) -> str:
+        return self._joined(self._one, "and")
+
+    def _joined(self, part: Callable[[], str], word: str) -> str:
+        parts = [part()]
+        while self._take_word(word):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else "(" + f" {word.upper()} ".join(parts) + ")"
+
+    def _one(self) -> str:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._error(f"expected at most {_DEEPEST} levels of parentheses and nots", self._peek())
+        if self._take_word("not"):
+            sql = f"(NOT {self._one()})"
+        elif self._take_sign("("):
+            sql = self._either()
+            self._expect(")")
+        else:
+            sql = self._comparison()
+        self._depth -= 1
+        return sql
+
+    def _comparison(self) -> str:
+        column, label = self._column()
+        operator = self._peek()
+        self._next += 1
+        word = operator.text.lower() if operator.kind == "word" else ""
+        if operator.kind == "sign" and operator.text not in "(),":
+            return self._compared(column, label, _SIGNS.get(operator.text, operator.text), operator)
+        if word == "contains":
+            if column.kind != "text":
+                raise self._error("'contains' belongs to texts", operator)
+            return f"contains({column.name}, {self._value(column)})"
+        if word == "not" and self._take_word("in"):
+            return f"(NOT {self._among(column, label)})"
+        if word == "in":
+            return self._among(column, label)
+        raise self._error("expected =, !=, <, <=, >, >=, in, not in or contains", operator)
+
+    def _column(self) -> tuple[Column, str | None]:
+        token = self._peek()
+        self._next += 1
+        name, dot, label = token.text.partition(".")
+        column = self._columns.get(name) if token.kind == "word" else None
+        known = ", ".join(f"{one}.NAME" if of.kind == "labels" else one for one, of in self._columns.items())
+        if column is None or (dot and column.kind != "labels"):
+            raise self._error(f"expected one of {known}", token)
+        if column.kind != "labels":
+            return column, None
+        if dot and not label and self._peek().kind == "text":
+            label = _unquoted(self._peek().text)
+            self._next += 1
+        if not label:
+            raise self._error("expected the name of a label, as in label.intent", token)
+        return column, label
+
+    def _compared(self, column: Column, label: str | None, sign: str, operator: _Token) -> str:
+        if sign in _ORDERED and column.kind in ("texts", "labels"):
+            raise self._error("labels and lists are compared with =, != and in only", operator)
+        sql = self._equal(column, label) if column.kind in ("texts", "labels") else ""
+        if sql:
+            return sql if sign == "=" else f"(NOT {sql})"
+        return f"{column.name} {sign} {self._value(column)}"
+
+    def _among(self, column: Column, label: str | None) -> str:
+        self._expect("(")
+        parts = [self._equal(column, label)]
+        while self._take_sign(","):
+            parts.append(self._equal(column, label))
+        self._expect(")")
+        return "(" + " OR ".join(parts) + ")"
+
+    def _equal(self, column: Column, label: str | None) -> str:
+        if column.kind not in ("texts", "labels"):
+            return f"{column.name} = {self._value(column)}"
+        if label is None:
+            return f"array_has({column.name}, {self._value(column)})"
+        token = self._peek()
+        if token.kind not in ("text", "number", "time", "word"):
+            raise self._error("expected the value of a label", token)
+        if token.kind == "word" and token.text not in ("true", "false"):
+            raise self._error("expected a text in quotes, a number, true or false", token)
+        self._next += 1
+        value = _unquoted(token.text) if token.kind == "text" else token.text
+        return f"array_has({column.name}, {sql_text(label_entry(label, value))})"
+
+    def _value(self, column: Column) -> str:
+        token = self._peek()
+        self._next += 1
+        if column.kind == "number":
+            if token.kind != "number":
+                raise self._error("expected a number", token)
+            return token.text
+        if column.kind == "time":
+            return self._time(token)
+        if token.kind != "text":
+            raise self._error("expected a text in quotes", token)
+        return sql_text(_unquoted(token.text))
+
+    def _time(self, token: _Token) -> str:
+        written = _unquoted(token.text) if token.kind == "text" else token.text
+        try:
+            moment = datetime.fromisoformat(written)
+        except ValueError:
+            raise self._error("expected a time, such as 2024-01-31 or 2024-01-31T12:00:00Z", token) from None
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return f"timestamp '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
+
+    def _peek(self) -> _Token:
+        return self._tokens[min(self._next, len(self._tokens) - 1)]
+
+    def _take_word(self, word: str) -> bool:
+        return self._take("word", word)
+
+    def _take_sign(self, sign: str) -> bool:
+        return self._take("sign", sign)
+
+    def _take(self, kind: str, text: str) -> bool:
+        token = self._peek()
+        if token.kind != kind or token.text.lower() != text:
+            return False
+        self._next += 1
+        return True
+
+    def _expect(self, sign: str) -> None:
+        if not self._take_sign(sign):
+            raise self._error(f"expected {sign!r}", self._peek())
+
+    def _error(self, problem: str, token: _Token) -> FilterError:
+        return FilterError(f"{problem}, got {token.told}", self._filter, token.position)
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1].replace(text[0] * 2, text[0])

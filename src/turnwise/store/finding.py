@@ -1,0 +1,110 @@
+"""Searches for messages, replies and conversations, from the rankings of `searching` to hits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from turnwise.store.diversity import diverse
+from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
+from turnwise.store.records import vectors_of
+from turnwise.store.searching import by_text, by_vector, fused, index_for
+from turnwise.store.tables import Tables
+
+_COLUMNS = ["conversation", "turn", "role", "text", "fields", "time"]
+_CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
+_DEPTH = 5  # how many times as many as wanted are chosen from, or ranked again
+_FUSED = 50  # at least, of each ranking
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
+_Hit = TypeVar("_Hit", bound=MessageHit)
+
+
+def find_messages(
+    tables: Tables,
+    vector: np.ndarray | None,
+    text: str | None,
+    where: str | None,
+    limit: int,
+    offset: int,
+    diversity: float | None,
+    rerank: Callable[[Sequence[str]], np.ndarray] | None,
+) -> list[MessageHit]:
+    """Messages like a vector (dim,), a text, or both; see `ConversationStore.search_messages`."""
+    depth = (limit + offset) * (_DEPTH if diversity is not None or rerank is not None else 1)
+    columns = [*_COLUMNS, "vector"] if diversity is not None else _COLUMNS
+    is_hybrid = vector is not None and text is not None
+    fetched = max(depth, _FUSED) if is_hybrid else depth
+    rankings = []
+    if vector is not None:
+        index = index_for(tables, "vector", where)
+        rankings.append(by_vector(tables.messages, "vector", vector, where, fetched, columns, index))
+    if text is not None:
+        rankings.append(by_text(tables.messages, text, where, fetched, columns))
+    found = fused(rankings, depth) if is_hybrid else rankings[0]
+    if rerank is not None and len(found):
+        found = _reranked(found, rerank)
+    if diversity is not None:
+        scores, vectors = np.asarray(found["score"]), vectors_of(found["vector"])
+        found = found.take(pa.array(diverse(scores, vectors, limit + offset, diversity), pa.int64()))
+    return [_hit(MessageHit, row) for row in found.slice(offset, limit).to_pylist()]
+
+
+def find_replies(
+    tables: Tables, query: np.ndarray, where: str | None, limit: int, offset: int, distinct: bool
+) -> list[ReplyHit]:
+    """The messages with the greatest inner products with a query for the next one (dim,), each text once if wanted."""
+    column = "reply" if tables.state.has_replies else "vector"
+    index = index_for(tables, column, where)
+    wanted = limit + offset
+    count = 2 * wanted if distinct else wanted
+    while True:
+        rows = by_vector(tables.messages, column, query, where, count, _COLUMNS, index).to_pylist()
+        chosen = _first_of_each_text(rows) if distinct else rows
+        if len(chosen) >= wanted or len(rows) < count:
+            return [_hit(ReplyHit, row) for row in chosen[offset:wanted]]
+        count *= 4
+
+
+def cross_encoder_scores(reranker: CrossEncoder, query: str) -> Callable[[Sequence[str]], np.ndarray]:
+    """Gives texts their scores for a query."""
+    return lambda texts: np.asarray(reranker.predict([(query, text) for text in texts], show_progress_bar=False))
+
+
+def find_conversations(
+    tables: Tables, vector: np.ndarray, where: str | None, limit: int, offset: int
+) -> list[ConversationHit]:
+    """Whole conversations like a vector (dim,)."""
+    index = index_for(tables, "conversation", where)
+    columns = _CONVERSATION_COLUMNS
+    found = by_vector(tables.conversations, "vector", vector, where, limit + offset, columns, index)
+    return [_conversation_hit(row) for row in found.slice(offset, limit).to_pylist()]
+
+
+def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    first: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        first.setdefault(row["text"], row)
+    return list(first.values())
+
+
+def _reranked(found: pa.Table, rerank: Callable[[Sequence[str]], np.ndarray]) -> pa.Table:
+    """Rows in the order of other scores of their texts."""
+    scores = np.asarray(rerank(found["text"].to_pylist()), np.float32)
+    found = found.set_column(found.column_names.index("score"), "score", pa.array(scores))
+    return found.take(pa.array(np.argsort(-scores, kind="stable")))
+
+
+def _hit(kind: type[_Hit], row: dict[str, Any]) -> _Hit:
+    said = {name: row[name] for name in ("score", "conversation", "turn", "role", "text", "time")}
+    return kind(**said, labels=json.loads(row["fields"]))
+
+
+def _conversation_hit(row: Mapping[str, Any]) -> ConversationHit:
+    names = ("score", "conversation", "turns", "speakers", "text", "first_time", "last_time")
+    return ConversationHit(**{name: row[name] for name in names}, labels=json.loads(row["fields"]))

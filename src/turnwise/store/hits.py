@@ -1,0 +1,134 @@
+"""What searches and changes of a store return."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from turnwise.store.state import IndexFacts
+
+
+@dataclass(frozen=True)
+class MessageHit:
+    """A message that was found.
+
+    Attributes:
+        score: Higher is better: a cosine (`search_messages` by vector, `search_conversations`), BM25 (by text), the sum
+            of reciprocal ranks (hybrid), the model's score (`next_replies`), or what a cross-encoder gave.
+        conversation: The id of its conversation.
+        turn: Its place in the conversation, from 0.
+        role: Who said it.
+        text: What was said.
+        labels: Its further fields.
+        time: When it was said, if the message has a time.
+    """
+
+    score: float
+    conversation: str
+    turn: int
+    role: str
+    text: str
+    labels: Mapping[str, Any]
+    time: datetime | None
+
+
+@dataclass(frozen=True)
+class ReplyHit(MessageHit):
+    """A message that could be said next."""
+
+
+@dataclass(frozen=True)
+class PrefixHit(MessageHit):
+    """A message up to which a conversation went like the one asked about.
+
+    Attributes:
+        next: The messages after it, ``{"role", "content", …labels}``.
+    """
+
+    next: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class ConversationHit:
+    """A conversation that was found.
+
+    Attributes:
+        score: The cosine of the dialogue vectors.
+        conversation: Its id.
+        turns: How many messages it has.
+        speakers: Their roles, in order of appearance.
+        labels: Its further fields.
+        text: Its first message.
+        first_time: The time of its first message that has one.
+        last_time: That of its last.
+    """
+
+    score: float
+    conversation: str
+    turns: int
+    speakers: Sequence[str]
+    labels: Mapping[str, Any]
+    text: str
+    first_time: datetime | None
+    last_time: datetime | None
+
+
+@dataclass(frozen=True)
+class AddReport:
+    """What `ConversationStore.add` did.
+
+    Attributes:
+        added: Conversations that are new.
+        grown: Conversations that have further messages; only those were embedded.
+        changed: Conversations that were replaced, since something in them differs.
+        unchanged: Conversations that were there already.
+        messages: Messages that were embedded.
+    """
+
+    added: int = 0
+    grown: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    messages: int = 0
+
+    def __add__(self, other: AddReport) -> AddReport:
+        """The sums."""
+        return AddReport(**{name: count + getattr(other, name) for name, count in asdict(self).items()})
+
+
+@dataclass(frozen=True)
+class StoreStats:
+    """What a store holds.
+
+    Attributes:
+        conversations: How many.
+        messages: How many.
+        bytes: Its size on disk, with old versions that are not yet forgotten.
+        encoder: Where its encoder was loaded from.
+        pooling: How whole conversations are pooled.
+        tokenizer: That of its text search.
+        indexes: Its vector indexes, each with the recall measured when it was built.
+    """
+
+    conversations: int
+    messages: int
+    bytes: int
+    encoder: str
+    pooling: str
+    tokenizer: str
+    indexes: Mapping[str, IndexFacts]
+
+
+def hits_table(hits: Sequence[MessageHit | ConversationHit]) -> pa.Table:
+    """Hits as an Arrow table (``.to_pandas()`` for pandas); labels and next messages are JSON."""
+    rows = [asdict(hit) for hit in hits]
+    for row in rows:
+        for name in ("labels", "next"):
+            if name in row:
+                row[name] = json.dumps(row[name], ensure_ascii=False, default=str)
+    return pa.Table.from_pylist(rows)

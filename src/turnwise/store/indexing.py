@@ -1,0 +1,116 @@
+"""Indexes of a store, and keeping it tidy: text from the first message, vectors only where an index pays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from turnwise._utils.optional import require
+from turnwise.store.records import vectors_of
+from turnwise.store.searching import SMALLEST_INDEXED, by_vector, indexed_columns
+from turnwise.store.state import IndexFacts, IndexKind
+from turnwise.store.tables import Tables, Transaction
+
+COMMITS_UNTIL_TIDY = 64
+RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
+_NEVER = timedelta(days=36_500)
+_GROWTH = 2  # an index is built anew when there are this many times as many vectors
+_SAMPLE = 100  # queries that measure recall
+_ROUNDING = 1e-6
+_RECALL = 0.98
+# Probes, and how many times as many vectors as wanted are compared once more: taken in turn until recall is enough.
+_SETTINGS: dict[IndexKind, list[tuple[int, int]]] = {
+    "flat": [(8, 0), (16, 0), (32, 0), (64, 0), (128, 0), (256, 0)],
+    "compressed": [(8, 10), (16, 10), (32, 20), (64, 40), (128, 80)],
+}
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_SHARE_OF_CJK = 0.2  # of all characters
+
+
+def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequence[str]) -> str:
+    """Build the full-text index with the first messages; later ones are found whether they are in it or not.
+
+    Args:
+        tables: The tables, with messages.
+        tokenizer: ``"simple"`` (words), ``"ngram"`` (pairs of characters), another of LanceDB's, or empty: what fits.
+        language: For stems and stop words of ``"simple"``.
+        texts: What to judge by.
+
+    Returns:
+        The tokenizer.
+    """
+    tokenizer = tokenizer or _fitting_tokenizer(texts)
+    fts = require("lancedb.index", "store").FTS
+    if tokenizer == "ngram":
+        config = fts(
+            base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=2, stem=False, remove_stop_words=False
+        )
+    else:
+        config = fts(base_tokenizer=tokenizer, language=language)
+    tables.messages.create_index("text", config=config)
+    return tokenizer
+
+
+def has_text_index(tables: Tables) -> bool:
+    """Whether texts can be searched."""
+    return any(index.index_type == "FTS" for index in tables.messages.list_indices())
+
+
+def tidy(changes: Transaction, retention: timedelta, kind: IndexKind | None = None) -> None:
+    """Merge small files, bring the indexes up to date, and forget versions that nobody reads any more.
+
+    Args:
+        changes: The transaction.
+        retention: Versions younger than this stay, for readers that have not noticed a commit.
+        kind: Build the vector indexes anew, of this kind; by default only where they are due, as they were.
+    """
+    tables = changes.tables
+    for table in (tables.messages, tables.conversations):
+        table.optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
+    changes.commit(commits=0)
+    for name, (table, column) in indexed_columns(tables).items():
+        _build_index(changes, name, table, column, kind)
+    for table in (tables.messages, tables.conversations):
+        table.optimize(cleanup_older_than=retention, delete_unverified=True)  # under the lock: nobody else writes
+    changes.commit()
+
+
+def _build_index(changes: Transaction, name: str, table: Any, column: str, kind: IndexKind | None) -> None:
+    indexes, rows = changes.tables.state.indexes, table.count_rows()
+    facts = indexes.get(name)
+    if rows < (SMALLEST_INDEXED if facts is None or kind is not None else _GROWTH * facts.rows):
+        return
+    kind = kind or (facts.kind if facts is not None else "flat")
+    types = require("lancedb.index", "store")
+    table.create_index(column, config=(types.IvfFlat if kind == "flat" else types.IvfRq)(distance_type="dot"))
+    changes.commit(indexes={**indexes, name: _measured(table, column, rows, kind)})
+
+
+def _measured(table: Any, column: str, rows: int, kind: IndexKind) -> IndexFacts:
+    """An index with as little effort as it needs to find nearly all of what an exact scan finds."""
+    places = np.sort(np.random.default_rng(0).choice(rows, min(_SAMPLE, rows), replace=False))
+    queries = vectors_of(table.take_offsets(places.tolist()).select([column]).to_arrow()[column])
+
+    def found(query: np.ndarray, index: IndexFacts | None) -> list[float]:
+        return by_vector(table, column, query, None, 10, [], index)["score"].to_pylist()
+
+    # The scores are compared, not the rows: of the same text said twice, either will do.
+    worst = [min(found(query, None)) - _ROUNDING for query in queries]
+    for probes, refined in _SETTINGS[kind]:
+        facts = IndexFacts(kind, rows, probes, refined, recall=0.0)
+        shares = [np.mean([score >= last for score in found(query, facts)]) for query, last in zip(queries, worst)]
+        facts = replace(facts, recall=round(float(np.mean(shares)), 4))
+        if facts.recall >= _RECALL:
+            break
+    return facts
+
+
+def _fitting_tokenizer(texts: Sequence[str]) -> str:
+    """Pairs of characters where words are not written apart."""
+    characters = sum(map(len, texts)) or 1
+    return "ngram" if sum(len(_CJK.findall(text)) for text in texts) / characters > _SHARE_OF_CJK else "simple"

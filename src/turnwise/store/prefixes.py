@@ -1,0 +1,82 @@
+"""Conversations that went like one so far: the turns before a place are compared one by one with its last turns."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from turnwise.store.adding import ids_among
+from turnwise.store.hits import PrefixHit
+from turnwise.store.records import message_of, vectors_of
+from turnwise.store.searching import by_vector, index_for
+from turnwise.store.tables import Tables, rows_of
+
+_NEAREST = 200  # messages that are looked up for each of the last turns
+_COMPARED = 100  # conversations, at least, of which all turns are compared
+_COLUMNS = ["conversation", "turn", "role", "text", "fields", "time", "vector"]
+
+
+def similar_places(
+    tables: Tables, vectors: np.ndarray, where: str | None, limit: int, offset: int, next_turns: int
+) -> list[PrefixHit]:
+    """The places whose last turns are most like those of a conversation, one a conversation, the best first.
+
+    A place scores the mean cosine of its turns with the given ones, those d turns back weighted by 1 / √(d + 1).
+    Candidates are the places that have one of the messages most similar to one of the given at the same distance.
+
+    Args:
+        tables: The tables.
+        vectors: The last turns, of length 1, the latest first (turns, dim).
+        where: A condition in SQL on these messages.
+        limit: How many.
+        offset: How many of the best to leave out.
+        next_turns: How many messages after the place to return.
+    """
+    weights = 1 / np.sqrt(np.arange(1, len(vectors) + 1))
+    weights /= weights.sum()
+    names = _candidates(tables, vectors, weights, where, max(_COMPARED, 2 * (limit + offset)))
+    if not names:
+        return []
+    found = rows_of(tables.messages, ids_among(names), _COLUMNS)
+    found = found.sort_by([("conversation", "ascending"), ("turn", "ascending")])
+    embedded, rows = vectors_of(found["vector"]), found.drop_columns("vector").to_pylist()
+    starts = [row for row in range(len(rows)) if not rows[row]["turn"]]
+    hits = []
+    for start, end in zip(starts, [*starts[1:], len(rows)]):
+        scores = _scores(vectors, weights, embedded[start:end])
+        best = int(np.argmax(scores))
+        hits.append(_hit(float(scores[best]), rows[start:end], best, next_turns))
+    hits.sort(key=lambda hit: (-hit.score, hit.conversation))
+    return hits[offset : offset + limit]
+
+
+def _candidates(tables: Tables, vectors: np.ndarray, weights: np.ndarray, where: str | None, count: int) -> list[str]:
+    """The conversations with the best places, as far as their nearest messages tell."""
+    places: dict[tuple[str, int], float] = defaultdict(float)
+    index = index_for(tables, "vector", where)
+    for back, (vector, weight) in enumerate(zip(vectors, weights)):
+        near = by_vector(tables.messages, "vector", vector, where, _NEAREST, ["conversation", "turn"], index)
+        for row in near.to_pylist():
+            places[row["conversation"], row["turn"] + back] += weight * row["score"]
+    best = sorted(places, key=lambda place: (-places[place], place))
+    return list(dict.fromkeys(name for name, _ in best))[:count]
+
+
+def _scores(vectors: np.ndarray, weights: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """The score of every place of a conversation (turns,); turns before the first count zero."""
+    cosines = vectors @ turns.T  # (back, turn)
+    scores = np.zeros(len(turns))
+    for back, weight in enumerate(weights[: len(turns)]):
+        scores[back:] += weight * cosines[back, : len(turns) - back]
+    return scores
+
+
+def _hit(score: float, rows: Sequence[dict[str, Any]], turn: int, next_turns: int) -> PrefixHit:
+    row = rows[turn]
+    following = [message_of(after) for after in rows[turn + 1 : turn + 1 + next_turns]]
+    labels = json.loads(row["fields"])
+    return PrefixHit(score, row["conversation"], turn, row["role"], row["text"], labels, row["time"], following)

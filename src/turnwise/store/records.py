@@ -1,0 +1,219 @@
+"""Conversations as the rows of a store's two tables, and rows as conversations."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from turnwise.data.messages import Message, plain_messages
+from turnwise.errors import ConversationError
+from turnwise.store.filters import label_entry
+
+_TIME_NAMES = ("time", "timestamp", "created_at", "date")
+_TIME = pa.timestamp("us", tz="UTC")
+_MILLISECONDS_FROM = 1e11  # as seconds, that is the year 5138
+
+
+def message_schema(dim: int, has_replies: bool) -> pa.Schema:
+    """The table ``messages``: vectors have length 1, so that an inner product is a cosine."""
+    fields = [
+        pa.field("conversation", pa.string(), nullable=False),
+        pa.field("turn", pa.int32(), nullable=False),
+        pa.field("role", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("time", _TIME),
+        pa.field("labels", pa.list_(pa.string()), nullable=False),  # those of the conversation too: for filters
+        pa.field("fields", pa.string(), nullable=False),  # the message's own, as JSON
+        pa.field("tokens", pa.int32(), nullable=False),
+        pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
+    ]
+    if has_replies:
+        fields.append(pa.field("reply", pa.list_(pa.float32(), dim), nullable=False))
+    return pa.schema(fields)
+
+
+def conversation_schema(dim: int) -> pa.Schema:
+    """The table ``conversations``."""
+    return pa.schema(
+        [
+            pa.field("conversation", pa.string(), nullable=False),
+            pa.field("digest", pa.string(), nullable=False),
+            pa.field("turns", pa.int32(), nullable=False),
+            pa.field("speakers", pa.list_(pa.string()), nullable=False),
+            pa.field("first_time", _TIME),
+            pa.field("last_time", _TIME),
+            pa.field("labels", pa.list_(pa.string()), nullable=False),
+            pa.field("fields", pa.string(), nullable=False),
+            pa.field("text", pa.string(), nullable=False),
+            pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Record:
+    """A conversation as it is stored.
+
+    Attributes:
+        id: Its id.
+        messages: Its messages with their labels; absent ones are left out.
+        fields: Its labels.
+    """
+
+    id: str
+    messages: Sequence[Message]
+    fields: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, conversation: Mapping[str, Any], where: str) -> Record:
+        """A conversation in chat form, checked.
+
+        Raises:
+            ConversationError: It has no id, or its messages are not a list of ``{"role", "content"}``.
+        """
+        name = conversation.get("id")
+        if not isinstance(name, str) or not name:
+            raise ConversationError(where, f"expected an id, a text, got {name!r}")
+        messages = conversation.get("messages")
+        plain_messages(messages, where)
+        given = {key: value for key, value in conversation.items() if key not in ("id", "messages")}
+        return cls(name, [_present(message) for message in messages or ()], _present(given))
+
+    @cached_property
+    def digest(self) -> str:
+        """What changes when anything of the conversation does."""
+        return self.digest_of(len(self.messages))
+
+    def digest_of(self, turns: int) -> str:
+        """That of its first messages."""
+        said = json.dumps([self.fields, self.messages[:turns]], sort_keys=True, ensure_ascii=False, default=str)
+        return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @property
+    def plain(self) -> list[Message]:
+        """Role and text of its messages."""
+        return plain_messages(self.messages, self.id)
+
+    @property
+    def texts(self) -> list[str]:
+        """What is embedded."""
+        return [message["content"] for message in self.plain]
+
+
+def message_rows(record: Record, start: int = 0) -> Iterator[dict[str, Any]]:
+    """The rows of a conversation's messages from one on, without vectors."""
+    entries = dict.fromkeys(_entries(record.fields))
+    for turn, message in enumerate(record.messages[start:], start=start):
+        fields = _further(message)
+        yield {
+            "conversation": record.id,
+            "turn": turn,
+            "role": str(message["role"]),
+            "text": message["content"],
+            "time": message_time(message, f"{record.id}, message {turn}"),
+            "labels": list(entries | dict.fromkeys(_entries(fields))),
+            "fields": json.dumps(fields, ensure_ascii=False, default=str),
+        }
+
+
+def conversation_row(record: Record) -> dict[str, Any]:
+    """The row of a conversation, without its vector."""
+    times = [message_time(message, f"{record.id}, message {turn}") for turn, message in enumerate(record.messages)]
+    known = [time for time in times if time is not None]
+    return {
+        "conversation": record.id,
+        "digest": record.digest,
+        "turns": len(record.messages),
+        "speakers": list(dict.fromkeys(str(message["role"]) for message in record.messages)),
+        "first_time": known[0] if known else None,
+        "last_time": known[-1] if known else None,
+        "labels": list(dict.fromkeys(_entries(record.fields))),
+        "fields": json.dumps(record.fields, ensure_ascii=False, default=str),
+        "text": record.messages[0]["content"],
+    }
+
+
+def chat_form(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A conversation from its row and those of its messages, in order."""
+    said = [message_of(message) for message in messages]
+    return {"id": row["conversation"], "messages": said, **json.loads(row["fields"])}
+
+
+def message_of(row: Mapping[str, Any]) -> Message:
+    """A message from its row."""
+    return {"role": row["role"], "content": row["text"], **json.loads(row["fields"])}
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema, **columns: np.ndarray) -> pa.Table:
+    """Rows and their vectors (rows, dim) or numbers (rows,) as a table of a schema.
+
+    Raises:
+        ValueError: Vectors are not finite.
+    """
+    arrays = []
+    for field in schema:
+        given = columns.get(field.name)
+        if given is None:
+            arrays.append(pa.array([row[field.name] for row in rows], field.type))
+        elif given.ndim == 1:
+            arrays.append(pa.array(given, field.type))
+        else:
+            if not np.isfinite(given).all():
+                raise ValueError(
+                    "the encoder gives vectors that are not finite: it is damaged, or its training diverged"
+                )
+            flat = pa.array(np.ascontiguousarray(given, np.float32).ravel())
+            arrays.append(pa.FixedSizeListArray.from_arrays(flat, given.shape[1]))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def vectors_of(column: pa.ChunkedArray) -> np.ndarray:
+    """A column of vectors, float32 (rows, dim)."""
+    flat = column.combine_chunks()
+    return np.asarray(flat.flatten()).reshape(len(column), -1) if len(column) else np.zeros((0, 0), np.float32)
+
+
+def message_time(message: Mapping[str, Any], where: str) -> datetime | None:
+    """When a message was said, from its label ``time``, ``timestamp``, ``created_at`` or ``date``.
+
+    Without a time zone it is UTC; numbers are seconds or milliseconds since 1970.
+
+    Raises:
+        ConversationError: The label ``time`` is no time. Other labels may hold anything.
+    """
+    for name in _TIME_NAMES:
+        value = message.get(name)
+        if value is None or value == "":
+            continue
+        try:
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                return datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS_FROM else value, UTC)
+            found = datetime.fromisoformat(str(value))
+            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        except (ValueError, OverflowError, OSError):
+            if name == "time":
+                expected = "an ISO 8601 time or seconds since 1970"
+                raise ConversationError(where, f"the label 'time' is {value!r}; expected {expected}") from None
+    return None
+
+
+def _present(labels: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in labels.items() if value is not None}
+
+
+def _further(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if name not in ("role", "content")}
+
+
+def _entries(labels: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in labels.items():
+        for one in value if isinstance(value, list) else [value]:
+            yield label_entry(name, one)

@@ -1,0 +1,70 @@
+"""Moving a store to another encoder: a store is built beside the old one, resumable as any, and switched to at once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from turnwise.store.adding import add_batch, batches, delete_conversations
+from turnwise.store.encoding import StoreEncoder
+from turnwise.store.indexing import COMMITS_UNTIL_TIDY, RETENTION, tidy
+from turnwise.store.reading import all_ids, conversations_of
+from turnwise.store.state import STATE_FILE, StoreState, read_state, state_stamp, write_state
+from turnwise.store.tables import FIRST_FOLDER, Tables, Transaction, create_tables, new_state, transaction
+
+_PREFIX = "reindexed-"  # and the digest of the encoder
+
+
+def reindex(
+    path: Path, changes: Transaction, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
+) -> None:
+    """Embed everything anew and switch to it.
+
+    Args:
+        path: The store.
+        changes: A transaction of the store, which keeps other writers out; it can only be left afterwards.
+        encoder: The new encoder, with the pooling the store is to have.
+        seconds: How long to wait for another writer of the unfinished copy.
+        progress: Called after each batch with the number of its conversations.
+    """
+    old = changes.tables
+    copy = path / f"{_PREFIX}{encoder.digest()}-{encoder.pooling.replace(':', '-')}"
+    for unfinished in _others(path, old.state):
+        if unfinished != copy and state_stamp(unfinished) is not None:
+            shutil.rmtree(unfinished)
+    if state_stamp(copy) is None:
+        write_state(copy, create_tables(copy, new_state(encoder, old.state.tokenizer, old.state.language)))
+    with transaction(copy, seconds) as copying:
+        for records in batches(conversations_of(old, all_ids(old))):
+            add_batch(copying, encoder, records)
+            if copying.tables.state.commits >= COMMITS_UNTIL_TIDY:
+                tidy(copying, RETENTION)
+            if progress is not None:
+                progress(len(records))
+        _delete_what_is_gone(old, copying)
+        tidy(copying, RETENTION)
+    finished = read_state(copy)
+    write_state(path, replace(finished, folder=f"{copy.name}/{finished.folder}"))
+    (copy / STATE_FILE).unlink()  # it is no store of its own any more
+
+
+def forget_old(path: Path, state: StoreState) -> None:
+    """Remove the tables of encoders that the store had before."""
+    for folder in _others(path, state):
+        if state_stamp(folder) is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _others(path: Path, state: StoreState) -> list[Path]:
+    """The folders of tables that are not in use: those of earlier encoders, and unfinished copies, which are stores."""
+    folders = [path / FIRST_FOLDER, *path.glob(f"{_PREFIX}*")]
+    return [folder for folder in folders if folder.is_dir() and not state.folder.startswith(folder.name)]
+
+
+def _delete_what_is_gone(old: Tables, copying: Transaction) -> None:
+    """Delete what was deleted from the store since an unfinished copy was begun."""
+    kept = set(all_ids(old))
+    if gone := [name for name in all_ids(copying.tables) if name not in kept]:
+        delete_conversations(copying, gone)

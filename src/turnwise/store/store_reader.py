@@ -1,0 +1,224 @@
+"""The reading half of a conversation store: what was committed, searched while others write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from turnwise._utils.vectors import unit_vectors
+from turnwise.data.messages import Message, plain_messages
+from turnwise.encoders.loading import load_encoder
+from turnwise.replies.sequence import Mode
+from turnwise.store.encoding import StoreEncoder
+from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, filter_sql
+from turnwise.store.finding import cross_encoder_scores, find_conversations, find_messages, find_replies
+from turnwise.store.hits import ConversationHit, MessageHit, PrefixHit, ReplyHit, StoreStats
+from turnwise.store.opening import other_encoder
+from turnwise.store.prefixes import similar_places
+from turnwise.store.reading import all_ids, conversations_of
+from turnwise.store.state import StoreState
+from turnwise.store.tables import Reader
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
+SearchMode = Literal["vector", "text", "hybrid"]
+_MODES = ("vector", "text", "hybrid")
+_PREFIX_TURNS = 5
+
+
+class StoreReader:
+    """The searches of a store, see `ConversationStore`.
+
+    Args:
+        path: Its folder.
+        encoder: Its encoder; ``None`` loads the one it names when it is needed.
+        digest: The encoder's hash.
+    """
+
+    def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None) -> None:
+        self.path = path
+        self._given = encoder
+        self._loaded: tuple[str, StoreEncoder] | None = None if encoder is None else (str(digest), encoder)
+        self._reader = Reader(path)
+
+    def get(self, id: str) -> dict[str, Any] | None:
+        """A conversation as it was added; ``None`` if it is not there."""
+        return next(conversations_of(self._reader.tables(), [id]), None)
+
+    def export(self) -> Iterator[dict[str, Any]]:
+        """All conversations as they were added, in no particular order; those that are there now."""
+        tables = self._reader.tables()
+        return conversations_of(tables, all_ids(tables))
+
+    def search_messages(
+        self,
+        query: str | ArrayLike,
+        mode: SearchMode = "vector",
+        where: str | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        diversity: float | None = None,
+        reranker: CrossEncoder | None = None,
+    ) -> list[MessageHit]:
+        """Find messages like a text or a vector.
+
+        Args:
+            query: A text, or with mode ``"vector"`` a vector (dim,).
+            mode: ``"vector"`` finds what means the same, ``"text"`` what shares words (BM25), ``"hybrid"`` fuses both
+                rankings (reciprocal rank fusion).
+            where: A filter on messages: conversation, turn, role, text, time, label.NAME; a message also has the labels
+                of its conversation.
+            limit: How many.
+            offset: How many of the best to leave out.
+            diversity: From 0 to 1: prefer hits that differ from those before (maximal marginal relevance).
+            reranker: A cross-encoder that ranks the best again; the query must be a text.
+
+        Raises:
+            ValueError: A setting is out of range, or the query does not fit the mode.
+            FilterError: The filter cannot be read.
+        """
+        _check_range(limit, offset)
+        if mode not in _MODES:
+            raise ValueError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
+        if not isinstance(query, str) and (mode != "vector" or reranker is not None):
+            raise ValueError(f"expected a text for mode {mode!r} or a reranker, got {type(query).__name__}")
+        tables = self._reader.tables()
+        vector = None if mode == "text" else self._query_vector(tables.state, query)
+        text = str(query) if mode != "vector" else None
+        rerank = None if reranker is None else cross_encoder_scores(reranker, str(query))
+        return find_messages(tables, vector, text, _sql(where), limit, offset, diversity, rerank)
+
+    def search_conversations(
+        self, query: str | Sequence[Message], where: str | None = None, limit: int = 10, offset: int = 0
+    ) -> list[ConversationHit]:
+        """Find whole conversations like a text or a conversation.
+
+        Args:
+            query: A text, or messages ``{"role", "content"}``.
+            where: A filter on conversations: conversation, turns, speaker, first_time, last_time, label.NAME.
+            limit: How many.
+            offset: How many of the best to leave out.
+
+        Raises:
+            ValueError: A setting is out of range.
+            FilterError: The filter cannot be read.
+        """
+        _check_range(limit, offset)
+        tables = self._reader.tables()
+        messages = [{"role": "user", "content": query}] if isinstance(query, str) else query
+        vector = self._encoder(tables.state).conversation_query(plain_messages(list(messages), "the conversation"))
+        sql = None if where is None else filter_sql(where, CONVERSATION_COLUMNS)
+        return find_conversations(tables, vector, sql, limit, offset)
+
+    def similar_prefix(
+        self,
+        messages: Sequence[Message],
+        where: str | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        next_turns: int = 3,
+    ) -> list[PrefixHit]:
+        """Find conversations that went like this one so far, with the turn where they match and what happened next.
+
+        Args:
+            messages: The conversation so far, ``{"role", "content"}`` each; its last five turns count, the last most.
+            where: A filter on messages, as for `search_messages`: those compared first.
+            limit: How many conversations.
+            offset: How many of the best to leave out.
+            next_turns: How many messages after the matching turn to return.
+
+        Raises:
+            ValueError: There is no message, or a setting is out of range.
+            FilterError: The filter cannot be read.
+        """
+        _check_range(limit, offset)
+        tables = self._reader.tables()
+        last = plain_messages(list(messages), "the conversation")[-_PREFIX_TURNS:]
+        columns = self._encoder(tables.state).messages([message["content"] for message in reversed(last)])
+        return similar_places(tables, columns["vector"], _sql(where), limit, offset, next_turns)
+
+    def next_replies(
+        self,
+        messages: Sequence[Message],
+        last_rows: int | None = None,
+        distinct: bool = True,
+        where: str | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        mode: Mode | None = None,
+        speaker: str | None = None,
+    ) -> list[ReplyHit]:
+        """Rank all messages of the store as the next one of a conversation, as `turnwise.SequenceModel` does.
+
+        Args:
+            messages: The conversation so far, ``{"role", "content"}`` each.
+            last_rows: Of mode ``"average"``, see `turnwise.SequenceModel`.
+            distinct: Each text once.
+            where: A filter on messages, as for `search_messages`.
+            limit: How many.
+            offset: How many of the best to leave out.
+            mode: How to score: any of the model's but ``"max"``; by default its first.
+            speaker: Who speaks next; by default whoever spoke before the last speaker.
+
+        Raises:
+            ValueError: There is no message, a setting is out of range, or the model does not serve the mode.
+            FilterError: The filter cannot be read.
+        """
+        _check_range(limit, offset)
+        tables = self._reader.tables()
+        plain = plain_messages(list(messages), "the conversation")
+        query = self._encoder(tables.state).reply_query(plain, mode, last_rows, speaker)
+        return find_replies(tables, query, _sql(where), limit, offset, distinct)
+
+    def stats(self) -> StoreStats:
+        """What the store holds."""
+        tables = self._reader.tables()
+        size = sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+        state = tables.state
+        return StoreStats(
+            conversations=tables.conversations.count_rows(),
+            messages=tables.messages.count_rows(),
+            bytes=size,
+            encoder=state.encoder,
+            pooling=state.pooling,
+            tokenizer=state.tokenizer,
+            indexes=state.indexes,
+        )
+
+    def close(self) -> None:
+        """Forget the encoder and the tables; a store needs no closing."""
+        self._reader = Reader(self.path)
+        self._loaded = None
+
+    def _encoder(self, state: StoreState) -> StoreEncoder:
+        """The encoder that the vectors are of."""
+        if self._loaded is None or (self._given is None and self._loaded[0] != state.digest):
+            encoder = StoreEncoder(load_encoder(state.encoder), state.pooling)
+            self._loaded = (encoder.digest(), encoder)
+        digest, encoder = self._loaded
+        if digest != state.digest:
+            raise other_encoder(self.path, state, encoder.name)
+        encoder.pooling = state.pooling  # another process may have changed it
+        return encoder
+
+    def _query_vector(self, state: StoreState, query: str | ArrayLike) -> np.ndarray:
+        if isinstance(query, str):
+            return self._encoder(state).text_query(query)
+        vector = np.asarray(query, np.float32)
+        if vector.shape != (state.dim,):
+            raise ValueError(f"expected a vector of {state.dim} numbers, got shape {vector.shape}")
+        return unit_vectors(vector)
+
+
+def _sql(where: str | None) -> str | None:
+    return None if where is None else filter_sql(where, MESSAGE_COLUMNS)
+
+
+def _check_range(limit: int, offset: int) -> None:
+    if limit < 1 or offset < 0:
+        raise ValueError(f"limit must be 1 or more and offset 0 or more, got {limit} and {offset}")

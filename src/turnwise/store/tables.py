@@ -1,0 +1,142 @@
+"""The two tables of a store at the versions that count, and transactions over both."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from turnwise._utils.optional import require
+from turnwise.store.encoding import StoreEncoder
+from turnwise.store.records import conversation_schema, message_schema
+from turnwise.store.state import StoreState, read_state, state_stamp, write_state, writer_lock
+
+FIRST_FOLDER = "v1"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """LanceDB's two tables, for reading as they were committed, for a writer as they are.
+
+    Attributes:
+        state: The state of the store.
+        messages: A row for each message.
+        conversations: A row for each conversation.
+    """
+
+    state: StoreState
+    messages: Any
+    conversations: Any
+
+
+def new_state(encoder: StoreEncoder, tokenizer: str, language: str) -> StoreState:
+    """The state of an empty store for an encoder."""
+    return StoreState(
+        folder=FIRST_FOLDER,
+        encoder=encoder.name,
+        digest=encoder.digest(),
+        dim=encoder.dim,
+        has_replies=encoder.has_replies,
+        pooling=encoder.pooling,
+        tokenizer=tokenizer,
+        language=language,
+    )
+
+
+def create_tables(path: Path, state: StoreState) -> StoreState:
+    """Make the tables of a new store or a new generation of it; not committed yet."""
+    folder = path / state.folder
+    shutil.rmtree(folder, ignore_errors=True)  # of a process killed while it made them
+    database = require("lancedb", "store").connect(str(folder))
+    messages = database.create_table("messages", schema=message_schema(state.dim, state.has_replies))
+    conversations = database.create_table("conversations", schema=conversation_schema(state.dim))
+    return replace(state, messages=messages.version, conversations=conversations.version)
+
+
+class Reader:
+    """The tables as last committed, by whichever process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened: tuple[tuple[int, int] | None, Tables] | None = None  # replaced at once: threads share it
+
+    def tables(self) -> Tables:
+        """The tables, opened anew if there was a commit."""
+        stamp = state_stamp(self._path)
+        opened = self._opened
+        if opened is None or opened[0] != stamp:
+            try:
+                tables = open_tables(self._path, read_state(self._path))
+            except (OSError, ValueError):  # a writer was just tidying up: what counts now is newer
+                tables = open_tables(self._path, read_state(self._path))
+            self._opened = opened = (stamp, tables)
+        return opened[1]
+
+
+def open_tables(path: Path, state: StoreState) -> Tables:
+    """The tables at the versions of a state, for reading."""
+    database = require("lancedb", "store").connect(str(path / state.folder))
+    messages, conversations = database.open_table("messages"), database.open_table("conversations")
+    messages.checkout(state.messages)
+    conversations.checkout(state.conversations)
+    return Tables(state, messages, conversations)
+
+
+class Transaction:
+    """Changes of both tables, which count when `commit` has returned."""
+
+    def __init__(self, path: Path, tables: Tables) -> None:
+        self._path = path
+        self.tables = tables
+
+    def commit(self, **changes: Any) -> None:
+        """Make what was written count.
+
+        Args:
+            changes: What else of the state changes.
+        """
+        tables = self.tables
+        versions = {"messages": tables.messages.version, "conversations": tables.conversations.version}
+        state = replace(tables.state, **versions, **changes)
+        write_state(self._path, state)
+        self.tables = replace(tables, state=state)
+
+
+@contextmanager
+def transaction(path: Path, seconds: float) -> Iterator[Transaction]:
+    """Write to a store; what a killed writer left uncommitted is taken back first.
+
+    Args:
+        path: The store.
+        seconds: How long to wait for another writer.
+
+    Raises:
+        StoreLockedError: Another writes.
+    """
+    with writer_lock(path, seconds):
+        state = read_state(path)
+        database = require("lancedb", "store").connect(str(path / state.folder))
+        opened = {name: database.open_table(name) for name in ("messages", "conversations")}
+        changes = Transaction(path, Tables(state, **opened))
+        if any([_rolled_back(table, getattr(state, name)) for name, table in opened.items()]):  # both, not the first
+            changes.commit()
+        yield changes
+
+
+def _rolled_back(table: Any, version: int) -> bool:
+    """Whether a table was beyond its committed version, and is as then again."""
+    if table.version == version:
+        return False
+    table.checkout(version)
+    table.restore()
+    return True
+
+
+def rows_of(table: Any, where: str, columns: list[str]) -> pa.Table:
+    """The rows of a table that fulfil a condition."""
+    return table.search().where(where).select(columns).limit(table.count_rows()).to_arrow()

@@ -1,0 +1,36 @@
+"""Whether a stage runs its encoder in bfloat16."""
+
+from __future__ import annotations
+
+import torch
+
+from turnwise.training.recipes import Schedule
+
+
+def runs_in_bf16(settings: Schedule) -> bool:
+    """Whether to run in bfloat16: by default on GPUs made for it, otherwise as asked.
+
+    Raises:
+        ValueError: It is asked for on a processor without such instructions, where it is several times slower than
+            float32, and not forced.
+    """
+    if settings.bf16 is None:
+        return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    if settings.bf16 is True and not torch.accelerator.is_available() and not _processor_has_bf16():
+        raise ValueError(
+            "this processor has no bfloat16 instructions (AVX-512 BF16, AMX or ARM's), without which bf16=true is "
+            "several times slower than float32: leave it out, or take bf16=forced"
+        )
+    return bool(settings.bf16)
+
+
+def check_precision(*stages: Schedule | None) -> None:
+    """Raise ``ValueError`` if one of these stages asks for bfloat16 in vain."""
+    for settings in stages:
+        if settings is not None:
+            runs_in_bf16(settings)
+
+
+def _processor_has_bf16() -> bool:
+    capabilities = torch.cpu.get_capabilities()
+    return any(found is True for name, found in capabilities.items() if name.endswith("bf16"))

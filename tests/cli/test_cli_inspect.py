@@ -1,0 +1,148 @@
+"""The first minute with one's own export."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from datasets import config
+from typer.testing import CliRunner
+
+import turnwise
+from turnwise.cli.main import app
+
+from .command_line import run, succeed
+
+TICKETS = """Case,Author Type,Comment Body,Created At,Priority
+C-1,customer,"My card is lost, write to jane@x.org please",05/31/2024 10:00,high
+C-1,agent,I will block it at once.,05/31/2024 10:05,high
+C-2,customer,你好，我的包裹在哪里？,06/01/2024 9:00,low
+C-1,customer,Thank you!,05/31/2024 10:07,high
+C-1,customer,Thank you!,05/31/2024 10:08,high
+C-2,agent,,06/01/2024 9:30,low
+C-2,agent,Tomorrow.,06/01/2024 9:40,low
+"""
+COLUMNS = "conversation=Case,speaker=Author Type,text=Comment Body,time=Created At"
+
+
+@pytest.fixture
+def tickets(tmp_path: Path) -> Path:
+    path = tmp_path / "tickets.csv"
+    path.write_text(TICKETS, encoding="utf-8")
+    return path
+
+
+def test_an_unknown_layout_gets_the_command_that_reads_it(tickets) -> None:
+    result = run("inspect", tickets)
+    output = " ".join(result.output.split())
+    assert result.exit_code == 1 and "Traceback" not in output
+    assert "Comment Body │ My card is lost" in output and "closest known layout is table" in output
+    assert f"inspect {tickets} --columns '{COLUMNS}'" in output.replace("\n", "")
+    assert "closest" not in run("inspect", tickets, "--columns", COLUMNS).output
+
+
+def test_what_a_file_holds(tickets, tmp_path) -> None:
+    output = succeed("inspect", tickets, "--columns", COLUMNS, "--json", tmp_path / "counts.json")
+    for told in ("customer (4), agent (3)", "label Priority", "1 emails in 1 messages", "Latin", "Han"):
+        assert told in output
+    assert "customer: My card is lost, write to jane@x.org" in output
+    command = output.split("Next: ")[1].strip().replace("\n", " ")
+    assert command == f"turnwise train {tickets} --columns '{COLUMNS}' --redact emails --output model"
+    counts = json.loads((tmp_path / "counts.json").read_text())
+    assert (counts["conversations"], counts["messages"], counts["empty_messages"]) == (2, 7, 1)
+    assert counts["turns_per_conversation"] == {"least": 3, "median": 3, "mean": 3.5, "ninth_decile": 4, "most": 4}
+    assert counts["conversation_labels"]["Priority"]["most_frequent"] == {"high": 1, "low": 1}
+    assert counts["repeated"] == {"ids": 0, "conversations": 0, "messages": 1}
+    assert counts["messages_by_the_same_speaker_again"] == 2
+    assert counts["personal_data"]["emails"] == {"found": 1, "messages": 1, "labels": []}
+    assert counts["tokens"] == 10 + 6 + 2 + 2 + 9 + 1
+
+
+def test_nothing_that_is_inspected_is_kept(tickets, tmp_path) -> None:
+    succeed("inspect", tickets, "--columns", COLUMNS)
+    assert not [path for path in Path(config.HF_DATASETS_CACHE).rglob("*") if path.is_file()]
+
+
+def test_what_is_redacted_is_shown_redacted(tickets) -> None:
+    output = succeed("inspect", tickets, "--columns", COLUMNS, "--redact", "all")
+    assert "write to [email] please" in output and "jane" not in output and "personal data" not in output
+
+
+def test_the_columns_that_were_found_are_shown(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("session_id,from,message\n1,a,x\n1,b,y\n")
+    assert "conversation=session_id,speaker=from,text=message" in succeed("inspect", path)
+
+
+def test_columns_and_redaction_are_options_wherever_conversations_are_read(
+    tickets, tiny_encoder_path, tmp_path
+) -> None:
+    how = ("--columns", COLUMNS, "--redact", "emails")
+    with tickets.open("a", encoding="utf-8") as file:
+        for turn in range(5):
+            file.write(f"C-3,{('customer', 'agent')[turn % 2]},word {turn},06/02/2024 9:0{turn},low\n")
+    model, replies = tmp_path / "model", ("--candidates", tickets, "--conversation", tickets)
+    short = ("--encoder", tiny_encoder_path, "--max-steps", 1, *how, "--output")
+    succeed("adapt", tickets, *short, tmp_path / "adapted")
+    output = succeed("train", tickets, "--method", "single-vector", *short, model)
+    assert "Learned from 3 of 3 conversations; left out: none." in output and "1 steps in 0:0" in output
+    assert f"Wrote {model}. Next: turnwise embed {tickets} --columns" in output
+    assert "SingleVector: step 1/1, loss" in output
+    output = succeed("reply", model, *replies, *how)
+    assert "[email]" in output and "jane" not in output
+    assert "jane" not in succeed("plan", model, *replies, "--goal", "blocked", *how)
+    figures = ("--json", "-")
+    assert json.loads(standard_output("evaluate", model, tickets, "--task", "next-utterance", *how, *figures))
+    assert "[email]" in standard_output("embed", tickets, "--model", model, *how, "--output", "-")
+
+
+def standard_output(*arguments: object, given: str | bytes = "") -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=given)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_conversations_go_through_a_pipe(chats) -> None:
+    converted = standard_output("convert", "-", "--out", "-", given=chats.read_bytes())
+    rows = [json.loads(line) for line in converted.splitlines()]
+    assert rows == [
+        {**row, "messages": [{key: value for key, value in m.items() if value is not None} for m in row["messages"]]}
+        for row in turnwise.sample_conversations(30).to_list()
+    ]
+    counts = json.loads(standard_output("inspect", "-", "--json", "-", "--columns", COLUMNS, given=TICKETS))
+    assert counts["conversations"] == 2
+    nothing = run("convert", "-", "--out", "-")
+    assert nothing.exit_code == 1 and "the standard input is empty" in nothing.output
+
+
+def test_a_terminal_is_no_input(monkeypatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    from turnwise.data.reading.standard_input import standard_input
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    with pytest.raises(turnwise.ConversationError, match="is a terminal"):
+        standard_input()
+
+
+def test_the_version() -> None:
+    assert succeed("--version") == f"turnwise {turnwise.__version__}\n"
+
+
+def test_quiet_shows_results_only_and_verbose_more(chats, tmp_path) -> None:
+    assert succeed("convert", chats, "--out", tmp_path / "quiet.jsonl", "--quiet") == ""
+    assert succeed("convert", chats, "--out", tmp_path / "normal.jsonl").startswith("Wrote 30")
+    wrong = run("convert", chats, "--out", tmp_path / "normal.jsonl", "-q")
+    assert wrong.exit_code == 1 and "exists already" in wrong.output
+
+
+def test_verbose_tells_the_format(chats, tmp_path, caplog) -> None:
+    succeed("convert", chats, "--out", tmp_path / "out.jsonl")
+    assert not caplog.messages
+    succeed("convert", chats, "--out", tmp_path / "again.jsonl", "--verbose")
+    assert f"reading {chats} as chat" in caplog.text

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from turnwise.cli.main import app
+
+from .command_line import run, succeed
+
+pytest.importorskip("lancedb", reason="needs the extra store")
+
+TALKS = [
+    {"id": "first", "messages": [{"role": "user", "content": "i want a pizza"}, {"role": "bot", "content": "which"}]},
+    {"id": "second", "messages": [{"role": "user", "content": "my card is lost", "intent": "lost"}], "domain": "bank"},
+]
+
+
+@pytest.fixture
+def talks(tmp_path: Path) -> Path:
+    path = tmp_path / "talks.jsonl"
+    path.write_text("\n".join(map(json.dumps, TALKS)))
+    return path
+
+
+@pytest.fixture
+def store(talks: Path, tiny_encoder_path: Path, tmp_path: Path) -> Path:
+    succeed("index", talks, "--store", tmp_path / "store", "--model", tiny_encoder_path)
+    return tmp_path / "store"
+
+
+def printed(*arguments: object):
+    result = CliRunner().invoke(app, [str(argument) for argument in (*arguments, "--json")])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_index_says_what_it_did(store, talks) -> None:
+    assert "2 were there; embedded 0 messages" in succeed("index", talks, "--store", store)
+    grown = {**TALKS[0], "messages": [*TALKS[0]["messages"], {"role": "user", "content": "a big one"}]}
+    talks.write_text(json.dumps(grown))
+    report = printed("index", talks, "--store", store)
+    assert report == {"added": 0, "grown": 1, "changed": 0, "unchanged": 0, "messages": 1}
+
+
+def test_search_at_each_level(store) -> None:
+    assert "my card is lost" in succeed("search", store, "my card is lost")
+    hits = printed("search", store, "my card", "--where", "label.domain = 'bank'")
+    assert [(hit["conversation"], hit["turn"], hit["labels"]) for hit in hits] == [("second", 0, {"intent": "lost"})]
+    assert [hit["text"] for hit in printed("search", store, "cards", "--mode", "text")] == ["my card is lost"]
+    assert printed("search", store, "i want a pizza", "--level", "conversation", "--limit", 1)[0]["turns"] == 2
+    replies = printed("search", store, "i want a pizza", "--level", "reply", "--where", "role = 'bot'")
+    assert [hit["text"] for hit in replies] == ["which"]
+
+
+def test_search_shows_mistakes_in_one_line(store, tmp_path) -> None:
+    result = run("search", store, "x", "--where", "role = user")
+    assert result.exit_code == 1
+    assert "error: filter, character 8: expected a text in quotes, got 'user'" in result.output
+    assert "is no store" in run("search", tmp_path / "none", "x").output
+    assert "belong to --level message" in run("search", store, "x", "--level", "reply", "--mode", "text").output
+
+
+def test_looking_after_a_store(store, tmp_path, tiny_encoder_path) -> None:
+    assert printed("store", "info", store)["messages"] == 3
+    assert "every search looks at all vectors" in succeed("store", "info", store)
+    succeed("store", "compact", store)
+    succeed("store", "export", store, "--out", tmp_path / "out.jsonl")
+    exported = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert sorted(exported, key=lambda row: row["id"]) == TALKS
+    assert "Deleted 1 of 2" in succeed("store", "delete", store, "first", "nobody")
+    succeed("store", "reindex", store, "--model", tiny_encoder_path, "--pooling", "mean")
+    assert printed("store", "info", store)["pooling"] == "mean"
+
+
+def test_replies_from_a_store(store, talks, tiny_encoder_path, tmp_path) -> None:
+    options = ("--store", store, "--conversation", talks, "--where", "role = 'bot'", "--json", tmp_path / "ranked.json")
+    assert "which" in succeed("reply", tiny_encoder_path, *options)
+    assert [row["utterance"] for row in json.loads((tmp_path / "ranked.json").read_text())] == ["which"]
+    assert "either --candidates or --store, got neither" in run("reply", "m", "--conversation", talks).output

@@ -1,0 +1,194 @@
+"""The real server with real stores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import turnwise
+
+pytest.importorskip("fastapi", reason="the extra service is not installed")
+pytest.importorskip("lancedb", reason="the extra store is not installed")
+
+from turnwise.service.keys import new_key
+
+from .conftest import Gate
+from .server import SECONDS, Running, run_server
+
+CARD = {
+    "id": "shop/card 1",
+    "topic": "card",
+    "messages": [
+        {"role": "user", "content": "my card is lost", "intent": "lost"},
+        {"role": "assistant", "content": "i cancel the card"},
+    ],
+}
+PIZZA = {
+    "id": "pizza",
+    "topic": "food",
+    "messages": [
+        {"role": "user", "content": "i want to order a pizza", "intent": "order"},
+        {"role": "assistant", "content": "thanks"},
+    ],
+}
+
+
+def lines(*conversations: dict[str, Any]) -> dict[str, Any]:
+    content = "\n".join(map(json.dumps, conversations))
+    return {"content": content, "headers": {"Content-Type": "application/x-ndjson"}}
+
+
+@pytest.fixture
+def serving(tiny_encoder_path: Path, tmp_path: Path) -> Iterator[Running]:
+    with run_server(model=str(tiny_encoder_path), model_name="tiny", stores={"talks": tmp_path / "talks"}) as server:
+        yield server
+
+
+def test_conversations_are_added_grow_are_read_and_deleted(serving: Running) -> None:
+    with serving.client() as client:
+        added = client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
+        assert added.json() == {"added": 2, "grown": 0, "changed": 0, "unchanged": 0, "messages": 4}
+        grown = {**CARD, "messages": [*CARD["messages"], {"role": "user", "content": "thanks"}]}
+        again = client.post("/v1/conversations", **lines(grown, PIZZA)).json()
+        assert again == {"added": 0, "grown": 1, "changed": 0, "unchanged": 1, "messages": 1}
+        assert client.get("/v1/conversations/shop%2Fcard%201").json() == grown
+        assert client.get("/v1/stores").json() == {"stores": [{"name": "talks", "conversations": 2, "messages": 5}]}
+        assert client.delete("/v1/conversations/shop/card 1").json() == {"id": "shop/card 1", "deleted": True}
+        assert client.delete("/v1/conversations/shop/card 1").json()["deleted"] is False
+        assert client.get("/v1/conversations/shop/card 1").status_code == 404
+
+
+def test_a_label_that_json_has_no_form_for_comes_back_as_null(serving: Running) -> None:
+    body = json.dumps({"conversations": [{**PIZZA, "price": float("nan"), "nested": {"a": None}}]})
+    with serving.client() as client:
+        answer = client.post("/v1/conversations", content=body, headers={"Content-Type": "application/json"})
+        assert answer.json()["added"] == 1
+        expected = {**PIZZA, "price": None, "nested": {"a": None}}
+        found = client.get("/v1/conversations/pizza").json()
+        assert {**expected, **found} == expected and found["messages"] == PIZZA["messages"]
+
+
+def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) -> None:
+    with serving.client() as client:
+        client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
+        answers = {
+            name: client.post("/v1/search", json=body).json()["results"]
+            for name, body in {
+                "vector": {"query": "the card", "limit": 3},
+                "hybrid": {"query": "the card", "mode": "hybrid", "where": "role = 'user' and label.intent = 'lost'"},
+                "text": {"query": "pizza", "mode": "text"},
+                "conversation": {"query": "the card", "level": "conversation"},
+                "prefix": {"messages": CARD["messages"][:1], "level": "prefix", "limit": 1},
+            }.items()
+        }
+        next_ = client.post("/v1/next", json={"messages": CARD["messages"][:1], "where": "role = 'assistant'"}).json()
+    store = turnwise.ConversationStore.open(tmp_path / "talks", create=False)
+    expected = store.search_messages("the card", limit=3)
+    assert [(hit["conversation"], hit["turn"]) for hit in answers["vector"]] == [
+        (hit.conversation, hit.turn) for hit in expected
+    ]
+    assert np.allclose([hit["score"] for hit in answers["vector"]], [hit.score for hit in expected], atol=1e-5)
+    assert [hit["text"] for hit in answers["hybrid"]] == ["my card is lost"]
+    assert [hit["text"] for hit in answers["text"]] == ["i want to order a pizza"]
+    assert answers["conversation"][0]["speakers"] == ["user", "assistant"]
+    assert [hit.conversation for hit in store.search_conversations("the card")] == [
+        hit["conversation"] for hit in answers["conversation"]
+    ]
+    assert answers["prefix"][0]["next"] == [CARD["messages"][1]]
+    replies = store.next_replies(CARD["messages"][:1], where="role = 'assistant'")
+    assert [reply["text"] for reply in next_["replies"]] == [reply.text for reply in replies]
+    assert next_["replies"][0]["conversation"] == replies[0].conversation
+
+
+@pytest.mark.parametrize(
+    ("path", "request_", "status", "param"),
+    [
+        ("search", {"json": {"query": "a", "where": "role = 'x' OR 1=1 --"}}, 422, "where"),
+        ("search", {"json": {"query": "a", "where": "text = 'a'; DROP TABLE messages"}}, 422, "where"),
+        ("search", {"json": {"query": "a", "limit": 10**9}}, 422, "limit"),
+        ("search", {"json": {"query": "a", "level": "prefix"}}, 422, None),
+        ("search", {"json": {"messages": CARD["messages"]}}, 422, None),
+        ("next", {"json": {"messages": CARD["messages"], "where": "nothing = 3"}}, 422, "where"),
+        ("next", {"json": {"messages": []}}, 422, "messages"),
+        ("conversations", {"json": {"conversations": [CARD, {"id": "", "messages": []}]}}, 422, "conversations.1.id"),
+        ("conversations", {"json": CARD}, 422, "conversations"),
+        ("conversations", lines(CARD, {"id": "b", "messages": [{"role": "u", "content": 3}]}), 422, "line 2.messages"),
+        ("conversations", {"content": "{]", "headers": {"Content-Type": "application/json"}}, 422, None),
+        ("conversations", {"content": json.dumps(CARD), "headers": {"Content-Type": "text/plain"}}, 415, None),
+        ("conversations?store=other", {"json": {"conversations": [CARD]}}, 404, "store"),
+    ],
+)
+def test_a_mistake_changes_nothing_and_names_its_place(serving: Running, path, request_, status, param) -> None:
+    with serving.client() as client:
+        client.post("/v1/conversations", **lines(PIZZA))
+        response = client.post(f"/v1/{path}", **request_)
+        assert client.get("/v1/stores").json()["stores"][0]["conversations"] == 1
+    error = response.json()["error"]
+    assert response.status_code == status, error
+    assert error["param"] == param or error["param"].startswith(f"{param}.")
+
+
+def test_what_is_stored_is_read_while_more_is_being_embedded(gate: Gate, tmp_path: Path) -> None:
+    with run_server(stores={"talks": tmp_path / "talks"}) as server, server.client() as client:
+        client.post("/v1/conversations", **lines(PIZZA))
+        gate.shut()
+        adding = ThreadPoolExecutor(1).submit(client.post, "/v1/conversations", **lines(CARD))
+        assert gate.reached.wait(SECONDS)
+        # The gate opens only after these answers.
+        assert client.get("/v1/conversations/pizza").json() == PIZZA
+        found = client.post("/v1/search", json={"query": "pizza", "mode": "text"}).json()["results"]
+        assert [hit["conversation"] for hit in found] == ["pizza"]
+        assert client.delete("/v1/conversations/nobody?store=other").status_code == 404
+        gate.open()
+        assert adding.result(SECONDS).json()["added"] == 1
+        assert client.get("/v1/conversations/shop/card 1").json() == CARD
+
+
+def test_a_key_sees_its_own_store_only(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.toml"
+    both = ["read", "write"]
+    a, b, all_ = new_key(keys, "a", both, "a"), new_key(keys, "b", both, "b"), new_key(keys, "all", both)
+    stores = {"a": tmp_path / "store-a", "b": tmp_path / "store-b"}
+    with run_server(model=str(tiny_encoder_path), stores=stores, keys=keys) as server:
+        with server.client(a) as client:
+            assert client.post("/v1/conversations", **lines(CARD)).status_code == 200
+            assert client.post("/v1/conversations?store=b", **lines(CARD)).status_code == 404
+            assert [store["name"] for store in client.get("/v1/stores").json()["stores"]] == ["a"]
+        with server.client(b) as client:
+            assert client.get("/v1/conversations/shop/card 1").status_code == 404
+            for path in ("/v1/search?store=a", "/v1/next?store=a"):
+                body = {"messages": CARD["messages"], **({"level": "prefix"} if "search" in path else {})}
+                assert client.post(path, json=body).status_code == 404
+                assert client.post(path.partition("?")[0], json=body).status_code == 200
+            assert client.get("/v1/conversations/shop/card 1?store=a").status_code == 404
+            assert client.delete("/v1/conversations/shop/card 1?store=a").status_code == 404
+            assert client.post("/v1/search", json={"query": "my card"}).json() == {"results": []}
+        with server.client(all_) as client:
+            assert client.get("/v1/conversations/shop/card 1").status_code == 422
+            assert client.get("/v1/conversations/shop/card 1?store=a").json() == CARD
+
+
+def test_a_server_without_a_model_takes_that_of_its_store(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    turnwise.ConversationStore.open(tmp_path / "talks", encoder=str(tiny_encoder_path)).add([CARD])
+    with run_server(stores={"talks": tmp_path / "talks"}) as server, server.client() as client:
+        assert client.get("/v1/models").json()["data"][0]["id"] == tiny_encoder_path.name
+        assert client.post("/v1/search", json={"query": "card"}).json()["results"][0]["labels"] == {"intent": "lost"}
+
+
+def test_a_store_of_another_encoder_is_refused_at_the_start(tiny_encoder, tmp_path: Path, caplog) -> None:
+    tiny_encoder[0].auto_model.embeddings.word_embeddings.weight.data += 1
+    tiny_encoder.save_pretrained(str(tmp_path / "other"), create_model_card=False)
+    turnwise.ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
+    tiny_encoder[0].auto_model.embeddings.word_embeddings.weight.data += 1
+    tiny_encoder.save_pretrained(str(tmp_path / "third"), create_model_card=False)
+    with run_server(wait=False, model=str(tmp_path / "third"), stores={"t": tmp_path / "talks"}) as server:
+        assert "holds vectors of" in str(server.service.worker.loaded.exception(60))
+        with server.client() as client:
+            assert client.get("/health/live").status_code == 503
+            assert client.get("/v1/stores").status_code == 503

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+
+import turnwise
+
+pytest.importorskip("fastapi", reason="the extra service is not installed")
+pytest.importorskip("openai")
+
+import openai
+from openai.types import CreateEmbeddingResponse
+
+TEXTS = ["my card is lost", "thanks", "i want to order a pizza " * 20, "cancel the flight"]
+TALKS = [
+    [{"role": "user", "content": "my card is lost"}, {"role": "assistant", "content": "i cancel the card"}],
+    [{"role": "user", "content": "a pizza"}],
+]
+
+
+def vectors_of(response) -> np.ndarray:
+    assert [item.index for item in response.data] == list(range(len(response.data)))
+    return np.array([item.embedding for item in response.data], np.float32)
+
+
+@pytest.mark.parametrize("encoding", [None, "float", "base64"])
+def test_the_openai_client_gets_what_encode_gives(running, tiny_encoder, encoding) -> None:
+    given = {"encoding_format": encoding} if encoding else {}
+    response = running.openai().embeddings.create(model="tiny", input=TEXTS, **given)
+    expected = tiny_encoder.encode(TEXTS)
+    if encoding == "base64":  # asked for, the client leaves it as it is
+        found = np.stack([np.frombuffer(base64.b64decode(item.embedding), "<f4") for item in response.data])
+    else:
+        found = vectors_of(response)
+    assert np.abs(found - expected).max() < 1e-5
+    lengths = [len(tiny_encoder.tokenizer(text, truncation=True)["input_ids"]) for text in TEXTS]
+    assert response.usage.prompt_tokens == response.usage.total_tokens == sum(lengths)
+    assert response.model == "tiny"
+
+
+def test_one_text_is_a_list_of_one(running, tiny_encoder) -> None:
+    response = running.openai().embeddings.create(model="tiny", input="thanks")
+    assert np.abs(vectors_of(response) - tiny_encoder.encode(["thanks"])).max() < 1e-5
+
+
+def test_token_lists_are_the_models_own(running, tiny_encoder) -> None:
+    rows = tiny_encoder.tokenizer(["thanks", "my card is lost"])["input_ids"]
+    expected = tiny_encoder.encode(["thanks", "my card is lost"])
+    client = running.openai()
+    assert np.abs(vectors_of(client.embeddings.create(model="tiny", input=rows)) - expected).max() < 1e-5
+    assert np.abs(vectors_of(client.embeddings.create(model="tiny", input=rows[0])) - expected[:1]).max() < 1e-5
+
+
+def test_dimensions_are_the_first_ones_of_length_1(running, tiny_encoder) -> None:
+    found = vectors_of(running.openai().embeddings.create(model="tiny", input=TEXTS, dimensions=8))
+    first = tiny_encoder.encode(TEXTS)[:, :8]
+    assert np.abs(found - first / np.linalg.norm(first, axis=1, keepdims=True)).max() < 1e-5
+
+
+@pytest.mark.parametrize("pooling", ["mean", "interlocutor", "messages", "speaker:user"])
+def test_conversations_are_embedded_as_encode_conversations_does(running, tiny_encoder, pooling) -> None:
+    body = {"model": "tiny", "messages": TALKS, "pooling": pooling, "encoding_format": "float"}
+    response = running.openai().post("/embeddings", body=body, cast_to=CreateEmbeddingResponse)
+    expected = turnwise.encode_conversations(tiny_encoder, TALKS, pooling)
+    assert np.abs(vectors_of(response) - expected).max() < 1e-5
+
+
+def test_one_conversation_and_many_in_parts(running, tiny_encoder) -> None:
+    with running.client() as client:
+        one = client.post("/v1/embeddings", json={"messages": TALKS[0]}).json()
+        many = client.post("/v1/embeddings", json={"messages": TALKS * 400, "model": "tiny"}).json()
+    expected = turnwise.encode_conversations(tiny_encoder, TALKS)
+    assert np.abs(np.array(one["data"][0]["embedding"]) - expected[0]).max() < 1e-5
+    assert np.abs(np.array([item["embedding"] for item in many["data"]]) - np.tile(expected, (400, 1))).max() < 1e-5
+
+
+def test_another_model_is_not_found(running) -> None:
+    with pytest.raises(openai.NotFoundError, match="'gpt' is not served here, only 'tiny'"):
+        running.openai().embeddings.create(model="gpt", input="thanks")
+    assert [model.id for model in running.openai().models.list()] == ["tiny"]
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "message"),
+    [
+        ({"input": ["thanks", 3]}, "input.texts.1", "valid string"),
+        ({"input": []}, "input.texts", "at least 1 item"),
+        ({"input": [[1, 2], [99_999]]}, "input.1", "token ids must be below"),
+        ({"input": [[1] * 65]}, "input.0", "the model reads 64 tokens, got 65"),
+        ({"input": [[1, -1]]}, "input.token_lists.0.1", "greater than or equal to 0"),
+        ({"input": "thanks", "dimensions": 33}, "dimensions", "32 dimensions, not 33"),
+        ({"input": "thanks", "encoding_format": "int8"}, "encoding_format", "'float' or 'base64'"),
+        ({"input": "thanks", "dimension": 8}, "dimension", "Extra inputs are not permitted"),
+        ({"input": "thanks", "messages": TALKS}, None, "either input or messages"),
+        ({}, None, "either input or messages"),
+        ({"messages": [[{"role": "user"}]]}, "messages", "Field required"),
+        ({"messages": TALKS, "pooling": "median"}, "pooling", "should match pattern"),
+        ({"messages": TALKS, "pooling": "speaker:assistant"}, "messages.1", "nobody has the role 'assistant'"),
+    ],
+)
+def test_an_error_names_its_place(running, body, param, message) -> None:
+    with running.client() as client:
+        response = client.post("/v1/embeddings", json=body)
+    error = response.json()["error"]
+    assert response.status_code == 422 and error["type"] == "invalid_request_error"
+    assert message in error["message"]
+    assert error["param"] == param or error["param"].startswith(f"{param}.")
+
+
+def test_a_body_that_is_not_json_is_refused(running) -> None:
+    with running.client() as client:
+        broken = client.post("/v1/embeddings", content=b"{", headers={"Content-Type": "application/json"})
+        # A form of another site can send this without asking the browser's user.
+        disguised = client.post("/v1/embeddings", content=b'{"input": "a"}', headers={"Content-Type": "text/plain"})
+    assert broken.status_code == disguised.status_code == 422
+
+
+def test_rerank_orders_documents_by_cosine(running, tiny_encoder) -> None:
+    documents = ["a pizza", {"text": "my card is lost"}, "thanks"]
+    with running.client() as client:
+        body = {"query": "my card", "documents": documents, "top_n": 2, "return_documents": True}
+        response = client.post("/v1/rerank", json=body).json()
+    vectors = tiny_encoder.encode(["my card", "a pizza", "my card is lost", "thanks"])
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = units[1:] @ units[0]
+    assert [result["index"] for result in response["results"]] == list(np.argsort(-cosines)[:2])
+    for result in response["results"]:
+        assert result["relevance_score"] == pytest.approx(cosines[result["index"]], abs=1e-5)
+        assert result["document"] in ({"text": "a pizza"}, {"text": "my card is lost"}, {"text": "thanks"})
+    assert response["scoring"] == "bi-encoder"
+
+
+def test_next_ranks_as_a_sequence_model_does(running, tiny_encoder) -> None:
+    replies = ["i cancel the card", "a pizza", "thanks"]
+    with running.client() as client:
+        response = client.post("/v1/next", json={"messages": TALKS[0], "candidates": replies, "limit": 2}).json()
+    model = turnwise.SequenceModel(tiny_encoder)
+    talk = model.start("user")
+    for message in TALKS[0]:
+        talk.add(message["content"], message["role"])
+    scores = talk.score(model.encode_candidates(replies))
+    assert [reply["text"] for reply in response["replies"]] == [replies[row] for row in np.argsort(-scores)[:2]]
+    assert response["replies"][0]["score"] == pytest.approx(scores.max(), abs=1e-5)

@@ -1,0 +1,236 @@
+"""What happens while the model is busy: its forward pass is stopped by a gate, so that nothing depends on time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra service is not installed")
+pytest.importorskip("openai")
+
+import httpx2
+import openai
+
+from turnwise.service.errors import Refusal
+from turnwise.service.threads import BoundedThreads
+
+from .conftest import Gate
+from .server import SECONDS, Running, run_server
+
+
+def embed(server: Running, *texts: str) -> httpx2.Response:
+    with server.client() as client:
+        return client.post("/v1/embeddings", json={"input": list(texts)})
+
+
+def waiting(server: Running, tokens: int) -> None:
+    """Wait until so many tokens are in the queue."""
+    changed = server.service.worker._changed
+    with changed:
+        assert changed.wait_for(lambda: server.service.worker.tokens_waiting == tokens, SECONDS)
+
+
+def test_requests_that_come_while_the_model_is_busy_go_through_it_together(gate: Gate, tiny_encoder) -> None:
+    with run_server() as server, ThreadPoolExecutor(8) as pool:
+        gate.shut()
+        first = pool.submit(embed, server, "a")  # [CLS] a [SEP]
+        assert gate.reached.wait(SECONDS)
+        others = [pool.submit(embed, server, "a", "b c") for _ in range(4)]
+        waiting(server, 3 + 4 * 7)
+        gate.open()
+        answers = [other.result(SECONDS).json() for other in [first, *others]]
+    assert sorted(gate.passes) == [1, 8]
+    assert len(gate.passes) == 2
+    expected = tiny_encoder.encode(["a", "b c"])
+    for answer in answers[1:]:
+        assert np.abs(np.array([item["embedding"] for item in answer["data"]]) - expected).max() < 1e-5
+
+
+def test_a_full_queue_refuses_with_429_and_when_to_come_again(gate: Gate) -> None:
+    with run_server(max_tokens=9, queue_tokens=9) as server, ThreadPoolExecutor(8) as pool:
+        gate.shut()
+        admitted = [pool.submit(embed, server, "a")]
+        assert gate.reached.wait(SECONDS)
+        admitted += [pool.submit(embed, server, "a") for _ in range(2)]
+        waiting(server, 9)
+        refused = [embed(server, "a") for _ in range(3)]
+        with pytest.raises(openai.RateLimitError):
+            server.openai().embeddings.create(model="encoder", input="a")
+        with server.client() as client:
+            next_ = client.post("/v1/next", json={"messages": [{"role": "u", "content": "a"}], "candidates": ["b"]})
+            health = client.get("/health")
+        gate.open()
+        assert [answer.result(SECONDS).status_code for answer in admitted] == [200, 200, 200]
+        assert embed(server, "a").status_code == 200
+    for answer in [*refused, next_]:
+        assert answer.status_code == 429 and int(answer.headers["Retry-After"]) >= 1
+        assert answer.json()["error"]["type"] == "rate_limit_error"
+    assert health.status_code == 200 and health.json()["status"] == "full"
+
+
+def test_health_answers_while_the_model_is_busy(gate: Gate) -> None:
+    with run_server() as server, ThreadPoolExecutor(1) as pool:
+        with server.client() as client:
+            assert client.get("/health").json()["status"] in ("ok", "busy")  # the probe itself may take its time
+            gate.shut()
+            answer = pool.submit(embed, server, "a")
+            assert gate.reached.wait(SECONDS)
+            # The gate opens only after these answers: they cannot have waited for the model.
+            assert client.get("/health").json()["status"] == "busy"
+            assert client.get("/health/live").status_code == 200
+            assert "turnwise_tokens_waiting 3.0" in client.get("/metrics").text
+            gate.open()
+        assert answer.result(SECONDS).status_code == 200
+
+
+def request_without_waiting(server: Running, *texts: str) -> socket.socket:
+    body = json.dumps({"input": list(texts)}).encode()
+    connection = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
+    head = "POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    return connection
+
+
+def test_what_a_client_asked_for_that_left_is_not_embedded(gate: Gate) -> None:
+    with run_server() as server, ThreadPoolExecutor(1) as pool:
+        gate.shut()
+        answer = pool.submit(embed, server, "a")
+        assert gate.reached.wait(SECONDS)
+        connection = request_without_waiting(server, *(["b"] * 5))
+        waiting(server, 3 + 5 * 3)
+        (job,) = server.service.worker._queue._jobs
+        done = threading.Event()
+        job.future.add_done_callback(lambda _: done.set())
+        connection.close()
+        assert done.wait(SECONDS) and job.future.cancelled()
+        gate.open()
+        assert answer.result(SECONDS).status_code == 200
+        assert embed(server, "c").status_code == 200
+    assert gate.passes == [1, 1]  # the five texts never went through the model
+
+
+def test_a_stopping_server_finishes_what_waits(gate: Gate) -> None:
+    with run_server() as server, ThreadPoolExecutor(8) as pool:
+        gate.shut()
+        answers = [pool.submit(embed, server, "a")]
+        assert gate.reached.wait(SECONDS)
+        answers += [pool.submit(embed, server, "a", "b") for _ in range(3)]
+        waiting(server, 3 + 3 * 6)
+        server.uvicorn_server.should_exit = True
+        gate.open()
+        assert [answer.result(SECONDS).status_code for answer in answers] == [200] * 4
+        server.thread.join(SECONDS)
+        assert not server.thread.is_alive()
+        with pytest.raises(Refusal, match="stopping"):
+            server.service.worker.check_room()
+
+
+def test_while_the_model_is_loaded_the_service_says_so(tiny_encoder, monkeypatch) -> None:
+    import turnwise.service.service
+
+    gate = threading.Event()
+
+    def load(model: str | None) -> Any:
+        assert gate.wait(SECONDS)
+        return tiny_encoder
+
+    monkeypatch.setattr(turnwise.service.service, "load_encoder", load)
+    with run_server(wait=False) as server, server.client() as client:
+        for path in ("/v1/models", "/health"):
+            answer = client.get(path)
+            assert answer.status_code == 503 and int(answer.headers["Retry-After"]) >= 1
+        assert embed(server, "a").status_code == 503
+        assert client.get("/health/live").status_code == 200
+        gate.set()
+        server.service.worker.loaded.result(SECONDS)
+        assert client.get("/health").status_code == 200
+
+
+def test_a_model_that_cannot_be_loaded_is_told_to_whoever_restarts_the_service(tmp_path: Path) -> None:
+    with run_server(wait=False, model=str(tmp_path / "nowhere" / "model")) as server, server.client() as client:
+        assert isinstance(server.service.worker.loaded.exception(SECONDS), FileNotFoundError)
+        assert client.get("/health/live").status_code == client.get("/health").status_code == 503
+        assert str(tmp_path) not in client.get("/v1/models").text
+
+
+def test_a_failure_is_answered_without_its_trace_or_a_text(gate: Gate, tiny_encoder, caplog) -> None:
+    text = "my secret"
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError(text)
+
+    with run_server() as server:
+        hook = tiny_encoder.register_forward_pre_hook(fail)
+        with caplog.at_level(logging.INFO, logger="turnwise.service"):
+            answer = embed(server, text)
+        hook.remove()
+        assert embed(server, "a").status_code == 200
+    assert answer.status_code == 500
+    assert text not in answer.text and "Traceback" not in answer.text
+    assert text not in caplog.text
+    assert "RuntimeError" in caplog.text and answer.headers["X-Request-ID"] in caplog.text
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_logs_hold_no_ids_and_metrics_nothing_a_client_chose(running: Running, caplog) -> None:
+    with running.client() as client, caplog.at_level(logging.INFO, logger="turnwise.service"):
+        client.get("/v1/conversations/alice-smith", headers={"X-Request-ID": "my-id.1"})
+        client.get("/alice-smith", headers={"X-Request-ID": "forged\tid"})
+        metrics = client.get("/metrics").text
+    assert "alice" not in caplog.text + metrics
+    assert "'/v1/conversations/{id:path}' 404" in caplog.text and "my-id.1" in caplog.text
+    assert "forged" not in caplog.text
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_beyond_the_limit_is_refused(tiny_encoder_path: Path, announced: bool) -> None:
+    content = json.dumps({"input": "a" * 2000}).encode()
+    pieces = content if announced else iter([content[:500], content[500:1500], content[1500:]])
+    with run_server(model=str(tiny_encoder_path), max_body_bytes=1000) as server, server.client() as client:
+        headers = {"Content-Type": "application/json"}
+        assert client.post("/v1/embeddings", content=pieces, headers=headers).status_code == 413
+        assert client.post("/v1/embeddings", json={"input": "a"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("embeddings", {"input": ["a"] * 4}),
+        ("embeddings", {"input": [[5]] * 4}),
+        ("embeddings", {"input": "a b c d e f g h i j k"}),
+        ("embeddings", {"messages": [[{"role": "u", "content": "a"}]] * 4}),
+        ("embeddings", {"messages": [{"role": "u", "content": "a b c d e f g h i j k"}]}),
+        ("rerank", {"query": "a", "documents": ["a"] * 3}),
+        ("next", {"messages": [{"role": "u", "content": "a"}], "candidates": ["a"] * 3}),
+        ("next", {"messages": [{"role": "u", "content": "a b c d e f g h i j k"}], "candidates": ["a"]}),
+    ],
+)
+def test_too_many_texts_or_tokens_are_refused(tiny_encoder_path: Path, path: str, body: dict) -> None:
+    with run_server(model=str(tiny_encoder_path), max_texts=3, max_tokens=12) as server, server.client() as client:
+        answer = client.post(f"/v1/{path}", json=body)
+        assert answer.status_code == 413
+        assert "a request may have" in answer.json()["error"]["message"]
+
+
+def test_threads_refuse_when_much_is_waiting() -> None:
+    async def overload() -> list[Any]:
+        gate = threading.Event()
+        threads = BoundedThreads("test", threads=1, waiting=2)
+        running = [asyncio.ensure_future(threads.run(gate.wait)) for _ in range(2)]
+        await asyncio.sleep(0)  # both have been handed over
+        with pytest.raises(Refusal, match="too many"):
+            await threads.run(gate.wait)
+        running[1].cancel()  # it was waiting for the thread
+        gate.set()
+        return [await running[0], await threads.run(lambda: "again")]
+
+    assert asyncio.run(overload()) == [True, "again"]

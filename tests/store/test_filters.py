@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from turnwise.store import SQL, FilterError
+from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, filter_sql
+
+# what is written, and the messages that fulfil it, as conversation and turn
+MESSAGES = [
+    ("role = 'agent'", {("refund", 1)}),
+    ("speaker != 'user'", {("refund", 1), ("it's lost", 1)}),
+    ("conversation = 'it''s lost' and turn >= 1", {("it's lost", 1), ("it's lost", 2)}),
+    ("conversation in (\"it's lost\", 'nobody')", {("it's lost", 0), ("it's lost", 1), ("it's lost", 2)}),
+    ("label.intent = 'refund'", {("refund", 0)}),
+    ("label.intent in ('refund', 'lost card') and not role = 'bot'", {("refund", 0), ("it's lost", 0)}),
+    ("label.domain = 'shop'", {("refund", 0), ("refund", 1)}),  # the conversation's
+    ("label.tags = 'new' and role = 'user'", {("refund", 0)}),
+    ("label.sure = true or label.stars = 5", {("it's lost", 1), ("silent", 0)}),
+    ("label.\"sure\" == 'false'", {("it's lost", 2)}),
+    ("label.domain not in ('shop', 'bank')", {("silent", 0)}),
+    ("time >= 2024-03-01", {("refund", 0), ("refund", 1)}),
+    ("time < 2024-03-01T12:00:10Z and time > '2024-02-01T00:00:00+01:00'", {("refund", 0)}),
+    ("text contains 'lost' and turn <> 0", {("it's lost", 1), ("it's lost", 2)}),
+    ("text CONTAINS '''now'''", {("silent", 0)}),
+    ("NOT (role = 'user' OR role = 'bot')", {("refund", 1)}),
+    ("role = 'x'' or ''1''=''1'", set()),
+    ("turn = 0 and role = 'user' or role = 'agent'", {("refund", 0), ("it's lost", 0), ("silent", 0), ("refund", 1)}),
+    (SQL("turn = 2 OR role LIKE 'ag%'"), {("it's lost", 2), ("refund", 1)}),
+]
+CONVERSATIONS = [
+    ("turns > 1", {"refund", "it's lost"}),
+    ("speaker = 'bot'", {"it's lost"}),
+    ("speaker not in ('bot', 'agent')", {"silent"}),
+    ("label.domain = 'bank' or label.tags = 'angry'", {"refund", "it's lost"}),
+    ("last_time >= 2024-03-01T12:00:30Z", {"refund"}),
+    ("first_time < 2024-02-01", {"it's lost"}),
+]
+MISTAKES = [
+    ("", 1, "expected one of conversation, turn, role, speaker, text, time, label.NAME, got the end"),
+    ("rolle = 'user'", 1, "expected one of .*, got 'rolle'"),
+    ("role = user", 8, "expected a text in quotes, got 'user'"),
+    ("role = 'user", 8, "this quote is never closed"),
+    ("role = 'user' role = 'x'", 15, "expected 'and', 'or' or the end, got 'role'"),
+    ("role = 'a' and", 15, "expected one of"),
+    ("role = 'a'; drop table messages", 11, "found a stray character"),
+    ("role = 'a' -- x", 12, "found a stray character"),
+    ("turn = 'two'", 8, "expected a number, got \"'two'\""),
+    ("time > 2024-13-01", 8, "expected a time"),
+    ("label = 'x'", 1, "expected the name of a label"),
+    ("label.intent < 'x'", 14, "compared with =, != and in only"),
+    ("label.intent = refund", 16, "expected a text in quotes, a number, true or false"),
+    ("turn contains 'x'", 6, "'contains' belongs to texts"),
+    ("role.name = 'x'", 1, "expected one of"),
+    ("role in 'x'", 9, "expected '\\('"),
+    ("role in ('x'", 13, "expected '\\)', got the end"),
+    ("(role = 'x'", 12, "expected '\\)'"),
+    ("role like 'x'", 6, "expected =, !="),
+    ("(" * 60 + "role = 'x'" + ")" * 60, 51, "at most 50 levels"),
+    ("role = '" + "x" * 10_000 + "'", 10_001, "at most 10,000 characters"),
+    ("role = 'a\0'", 10, "NUL"),
+]
+
+
+@pytest.mark.parametrize(("filter", "expected"), MESSAGES)
+def test_messages_that_fulfil_a_filter(filled, labelled: list[dict[str, Any]], filter: str, expected: set) -> None:
+    store = filled(labelled)
+    hits = store.search_messages("my card", where=filter, limit=100)
+    assert {(hit.conversation, hit.turn) for hit in hits} == expected
+
+
+def test_conversations_that_fulfil_a_filter(filled, labelled: list[dict[str, Any]]) -> None:
+    store = filled(labelled)
+    for filter, expected in CONVERSATIONS:
+        hits = store.search_conversations("my card", where=filter, limit=100)
+        assert {hit.conversation for hit in hits} == expected, filter
+
+
+@pytest.mark.parametrize(("filter", "character", "problem"), MISTAKES)
+def test_a_mistake_is_shown_with_its_place(filter: str, character: int, problem: str) -> None:
+    with pytest.raises(FilterError, match=problem) as caught:
+        filter_sql(filter, MESSAGE_COLUMNS)
+    assert caught.value.position == character - 1
+    assert f"character {character}" in str(caught.value)
+
+
+def test_columns_belong_to_their_table() -> None:
+    with pytest.raises(FilterError, match="conversation, turns"):
+        filter_sql("turn = 1", CONVERSATION_COLUMNS)
+
+
+def test_nothing_of_a_text_leaves_its_quotes() -> None:
+    nasty = "a' OR 1=1 --"
+    assert filter_sql(f'role = "{nasty}"', MESSAGE_COLUMNS) == "role = 'a'' OR 1=1 --'"
+    assert filter_sql(f'label."{nasty}" = "{nasty}"', MESSAGE_COLUMNS) == (
+        "array_has(labels, 'a'' OR 1=1 --=a'' OR 1=1 --')"
+    )

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head
+from turnwise.replies.sequence import SequenceModel
+from turnwise.store import ConversationStore, hits_table
+from turnwise.store.diversity import diverse
+
+
+def test_messages_by_vector(store, conversations, tiny_encoder) -> None:
+    texts = [message["content"] for row in conversations for message in row["messages"]]
+    vectors = turnwise.encode_utterances(tiny_encoder, texts)
+    query = turnwise.encode_utterances(tiny_encoder, ["a pizza please"])[0]
+    cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
+    found = store.search_messages("a pizza please", limit=30)
+    np.testing.assert_allclose([hit.score for hit in found], np.sort(cosines)[::-1], atol=1e-5)
+    for hit in found:
+        assert conversations[int(hit.conversation[-1])]["messages"][hit.turn] == {"role": hit.role, "content": hit.text}
+    assert store.search_messages(query) == found[:10]
+    assert [hit.score for hit in store.search_messages(query, limit=3, offset=4)] == [h.score for h in found[4:7]]
+
+
+def test_messages_by_text_and_by_both(store) -> None:
+    found = store.search_messages("cards lost", mode="text", limit=20)  # stems
+    assert {hit.text for hit in found} == {"cancel my card", "is it lost", "my card is lost", "i cancel the card"}
+    assert found[0].text == "my card is lost"
+    for nothing in ("zebra", "", "!?", "the"):
+        assert not store.search_messages(nothing, mode="text")
+    for mode in ("text", "hybrid"):
+        found = store.search_messages("card", mode=mode, where="role = 'user'")
+        assert found and {hit.role for hit in found} == {"user"}
+    by_vector = store.search_messages("my card is lost", limit=20)
+    by_text = store.search_messages("my card is lost", mode="text", limit=20)
+    fused = store.search_messages("my card is lost", mode="hybrid", limit=20)
+    assert fused[0].text == "my card is lost"
+    assert fused[0].score == pytest.approx(2 / 61)
+    assert len({(hit.conversation, hit.turn) for hit in fused}) == len(fused) == len(by_vector)
+    both = {(hit.conversation, hit.turn) for hit in by_text}
+    assert all(((hit.conversation, hit.turn) in both) or hit.score <= 1 / 61 for hit in fused)
+
+
+def test_chinese_is_found_by_pairs_of_characters(filled) -> None:
+    talk = [{"role": "user", "content": "我想订一张去北京的机票"}, {"role": "agent", "content": "好的，什么时候出发"}]
+    store = filled([{"id": "zh", "messages": talk}])
+    assert store.stats().tokenizer == "ngram"
+    assert [hit.turn for hit in store.search_messages("北京机票", mode="text")] == [0]
+
+
+def test_diverse_hits(store) -> None:
+    alike = [hit.text for hit in store.search_messages("thanks", limit=3)]
+    assert alike == ["thanks"] * 3
+    assert len({hit.text for hit in store.search_messages("thanks", limit=3, diversity=1)}) > 1
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        store.search_messages("thanks", diversity=2)
+
+
+def test_maximal_marginal_relevance() -> None:
+    vectors = np.array([[1, 0], [1, 0], [0.6, 0.8], [0, 1]])
+    scores = np.array([1.0, 0.9, 0.5, 0.0])
+    assert diverse(scores, vectors, 3, 0) == [0, 1, 2]
+    assert diverse(scores, vectors, 4, 0.5) == [0, 3, 1, 2]  # 0.45 - 0.5, 0.25 - 0.3 or 0 - 0
+    assert diverse(scores, vectors, 2, 1) == [0, 3]
+    assert diverse(scores[:0], vectors[:0], 2, 1) == []
+
+
+def test_a_cross_encoder_ranks_again(store) -> None:
+    class Longest:
+        def predict(self, pairs, show_progress_bar):
+            assert all(query == "card" for query, _ in pairs)
+            return np.array([len(text) for _, text in pairs])
+
+    found = store.search_messages("card", limit=4, reranker=Longest())
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+    assert found[0].text == "i want to order a pizza"
+
+
+def test_settings_that_do_not_fit(store) -> None:
+    with pytest.raises(ValueError, match="mode must be one of"):
+        store.search_messages("x", mode="words")
+    with pytest.raises(ValueError, match="expected a text"):
+        store.search_messages(np.ones(32), mode="hybrid")
+    with pytest.raises(ValueError, match="expected a vector of 32 numbers"):
+        store.search_messages(np.ones(31))
+    with pytest.raises(ValueError, match="limit must be 1 or more"):
+        store.search_messages("x", limit=0)
+    with pytest.raises(ValueError, match="one or more"):
+        store.next_replies([])
+
+
+def test_an_empty_store_finds_nothing(tmp_path, tiny_encoder) -> None:
+    store = ConversationStore.open(tmp_path / "empty", tiny_encoder)
+    for mode in ("vector", "text", "hybrid"):
+        assert store.search_messages("x", mode=mode) == []
+    messages = [{"role": "user", "content": "x"}]
+    assert store.search_conversations("x") == store.similar_prefix(messages) == store.next_replies(messages) == []
+
+
+def test_conversations_that_went_like_this_so_far(store, conversations) -> None:
+    so_far = conversations[1]["messages"][:3]
+    best = store.similar_prefix(so_far, next_turns=2)[0]
+    assert (best.conversation, best.turn, best.text) == ("talk-1", 2, "to paris")
+    assert best.score == pytest.approx(1, abs=1e-5)
+    assert list(best.next) == conversations[1]["messages"][3:5]
+    found = store.similar_prefix(so_far)
+    assert len({hit.conversation for hit in found}) == len(found) == 5
+    assert store.similar_prefix(so_far, limit=2, offset=1) == [
+        type(hit)(**{**vars(hit)}) for hit in store.similar_prefix(so_far)[1:3]
+    ]
+    # A last turn that says little: what came before decides.
+    thanks = [*conversations[0]["messages"][2:3], {"role": "assistant", "content": "thanks"}]
+    assert (store.similar_prefix(thanks)[0].conversation, store.similar_prefix(thanks)[0].turn) == ("talk-0", 3)
+
+
+def head_added(encoder: SentenceTransformer) -> SentenceTransformer:
+    head = TurnOrderHead(32, turns=3)
+    with torch.no_grad():
+        for weight in head.parameters():
+            weight += 0.2 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
+    return add_turn_order_head(encoder, head)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("plain", {}),
+        ("plain", {"mode": "joined"}),
+        ("head", {}),
+        ("ccl", {}),
+        ("c3l", {}),
+        ("c3l", {"last_rows": 1}),
+        ("c3l", {"mode": "bi"}),
+    ],
+)
+def test_next_replies_are_those_of_the_sequence_model(
+    tmp_path, tiny_encoder, with_views, conversations: Dataset, kind: str, settings: dict
+) -> None:
+    if kind == "head":
+        encoder = head_added(tiny_encoder)
+    else:
+        encoder = tiny_encoder if kind == "plain" else with_views(tiny_encoder, kind)
+    store = ConversationStore.open(tmp_path / "talks", encoder)
+    store.add(conversations)
+    texts = list(dict.fromkeys(message["content"] for row in conversations for message in row["messages"]))
+    model = SequenceModel(encoder)
+    for speaker in ("user", "assistant"):
+        context = conversations[4]["messages"][:4]
+        running = model.start(speaker)
+        for message in context:
+            running.add(message["content"], message["role"])
+        mode, last_rows = settings.get("mode"), settings.get("last_rows")
+        scores = running.score(model.encode_candidates(texts), mode, last_rows)
+        expected = sorted(zip(scores, texts), reverse=True)
+        found = store.next_replies(context, limit=len(texts), speaker=speaker, **settings)
+        assert [hit.text for hit in found] == [text for _, text in expected]
+        np.testing.assert_allclose([hit.score for hit in found], [score for score, _ in expected], atol=1e-5)
+    everything = store.next_replies(context, limit=50, distinct=False, **settings)
+    assert len(everything) == store.stats().messages
+    roles = {hit.role for hit in store.next_replies(context, where="role = 'assistant'", **settings)}
+    assert roles == {"assistant"}
+
+
+def test_replies_that_are_not_repeated_are_as_many_as_asked_for(filled) -> None:
+    rows = [{"id": str(n), "messages": [{"role": "user", "content": "thanks"}]} for n in range(40)]
+    store = filled([*rows, {"id": "x", "messages": [{"role": "user", "content": w} for w in ("hello", "pizza")]}])
+    found = store.next_replies([{"role": "user", "content": "thanks"}], limit=3)
+    assert {hit.text for hit in found} == {"thanks", "hello", "pizza"}
+    assert found[0].text == "thanks"
+
+
+def test_hits_as_a_table(store) -> None:
+    table = hits_table(store.similar_prefix([{"role": "user", "content": "my card"}]))
+    assert table.num_rows == 5
+    assert {"score", "conversation", "turn", "role", "text", "labels", "time", "next"} == set(table.column_names)

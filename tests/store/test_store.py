@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from torch import nn
+
+import turnwise
+from turnwise.errors import ConversationError
+from turnwise.store import AddReport, ConversationStore, StoreError, StoreLockedError, adding, indexing
+from turnwise.store.state import writer_lock
+
+
+def places(store: ConversationStore) -> dict[str, list[str]]:
+    """What a store holds, by its table of messages, which must agree with that of conversations."""
+    found = {row["id"]: [message["content"] for message in row["messages"]] for row in store.export()}
+    stats = store.stats()
+    assert (stats.conversations, stats.messages) == (len(found), sum(map(len, found.values())))
+    return found
+
+
+def texts(rows: Any) -> dict[str, list[str]]:
+    return {row["id"]: [message["content"] for message in row["messages"]] for row in rows}
+
+
+def test_conversations_come_back_as_they_were_added(filled, labelled) -> None:
+    store = filled(labelled)
+    assert [store.get(row["id"]) for row in labelled] == labelled
+    assert store.get("nobody") is None
+    assert sorted(row["id"] for row in store.export()) == ["it's lost", "refund", "silent"]
+    hit = store.search_messages("i want my money back")[0]
+    assert hit.time == datetime(2024, 3, 1, 12, tzinfo=UTC)
+    assert hit.labels == {"intent": "refund", "time": "2024-03-01T12:00:00Z"}
+    whole = store.search_conversations(labelled[0]["messages"])[0]
+    assert (whole.conversation, whole.turns, whole.speakers) == ("refund", 2, ["user", "agent"])
+    assert whole.labels == {"domain": "shop", "tags": ["angry", "new"]}
+    assert whole.last_time == datetime(2024, 3, 1, 12, 0, 30, tzinfo=UTC)
+
+
+def test_adding_again_embeds_only_what_is_new(store, conversations, tiny_encoder, monkeypatch) -> None:
+    seen: list[str] = []
+    encode = tiny_encoder.encode
+    monkeypatch.setattr(tiny_encoder, "encode", lambda texts, **how: seen.extend(texts) or encode(texts, **how))
+    assert store.add(conversations) == AddReport(unchanged=5)
+    assert not seen
+    rows = conversations.to_list()
+    rows[3]["messages"].append({"role": "assistant", "content": "bye"})
+    rows[2]["messages"][1]["content"] = "is it gone"
+    new = {"id": "new", "messages": [{"role": "user", "content": "one"}]}
+    assert store.add([*rows, new]) == AddReport(added=1, grown=1, changed=1, unchanged=3, messages=5)
+    assert set(seen) == {"bye", "cancel my card", "is it gone", "yes", "one"}
+    assert places(store) == texts([*rows, new])
+
+
+@pytest.mark.parametrize("pooling", ["messages", "mean", "interlocutor"])
+def test_the_vector_of_a_grown_conversation_is_that_of_the_whole(filled, conversations, tiny_encoder, pooling) -> None:
+    whole = conversations[1]
+    store = filled([{"id": "talk", "messages": whole["messages"][:2]}], pooling=pooling)
+    store.add([{"id": "talk", "messages": whole["messages"]}])
+    other = turnwise.encode_conversations(tiny_encoder, [conversations[4]["messages"]], pooling)[0]
+    vector = turnwise.encode_conversations(tiny_encoder, [whole["messages"]], pooling)[0]
+    cosine = vector @ other / np.linalg.norm(vector) / np.linalg.norm(other)
+    assert store.search_conversations(conversations[4]["messages"])[0].score == pytest.approx(cosine, abs=1e-5)
+
+
+def test_an_id_that_comes_twice_is_the_later_one(filled, conversations) -> None:
+    first, later = [{"id": "talk", "messages": conversations[row]["messages"]} for row in (0, 1)]
+    store = filled([first, later, later])
+    assert places(store) == texts([later])
+
+
+def test_deleting(store, conversations) -> None:
+    assert store.delete(["talk-0", "talk-2", "talk-0", "nobody"]) == 2
+    assert places(store) == texts(row for row in conversations if row["id"] not in ("talk-0", "talk-2"))
+    assert all(hit.conversation != "talk-2" for hit in store.search_messages("cancel my card", limit=20))
+    assert store.add(conversations).added == 2
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_a_writer_that_dies_leaves_what_was_confirmed(
+    tmp_path: Path, tiny_encoder, conversations: Dataset, monkeypatch, step: int
+) -> None:
+    """Batches of a conversation each; the writer dies before its n-th change of a table or commit."""
+    monkeypatch.setattr(adding, "_CONVERSATIONS_IN_BATCH", 1)
+    store = ConversationStore.open(tmp_path / "talks", tiny_encoder)
+    confirmed = conversations.select(range(2)).to_list()
+    store.add(confirmed)
+    left = step
+
+    class Dies:
+        """A table, or a transaction, that counts its changes."""
+
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            nonlocal left
+            if name in ("add", "delete", "commit"):
+                left -= 1
+                if left < 0:
+                    raise KeyboardInterrupt
+            return getattr(self._inner, name)
+
+    def dying_batch(changes: Any, encoder: Any, records: Any) -> AddReport:
+        tables = changes.tables
+        changes.tables = type(tables)(tables.state, Dies(tables.messages), Dies(tables.conversations))
+        report = adding.add_batch(Dies(changes), encoder, records)
+        changes.tables = type(tables)(changes.tables.state, tables.messages, tables.conversations)
+        return report
+
+    monkeypatch.setattr("turnwise.store.conversation_store.add_batch", dying_batch)
+    rows = conversations.to_list()
+    rows[0]["messages"].append({"role": "user", "content": "more"})  # grows
+    rows[1]["messages"][0]["content"] = "changed"
+    seen: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        store.add(rows, progress=seen.append)
+    done = rows[: len(seen)] + confirmed[len(seen) :]
+    assert places(store) == texts(done)  # to readers at once, whatever lies beyond the commit
+    monkeypatch.undo()
+    store.add(rows)
+    assert places(store) == texts(rows)
+
+
+def test_readers_see_what_was_committed_since(store, tiny_encoder) -> None:
+    reader = ConversationStore.open(store.path, tiny_encoder, read_only=True)
+    assert reader.get("late") is None
+    late = {"id": "late", "messages": [{"role": "user", "content": "i am late"}]}
+    store.add([late])
+    assert reader.get("late") == late
+    assert reader.search_messages("late", mode="text")[0].conversation == "late"
+    with pytest.raises(StoreError, match="read-only"):
+        reader.add([late])
+
+
+def test_only_one_writes(store, monkeypatch) -> None:
+    monkeypatch.setattr("turnwise.store.conversation_store.LOCK_SECONDS", 0.0)
+    with writer_lock(store.path, 0), pytest.raises(StoreLockedError, match="is being written by process"):
+        store.delete(["talk-0"])
+    assert store.delete(["talk-0"]) == 1
+
+
+def test_a_store_refuses_another_encoder(store, tiny_encoder_path, tmp_path) -> None:
+    other = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    ConversationStore.open(store.path, tiny_encoder_path)  # the same one from its folder
+    nn.init.normal_(other[0].auto_model.embeddings.word_embeddings.weight)
+    with pytest.raises(StoreError, match=r"holds vectors of .*, not of .*reindex"):
+        ConversationStore.open(store.path, other)
+
+
+def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
+    opened = ConversationStore.open(store.path)
+    assert opened.search_messages("i want to order a pizza") == store.search_messages("i want to order a pizza")
+
+
+def test_what_is_no_store(tmp_path: Path, tiny_encoder) -> None:
+    with pytest.raises(StoreError, match="is no store"):
+        ConversationStore.open(tmp_path / "none", tiny_encoder, read_only=True)
+    with pytest.raises(StoreError, match="is no store"):
+        ConversationStore.open(tmp_path / "none", tiny_encoder, create=False)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("x")
+    with pytest.raises(StoreError, match="something else"):
+        ConversationStore.open(tmp_path / "other", tiny_encoder)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"messages": [{"role": "a", "content": "b"}]}, "row 0: expected an id"),
+        ({"id": "x", "messages": []}, 'row 0: expected "messages"'),
+        ({"id": "x", "messages": [{"role": "a"}]}, 'row 0, message 0: expected "content"'),
+        ({"id": "x", "messages": [{"role": "a", "content": "b", "time": "now"}]}, "x, message 0: the label 'time'"),
+    ],
+)
+def test_bad_rows(store, row, problem) -> None:
+    with pytest.raises(ConversationError, match=problem):
+        store.add([row])
+
+
+def test_a_store_whose_making_was_killed_is_made_anew(store, tiny_encoder) -> None:
+    (store.path / "store.json").unlink()
+    made = ConversationStore.open(store.path, tiny_encoder)
+    assert (made.stats().conversations, list(made.export())) == (0, [])
+
+
+def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_path) -> None:
+    reader = ConversationStore.open(store.path, read_only=True)
+    other = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    nn.init.normal_(other[0].auto_model.embeddings.word_embeddings.weight)
+    before = store.search_messages("my card")
+    store.reindex(other, pooling="mean")
+    assert store.stats().pooling == "mean"
+    assert store.search_messages("my card") != before
+    assert places(store) == texts(conversations)
+    fresh = ConversationStore.open(store.path, other)
+    assert fresh.search_messages("my card") == store.search_messages("my card")
+    with pytest.raises(StoreError, match="holds vectors of"):
+        reader.search_messages("my card")  # its encoder is loaded from the folder, whose weights are the former ones
+    assert (store.path / "v1").is_dir()
+    store.compact()
+    assert not (store.path / "v1").is_dir()
+    assert places(store) == texts(conversations)
+
+
+def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path, monkeypatch) -> None:
+    monkeypatch.setattr(adding, "_CONVERSATIONS_IN_BATCH", 1)
+    other = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    nn.init.normal_(other[0].auto_model.embeddings.word_embeddings.weight)
+
+    def stop(count: int) -> None:
+        nonlocal batches
+        batches += 1
+        if batches == 3:
+            raise KeyboardInterrupt
+
+    batches = 0
+    before = store.search_messages("my card")
+    with pytest.raises(KeyboardInterrupt):
+        store.reindex(other, progress=stop)
+    assert store.search_messages("my card") == before  # nothing is switched yet
+    store.delete(["talk-0"])
+    seen: list[str] = []
+    encode = other.encode
+    monkeypatch.setattr(other, "encode", lambda texts, **how: seen.extend(texts) or encode(texts, **how))
+    store.reindex(other)
+    assert 0 < len(seen) < store.stats().messages  # the first ones were done
+    assert places(store) == texts(row for row in conversations if row["id"] != "talk-0")
+
+
+def test_many_small_commits_are_tidied_up(tmp_path: Path, tiny_encoder, monkeypatch) -> None:
+    monkeypatch.setattr("turnwise.store.conversation_store.COMMITS_UNTIL_TIDY", 4)
+    store = ConversationStore.open(tmp_path / "talks", tiny_encoder)
+    for number in range(10):
+        store.add([{"id": str(number), "messages": [{"role": "user", "content": f"order {number}"}]}])
+    store.compact(timedelta(0))
+    assert store.stats().messages == 10
+    assert len(store.search_messages("order", mode="text", limit=20)) == 10
+    assert len(list((store.path / "v1" / "messages.lance" / "data").iterdir())) == 1
+
+
+@pytest.mark.parametrize("kind", ["flat", "compressed"])
+def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch, kind) -> None:
+    monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 300)
+    store = filled(turnwise.sample_conversations(100))
+    before = [hit.score for hit in store.search_messages("i want a refund")]
+    assert not store.stats().indexes
+    store.compact(index=kind)
+    facts = store.stats().indexes["vector"]
+    assert (facts.kind, facts.rows) == (kind, store.stats().messages)
+    assert facts.recall > 0.9
+    assert (facts.refined > 0) == (kind == "compressed")
+    np.testing.assert_allclose([hit.score for hit in store.search_messages("i want a refund")], before, atol=1e-5)
+    late = {"id": "late", "messages": [{"role": "user", "content": "quite another thing"}]}
+    store.add([late])
+    assert store.search_messages("quite another thing")[0].conversation == "late"

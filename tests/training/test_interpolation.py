@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from turnwise.encoders.transformer import transformer_of
+from turnwise.encoders.views import add_views
+from turnwise.training.interpolation import average_weights
+
+
+def moved(path, by: float) -> SentenceTransformer:
+    encoder = SentenceTransformer(str(path), device="cpu")
+    with torch.no_grad():
+        for weight in encoder.parameters():
+            weight += by
+    return encoder
+
+
+def test_the_average_of_two_trainings(tiny_encoder, tiny_encoder_path) -> None:
+    start = {name: weight.clone() for name, weight in tiny_encoder.named_parameters()}
+    averaged = average_weights(tiny_encoder, [moved(tiny_encoder_path, 1.0), moved(tiny_encoder_path, -0.5)])
+    for name, weight in averaged.named_parameters():
+        torch.testing.assert_close(weight, start[name] + 0.25)
+
+
+def test_added_tokens_are_left_out(tiny_encoder, tiny_encoder_path) -> None:
+    rows = len(transformer_of(tiny_encoder).get_input_embeddings().weight)
+    with_tokens = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    add_views(with_tokens, "c3l")
+    averaged = average_weights(tiny_encoder, [with_tokens, moved(tiny_encoder_path, 0.0)])
+    assert len(transformer_of(averaged).get_input_embeddings().weight) == rows
+
+
+def test_encoders_of_different_shape(tiny_encoder) -> None:
+    other = SentenceTransformer(modules=list(tiny_encoder)[1:], device="cpu")
+    with pytest.raises(ValueError, match="not trained from the same one"):
+        average_weights(tiny_encoder, [other])
+    with pytest.raises(ValueError, match="at least one"):
+        average_weights(tiny_encoder, [])
