@@ -26,6 +26,10 @@ from turnwise.errors import ConversationError
 _log = logging.getLogger("turnwise")
 _LISTED = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
+# What a format's functions raise where the layout differs from what they rely on.
+_OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
+# Those among them that say what is wrong, or are told below.
+_TOLD = (BadRow, ConversationError, UnicodeDecodeError)
 # What reading a damaged file raises, and the message for the user.
 _DAMAGE: dict[type[Exception], str] = {
     EOFError: "the gzip file is cut off; download or write it again",
@@ -99,7 +103,7 @@ def _rows_of_file(
     chosen, redaction = options.format_of(source), options.redaction
     _log.info("reading %s as %s", source.path, chosen.name)
     is_empty = True
-    for number, raw in chosen.records(source):
+    for number, raw in _records(chosen, source):
         is_empty = False
         try:
             converted = _converted(chosen, raw, source)
@@ -138,11 +142,22 @@ def _names(files: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
+def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
+    try:
+        yield from chosen.records(source)
+    except _TOLD:
+        raise
+    except _OTHER_LAYOUT as error:
+        problem = f"unexpected layout ({error}); the format {chosen.name!r} expects {chosen.layout}"
+        raise ConversationError(str(source.path), problem) from None
+
+
 def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | None:
     try:
         return chosen.convert(raw, source)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        # the layout differs from what the format's function relies on
+    except _TOLD:
+        raise
+    except _OTHER_LAYOUT as error:
         found = f"found the keys {', '.join(map(str, raw))}" if isinstance(raw, dict) else "unexpected layout"
         missing = f" (missing: {error})" if isinstance(error, KeyError) else ""
         raise BadRow(f"{found}{missing}; the format {chosen.name!r} expects {chosen.layout}") from None

@@ -163,6 +163,9 @@ class Source:
             if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the file's
                 raise
             raise ConversationError(str(self.path), "not a readable Parquet file; write it again") from None
+        except OverflowError as error:
+            problem = f"a time or number that is out of range ({error}); write that column as text"
+            raise ConversationError(str(self.path), problem) from None
 
     @contextmanager
     def open_json(self) -> Iterator[TextIO]:

@@ -122,7 +122,7 @@ def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
     path = existing_file(path, "a recipe, a TOML file with a line method = …")
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a TOML recipe: {error}") from error
     method = settings.pop("method", None)
     if method not in RECIPES:
