@@ -8,8 +8,8 @@ Runs `convert`, `embed` and `train` with a tiny encoder and
 - runs each on disks that are too small (mounts of memory, which needs root) and again on a disk that is not;
 - runs each with a folder it may not write to, as another user (which needs root too).
 
-Moments are measured in time of the processor. Each process is forked from one that has imported everything, so that
-they lie in the work and not in the imports. Linux only.
+Moments are measured in time of the processor. Each process is forked from one that has imported everything, so they
+lie in the work and not in the imports. Linux only.
 
 Run: python benchmarks/reliability.py [--kills 50] [--seed 0]; prints the tables of docs/reliability.md.
 """

@@ -14,9 +14,11 @@ from typing import Any
 import datasets
 
 from turnwise._utils.strict_json import strict_json
+from turnwise.data.inspection import Inspection
 from turnwise.data.nli import read_nli
 from turnwise.data.reading.arrow_file import write_arrow
 from turnwise.data.reading.loop import SkippedRows, read_rows
+from turnwise.data.reading.options import ReadingOptions
 from turnwise.encoders.loading import load_encoder
 from turnwise.errors import ConversationError
 from turnwise.evaluation.utterances.dialogue_sts import read_sts_task
@@ -27,18 +29,18 @@ from turnwise.training.recipes import get_recipe, read_recipe
 _SECONDS = 20
 
 
-def check_reading(path: Path, format: str = "auto") -> None:
-    """Conversations are read whole or refused with the place; what is read can be stored and written."""
+def check_reading(path: Path, format: str = "auto", columns: str | None = None) -> None:
+    """Conversations are read whole or refused with the place; what is read can be counted, stored and written."""
     with in_time():
-        try:
-            list(read_rows([path], format, SkippedRows("raise")))
-        except ConversationError as error:
-            assert str(path) in error.where, error
-        try:
-            rows = list(read_rows([path], format, SkippedRows("skip")))
-        except ConversationError as error:
-            assert str(path) in error.where, error
-            return
+        rows: list[dict[str, Any]] = []
+        for on_error in ("raise", "skip"):
+            options = ReadingOptions.of(format, on_error, columns, "all" if on_error == "skip" else None)
+            try:
+                rows = list(read_rows([path], options, SkippedRows(on_error)))
+            except ConversationError as error:
+                assert str(path) in error.where, error
+                rows = []
+        counts = Inspection()
         for row in rows:
             assert isinstance(row["id"], str) and row["messages"]
             for message in row["messages"]:
@@ -46,6 +48,10 @@ def check_reading(path: Path, format: str = "auto") -> None:
             text, _ = strict_json(row)
             assert json.loads(text, parse_constant=_refuse)["id"] == row["id"]
             text.encode()
+            counts.add(row)
+        if not rows:
+            return
+        assert strict_json(counts.summary())
         with tempfile.TemporaryDirectory() as folder:
             try:
                 write_arrow(rows, Path(folder) / "rows.arrow")
@@ -78,6 +84,10 @@ def refused(read: Callable[[Path], object]) -> Callable[[Path], None]:
     return check
 
 
+def _columns(path: Path) -> None:
+    check_reading(path, columns="conversation=conversation_id,speaker=author.role,text=text,time=created_at,ignore=id")
+
+
 def _recipe(path: Path) -> None:
     method, settings = read_recipe(path)
     with suppress(ValueError):  # of a setting, which may also come from the command line
@@ -91,6 +101,7 @@ def _model(path: Path) -> None:
 # By the folder of `found/`.
 CHECKS: dict[str, Callable[[Path], None]] = {
     "conversations": check_reading,
+    "columns": _columns,
     "nli": refused(read_nli),
     "candidates": refused(read_candidates),
     "retrieval": refused(read_retrieval_task),

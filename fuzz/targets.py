@@ -159,6 +159,7 @@ _parquets = typed_tables().map(lambda raw: Input("table.parquet", raw)) | _input
 
 TARGETS: dict[str, Target] = {
     "conversations": Target(conversations() | medleys() | _parquets, _check_file("conversations")),
+    "columns": Target(medleys() | conversations(), _check_file("columns")),
     "nli": Target(
         resembling("pairs.jsonl", json.dumps(_PAIR) + "\n")
         | _inputs("pairs.csv", b"premise,hypothesis,label\na,b,neutral\n"),
