@@ -1,4 +1,4 @@
-# Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make docs`, `make bench`.
+# Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make docs`, `make bench`, `make fuzz`.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -6,11 +6,13 @@ INSTALLED = $(VENV)/.installed
 # What the demo and the tests use. With mteb in the list (272 MB more) its tests run too, otherwise they are skipped.
 EXTRAS ?= offline,baselines,plots,store,service,docs,dev
 
+MINUTES ?= 10
+
 # The tests and the demo need no network; a model hub is never asked.
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test lint format docs bench clean
+.PHONY: demo test lint format docs bench fuzz clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -38,6 +40,9 @@ docs: $(INSTALLED)
 
 bench: $(INSTALLED)
 	failed=0; for benchmark in benchmarks/bench_*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark || failed=1; done; exit $$failed
+
+fuzz: $(INSTALLED)
+	$(BIN)/python -m fuzz --minutes $(MINUTES)
 
 clean:
 	rm -rf $(VENV) demo-output build site

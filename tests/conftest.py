@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import string
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,11 @@ import pytest
 import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Transformer
-from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import nn
-from transformers import (
-    BertConfig,
-    BertModel,
-    BertTokenizerFast,
-    GPT2Config,
-    GPT2LMHeadModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
+from tiny_encoder import save_tiny_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.views import TOKENS, add_views
 
@@ -36,28 +27,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture(scope="session")
 def tiny_encoder_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    vocabulary += ["i", "want", "to", "the", "a", "my", "is", "card", "order", "pizza", "flight", "cancel", "thanks"]
-    vocabulary += [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase), *string.digits]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary))
-    tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"), do_lower_case=True, model_max_length=64)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        initializer_range=0.2,
-    )
-    torch.manual_seed(0)
-    BertModel(config).save_pretrained(folder / "bert")
-    tokenizer.save_pretrained(folder / "bert")
-    transformer = Transformer(str(folder / "bert"))
-    encoder = SentenceTransformer(modules=[transformer, Pooling(32, "mean")], device="cpu")
-    encoder.save_pretrained(str(folder / "encoder"), create_model_card=False)
-    return folder / "encoder"
+    return save_tiny_encoder(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
+import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 from torch import nn
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, Trainer, TrainerCallback, TrainingArguments
 
 from turnwise import _compat
 from turnwise.training.trainer import ConversationTrainer
@@ -40,6 +41,28 @@ def test_the_trainer_has_what_ours_overrides() -> None:
     overridden = ("add_model_card_callback", "get_decay_parameter_names")
     moved(SentenceTransformerTrainer, *overridden, mend="training/trainer.py")
     assert all(name in vars(ConversationTrainer) for name in overridden)
+
+
+def test_a_trainer_keeps_the_losses_it_has_not_logged(tmp_path: Path) -> None:
+    seen: list[tuple[float, int]] = []
+
+    class Look(TrainerCallback):
+        def on_train_begin(self, *_: object, **__: object) -> None:
+            moved(trainer, "_tr_loss", "_globalstep_last_logged")
+            _compat.restore_unlogged_loss(trainer, 5.0, 0)
+
+        def on_step_end(self, *_: object, **__: object) -> None:
+            total, since = _compat.unlogged_loss(trainer)
+            seen.append((total.item(), since))
+
+    class Model(nn.Linear):
+        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"loss": super().forward(x).sum() * 0 + 1}
+
+    arguments = TrainingArguments(str(tmp_path), max_steps=2, report_to="none", use_cpu=True, disable_tqdm=True)
+    trainer = Trainer(Model(1, 1), arguments, train_dataset=[{"x": torch.ones(1)}] * 2, callbacks=[Look()])
+    trainer.train()
+    assert seen == [(6.0, 0), (7.0, 0)]
 
 
 def test_a_transformer_knows_where_it_was_loaded_from(tiny_encoder_path: Path, tiny_encoder) -> None:

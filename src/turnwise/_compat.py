@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
     from sentence_transformers import SentenceTransformer
     from torch import nn
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, Trainer
 
 
 class LoadsCheckpoints:
@@ -33,6 +34,22 @@ class LoadsCheckpoints:
 
     def _load_best_model(self) -> None:
         self.load_checkpoint(Path(self.state.best_model_checkpoint))  # type: ignore[attr-defined]
+
+
+def unlogged_loss(trainer: Trainer) -> tuple[torch.Tensor, int] | None:
+    """The sum of a running trainer's losses since its last log line, and the step of that line.
+
+    ``None`` in versions of transformers that keep both to themselves.
+    """
+    total = getattr(trainer, "_tr_loss", None)
+    return None if total is None else (total, trainer._globalstep_last_logged)
+
+
+def restore_unlogged_loss(trainer: Trainer, total: float, last_logged: int) -> None:
+    """Let a trainer that has just begun log as if it had not been interrupted; see `unlogged_loss`."""
+    if unlogged_loss(trainer) is not None:
+        trainer._tr_loss += total
+        trainer._globalstep_last_logged = last_logged
 
 
 def loaded_from(transformer: PreTrainedModel) -> str:

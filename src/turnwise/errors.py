@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+_LONGEST_LINE = 300  # characters
+
+
+def error_line(error: Exception) -> str:
+    """What another library's error says, as one line that is not endless; its kind where it says nothing."""
+    text = " ".join(str(error).split())
+    return (text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "…") or type(error).__name__
+
 
 class ConversationError(ValueError):
     """Bad conversation data.

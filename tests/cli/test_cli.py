@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -29,15 +30,28 @@ def test_help_shows_an_example(command: str) -> None:
         (("train", "CHATS", "--output", "out", "--set", "temperature=-1"), "temperature must be a positive number"),
         (("train", "CHATS", "--output", "out", "--encoder", "./no-encoder"), "expected the folder of a saved encoder"),
         (("convert", "CHATS", "--out", "chats.txt"), "expected a name ending in .jsonl"),
-        (("convert", "CHATS", "--out", "CHATS"), "--force"),
+        (("convert", "CHATS", "--out", "CHATS", "--force"), "chats.jsonl is also read: choose another name"),
+        (("convert", ".", "--out", "out/all.jsonl"), "out/all.jsonl lies in ., which is read"),
+        (("train", ".", "--output", "out"), "out lies in ., which is read"),
+        (("adapt", ".", "--output", "out"), "out lies in ., which is read"),
+        (("embed", ".", "--output", "out.parquet"), "out.parquet lies in ., which is read"),
+        (("embed", "silent.jsonl", "--output", "silent.npy", "--force"), "silent.jsonl is also read"),
+        (("inspect", "CHATS", "--json", "CHATS", "--force"), "is also read"),
+        (("index", ".", "--store", "out"), "out lies in ., which is read"),
+        (("evaluate", ".", "--json", "out"), "out lies in ., which is read"),
         (("evaluate", "a", "b", "CHATS"), "expected [MODEL] DATA"),
-        (("evaluate", "CHATS", "--json", "CHATS"), "exists already"),
+        (("evaluate", "CHATS", "--json", "CHATS"), "is also read"),
+        (("evaluate", "CHATS", "--json", "OTHER"), "exists already"),
         (("evaluate", "CHATS", "--json", "CHATS/figures.json"), "is a file"),
         (
             ("train", "CHATS", "--output", "out", "--set", "bf16=False"),
             "bf16 must be true or false or 'forced', got 'False'",
         ),
-        (("train", "CHATS", "--output", "CHATS", "--force"), "is a file: expected the name of a folder"),
+        (("train", "CHATS", "--output", "OTHER", "--force"), "is a file: expected the name of a folder"),
+        (("train", "CHATS", "--output", "out", "--recipe", "no.toml"), "no.toml is no file: expected a recipe"),
+        (("reply", "MODEL", "--candidates", "no.txt", "--conversation", "CHATS"), "no.txt is no file: expected cand"),
+        (("reply", "MODEL", "--candidates", "OTHER", "--conversation", "SILENT"), "conversation 'c' says nothing"),
+        (("plan", "MODEL", "--candidates", "OTHER", "--conversation", "SILENT", "--goal", "x"), "'c' says nothing"),
         (("train", "CHATS", "--output", ".", "--force"), "no name of a folder"),
         (("bench", "dialoguecse", "--word-vectors", "nowhere.txt"), "nowhere.txt: no such file"),
     ],
@@ -46,9 +60,14 @@ def test_mistakes_are_one_line_and_exit_with_1(
     arguments, message, chats, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.txt").write_text("yes")
+    (tmp_path / "silent.jsonl").write_text('{"id": "c", "messages": [{"role": "user", "content": " "}]}')
     if arguments[0] == "train" and "--encoder" not in arguments:
-        arguments += ("--encoder", tiny_encoder_path)
-    result = run(*(str(argument).replace("CHATS", str(chats)) for argument in arguments))
+        arguments += ("--encoder", str(tiny_encoder_path))
+    given = {"CHATS": chats, "OTHER": "other.txt", "SILENT": "silent.jsonl", "MODEL": tiny_encoder_path}
+    for name, value in given.items():
+        arguments = [argument.replace(name, str(value)) for argument in arguments]
+    result = run(*arguments)
     assert result.exit_code == 1
     assert message in result.output and "Traceback" not in result.output
     assert not (tmp_path / "out").exists()
@@ -74,3 +93,42 @@ def test_settings_are_toml_values_or_words() -> None:
     assert words == {"context": "averaged", "keep": "tail", "name": "a=b"}
     with pytest.raises(ValueError, match="--set bf16: expected name=value"):
         parse_settings(["bf16"])
+
+
+def test_texts_and_names_give_the_terminal_no_orders(tmp_path) -> None:
+    hostile = "e\x1b[31mvil\x9b"
+    path = tmp_path / f"{hostile}.csv"
+    path.write_text(f"{hostile},what\na,b\n")
+    output = run("convert", path, "--out", tmp_path / f"{hostile}.jsonl").output
+    assert "e\ufffd[31mvil\ufffd, what" in output
+    assert "\x1b" not in output and "\x9b" not in output
+
+
+def test_an_error_of_the_system_names_the_file_only(chats, tmp_path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    result = run("plan", "nowhere", "--goal", "x", "--conversation", tmp_path / "loop" / "x", "--candidates", chats)
+    assert "error: " in result.output and "[Errno" not in result.output
+
+
+STOPPED = """
+import os, signal, sys
+from turnwise.cli.main import main
+from turnwise.data import conversations
+
+def read_rows(*_):
+    yield {"id": "a", "messages": []}
+    os.kill(os.getpid(), signal.SIGTERM)
+    yield {"id": "b", "messages": []}
+
+conversations.read_rows = read_rows
+main()
+"""
+
+
+def test_sigterm_removes_what_is_half_written(chats, tmp_path) -> None:
+    output = tmp_path / "out" / "all.jsonl"
+    command = [sys.executable, "-c", STOPPED, "convert", str(chats), "--out", str(output)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 128 + signal.SIGTERM and "Stopped." in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert list(output.parent.iterdir()) == []

@@ -14,6 +14,7 @@ def chat(*contents: str, **labels: Any) -> dict[str, Any]:
 
 
 def write_jsonl(path: Path, rows: list[Any]) -> Path:
+    path.parent.mkdir(exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 

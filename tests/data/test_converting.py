@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from chat_cases import chat, read_jsonl, write_jsonl
 
+from turnwise._utils.files import only_writer
 from turnwise.data.conversations import convert_conversations, read_conversations
 from turnwise.errors import ConversationError
 
@@ -57,3 +59,35 @@ def test_converting_that_is_interrupted_keeps_the_old_file(tmp_path: Path, monke
         convert_conversations(source, output, force=True)
     assert read_jsonl(output) == [chat("old", id="old")]
     assert sorted(os.listdir(tmp_path)) == ["in.jsonl", "out.jsonl"]  # noqa: PTH208
+
+
+def test_numbers_that_json_does_not_know_are_written_as_null_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    row = '{"id": "a", "messages": [{"role": "user", "content": "x", "score": NaN}], "loss": Infinity}'
+    (tmp_path / "in.jsonl").write_text(row, encoding="utf-8")
+    with caplog.at_level(logging.WARNING, logger="turnwise"):
+        convert_conversations(tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    message = {"role": "user", "content": "x", "score": None}
+    assert read_jsonl(tmp_path / "out.jsonl") == [{"id": "a", "messages": [message], "loss": None}]
+    assert "NaN" not in (tmp_path / "out.jsonl").read_text() and "null for 2 numbers" in caplog.text
+
+
+def test_an_output_among_what_is_read_is_refused(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "in" / "a.jsonl", [chat("hello", id="a")])
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    for output in (tmp_path / "in" / "b.jsonl", tmp_path / "in" / "deep" / "b.jsonl", tmp_path / "link" / "b.jsonl"):
+        with pytest.raises(ValueError, match=r"b\.jsonl lies in .*in, which is read: choose a place outside"):
+            convert_conversations(tmp_path / "in", output, force=True)
+    for paths in (source, tmp_path / "in" / "*.jsonl", [source, source]):
+        with pytest.raises(ValueError, match=r"a\.jsonl is also read: choose another name"):
+            convert_conversations(paths, source, force=True)
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["a.jsonl"]
+    assert convert_conversations(source, tmp_path / "in" / "b.jsonl") == 1
+
+
+def test_an_output_that_another_run_writes_is_an_error_that_names_it(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "in.jsonl", [chat("hello", id="a")])
+    with only_writer(tmp_path / "out.jsonl"), pytest.raises(BlockingIOError, match=rf"by process {os.getpid()} on "):
+        convert_conversations(source, tmp_path / "out.jsonl", force=True)
+    assert not (tmp_path / "out.jsonl").exists()

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -139,3 +141,41 @@ def test_mean_pooling_leaves_out_what_comes_after_pooling_but_the_scaling(tiny_e
     found = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(["i want a pizza"])
     expected = tiny_encoder.encode(["i want a pizza"], normalize_embeddings=True)
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def edit(path: Path, change) -> None:
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+
+
+BROKEN = {
+    "modules.json": [
+        (lambda modules: None, ""),
+        (lambda modules: [1], ""),
+        (lambda modules: [{"idx": 0}], ""),
+        (lambda modules: [{**modules[0], "type": "os.path"}], "not part of Sentence Transformers"),
+        (lambda modules: [modules[0], {**modules[1], "path": "nowhere"}], ""),
+    ],
+    "config.json": [
+        (lambda config: {**config, "hidden_size": 48}, "sizes of its weights are not those that its config.json says"),
+        (lambda config: {**config, "hidden_size": "48"}, "hidden_size"),
+        (lambda config: [], "model_type"),
+    ],
+    "config_sentence_transformers.json": [(lambda config: [], "")],
+    "1_Pooling/config.json": [
+        (lambda config: [], ""),
+        (
+            lambda config: {**config, "embedding_dimension": 64},
+            "its pooling module is for vectors of 64 numbers, its transformer gives 32",
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"), [(file, *case) for file, cases in BROKEN.items() for case in cases]
+)
+def test_files_that_do_not_fit_are_one_error(tiny_encoder_path, tmp_path, file: str, change, message: str) -> None:
+    shutil.copytree(tiny_encoder_path, tmp_path / "model")
+    edit(tmp_path / "model" / file, change)
+    with pytest.raises(ValueError, match=f"cannot load the encoder '.*model': .*{message}"):
+        load_encoder(tmp_path / "model")

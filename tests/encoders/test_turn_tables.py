@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import nn
@@ -297,3 +297,21 @@ def test_zero_tables_have_a_learning_rate_of_their_own(corpus, tiny_encoder_path
         )
         moved[rate] = tables_of(train(recipe, corpus, tiny_encoder_path)).turn.weight.abs().max()
     assert moved[1e-2] > 50 * moved[1e-4] > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"turn_tables.turn.weight": torch.zeros(4, 7)}, r"turn_tables\.turn\.weight to be of shape \(rows, 32\)"),
+        ({"turn_tables.role.weight": torch.zeros(0, 32)}, r"turn_tables\.role\.weight to be of shape \(rows, 32\)"),
+        ({"turn_tables.role.weight": None}, r"expected turn tables from_end, .*, got {'from_end': \(\)"),
+        ({"turn_tables.from_end": torch.zeros(2)}, r"expected turn tables from_end"),
+    ],
+)
+def test_saved_tables_that_do_not_fit_are_one_error(dialogue_encoder, tmp_path, change, message: str) -> None:
+    add_turn_tables(dialogue_encoder).save_pretrained(str(tmp_path), create_model_card=False)
+    path = tmp_path / "model.safetensors"
+    weights = {**load_file(path), **change}
+    save_file({name: weight for name, weight in weights.items() if weight is not None}, path, {"format": "pt"})
+    with pytest.raises(ValueError, match=rf"model\.safetensors: .*{message}"):
+        turnwise.load_encoder(tmp_path)

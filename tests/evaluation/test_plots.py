@@ -60,6 +60,16 @@ def test_pictures_are_written_as_png(tiny_encoder, tmp_path) -> None:
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
 
+def test_characters_that_the_font_lacks_are_one_warning(tiny_encoder, tmp_path, caplog, recwarn) -> None:
+    pytest.importorskip("matplotlib")
+    talk = [{**message, "role": message["role"] + " 🤖你好"} for message in TALK]
+    plot_interactions(tiny_encoder, talk, tmp_path / "talk.png")
+    assert [record.getMessage() for record in caplog.records] == [
+        "the plot's font lacks some characters: they are drawn as boxes"
+    ]
+    assert not [warning for warning in recwarn if "font" in str(warning.message)]
+
+
 def test_a_monologue_has_no_interactions(tiny_encoder) -> None:
     with pytest.raises(ValueError, match="one speaker only"):
         token_interactions(tiny_encoder, TALK[:1])

@@ -263,7 +263,9 @@ def test_unknown_names() -> None:
 
 def test_the_suites_name_methods_and_settings_that_exist() -> None:
     for suite in SUITES.values():
-        stages = {stage.name: stage for method in suite.methods for stage in method.stages}
+        chains = [method.stages for method in suite.methods]
+        chains += [model for stages in chains for stage in stages for model in stage.models]
+        stages = {stage.name: stage for stages in chains for stage in stages}
         for scale in (suite.full, suite.quick):
             assert set(scale.settings) <= set(stages)
             for name, stage in stages.items():
@@ -293,6 +295,6 @@ def test_command_line(tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pyte
     assert "nowhere: no such folder" in done.output
     done = CliRunner().invoke(app, ["bench", "cse"])
     assert done.exit_code == 1
-    assert "unknown suite 'cse': expected one of dialoguecse, dial2vec, triple, or report" in done.output
+    assert "unknown suite 'cse': expected one of dialoguecse, dial2vec, triple, unified, or report" in done.output
     for name in SUITES:
         assert f"Example: turnwise bench {name}" in CliRunner().invoke(app, ["bench", name, "--help"]).output

@@ -172,6 +172,23 @@ def test_a_chat_template_makes_the_speaker_the_assistant(save_generator, tmp_pat
         generate_candidates(strict, messages, n=1, device="cpu")
 
 
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("{{ 1 // 0 }}", "division"),
+        ("{{ messages.nothing.more }}", "has no attribute"),
+        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "not rendered after 1 sec"),
+    ],
+)
+def test_a_chat_template_that_fails_or_does_not_end(
+    save_generator, tmp_path: Path, monkeypatch, template: str, problem: str
+) -> None:
+    monkeypatch.setattr("turnwise.replies.generation._LONGEST_RENDERING", 1.0)
+    name = save_generator(tmp_path / "chat", template)
+    with pytest.raises(ValueError, match=rf"chat template does not take this conversation: .*{problem}"):
+        generate_candidates(name, CONTEXT, n=1, device="cpu")
+
+
 def test_mistakes_of_generating_are_told(generator: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="at least one utterance"):
         generate_candidates(generator, [])

@@ -18,11 +18,12 @@ from tokenizers import Tokenizer, models
 from transformers import AlbertConfig, AlbertModel, PreTrainedTokenizerFast
 
 import turnwise
+from turnwise._utils.files import only_writer
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.training.checkpoints import LOSS_FILE
 from turnwise.training.freezing import no_attention_dropout
 from turnwise.training.precision import runs_in_bf16
-from turnwise.training.recipes import Adaptation, DialogueCSE, Siamese, SingleVector
+from turnwise.training.recipes import Adaptation, DialogueCSE, Siamese, SingleVector, get_recipe
 from turnwise.training.train import train
 
 
@@ -85,17 +86,62 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
     assert not all(torch.equal(expected[key], start[key]) for key in expected)
 
 
-def test_ctrl_c_finishes_the_step_and_keeps_it(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_ctrl_c_and_sigterm_finish_the_step_and_keep_it(
+    number, error, corpus, tiny_encoder_path, tmp_path, monkeypatch
+) -> None:
     recipe = DialogueCSE(**{**SHORT, "checkpoint_steps": 100})
+    before = signal.getsignal(number)
     with monkeypatch.context() as patch:
-        stop_after(patch, 3, lambda: signal.raise_signal(signal.SIGINT))
-        with pytest.raises(KeyboardInterrupt):
+        stop_after(patch, 3, lambda: signal.raise_signal(number))
+        with pytest.raises(error):
             train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    assert signal.getsignal(number) is before
     (kept,) = (tmp_path / "model.run" / "training").glob("checkpoint-*")
     assert (kept / LOSS_FILE).is_file()
     resumed = train(recipe, corpus, tiny_encoder_path, tmp_path / "model", resume=True)
     whole = train(recipe, corpus, tiny_encoder_path)
     assert all(torch.equal(a, b) for a, b in zip(weights(resumed).values(), weights(whole).values()))
+
+
+def test_a_resumed_run_logs_the_losses_of_an_uninterrupted_one(
+    corpus, tiny_encoder_path, tmp_path, monkeypatch
+) -> None:
+    recipe = DialogueCSE(**{**SHORT, "max_steps": 14, "checkpoint_steps": 4})
+    train(recipe, corpus, tiny_encoder_path, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        stop_after(patch, 7, power_cut)
+        with pytest.raises(RuntimeError, match="power cut"):
+            train(recipe, corpus, tiny_encoder_path, tmp_path / "cut")
+    train(recipe, corpus, tiny_encoder_path, tmp_path / "cut", resume=True)
+    whole, resumed = (json.loads((tmp_path / name / "training.json").read_text()) for name in ("whole", "cut"))
+    assert [log["step"] for log in whole["loss"]] == [1, 10]
+    assert resumed["loss"] == whole["loss"]
+
+
+@pytest.mark.parametrize("method", ["dialogue-cse", "turn-order-head"])
+def test_two_runs_to_one_output_do_not_mix(method: str, corpus, tiny_encoder_path, tmp_path) -> None:
+    recipe = get_recipe(method, {"max_steps": 1, "batch_size": 4})
+    named = pytest.raises(BlockingIOError, match=rf"model is being written by process {os.getpid()} on ")
+    with only_writer(tmp_path / "model"), named:
+        train(recipe, corpus, tiny_encoder_path, tmp_path / "model", force=True)
+    assert list(tmp_path.iterdir()) == []
+    train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_all_files_of_a_model_may_be_read_by_whom_the_umask_lets(corpus, tiny_encoder_path, tmp_path) -> None:
+    train(DialogueCSE(**{**SHORT, "max_steps": 2}, snapshots=1), corpus, tiny_encoder_path, tmp_path / "model")
+    (tmp_path / "new").touch()
+    usual = (tmp_path / "new").stat().st_mode
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) > 10 and {path.stat().st_mode for path in written} == {usual}
+
+
+def test_an_output_among_what_is_read_is_refused(corpus, tiny_encoder_path, tmp_path) -> None:
+    corpus.to_json(str(tmp_path / "chats.jsonl"))
+    with pytest.raises(ValueError, match=r"model lies in .*, which is read"):
+        train("dialogue-cse", tmp_path, tiny_encoder_path, tmp_path / "model")
 
 
 def test_a_saved_model_loads_where_turnwise_cannot_be_imported(corpus, tiny_encoder_path, tmp_path) -> None:

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
-from turnwise._utils.files import atomic_path, check_file, check_folder
+from turnwise._utils.files import atomic_path, check_file, check_folder, existing_file, only_writer
 from turnwise._utils.optional import require
 
 
@@ -99,3 +104,118 @@ def test_only_models_are_overwritten(tmp_path: Path) -> None:
 def test_a_missing_optional_dependency_names_its_extra() -> None:
     with pytest.raises(ImportError, match=r"pip install 'turnwise\[baselines\]'"):
         require("no_such_module", "baselines")
+
+
+TORCH_ON_A_FULL_DISK = "[enforce fail at inline_container.cc:672] . unexpected pos 704 vs 598"
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from turnwise._utils.files import atomic_path
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+target, moment = Path(sys.argv[1]), sys.argv[2]
+replace = Path.replace
+if moment == "renaming":
+    Path.replace = lambda path, to: die() if path.parent.name == "new" else replace(path, to)
+with atomic_path(target) as temporary:
+    temporary.mkdir()
+    (temporary / "modules.json").write_text("new")
+    if moment == "writing":
+        die()
+"""
+
+
+def write_and_die(target: Path, moment: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(target), moment], check=False)
+    assert ended.returncode < 0
+
+
+def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    write_and_die(target, "writing")
+    assert len(list(tmp_path.iterdir())) == 1
+    with atomic_path(target) as temporary:
+        temporary.write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_kill_between_two_renames_loses_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    target.mkdir()
+    (target / "modules.json").write_text("old")
+    write_and_die(target, "renaming")
+    assert not target.exists()
+    assert check_folder(target, force=True) == target
+    assert (target / "modules.json").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_the_workspace_of_a_process_that_is_alive_stays(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    with atomic_path(target) as first, atomic_path(target) as second:
+        second.write_text("second")
+        first.write_text("first")
+    assert target.read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_only_one_process_writes_an_output(tmp_path: Path) -> None:
+    output = tmp_path / "model"
+    owner = f"process {os.getpid()} on {socket.gethostname()}"
+    with only_writer(output):
+        with only_writer(tmp_path / "other"):
+            pass
+        with pytest.raises(BlockingIOError, match=f"model is being written by {owner}: wait"), only_writer(output):
+            pass
+    with only_writer(output):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_one_error_whatever_writes(tmp_path: Path) -> None:
+    full = "Error while serializing: I/O error: No space left on device (os error 28)"
+    for error in (OSError(28, "No space left on device"), SafetensorError(full), RuntimeError(TORCH_ON_A_FULL_DISK)):
+        with pytest.raises(OSError, match="model cannot be written: the disk is full"), only_writer(tmp_path / "model"):
+            raise error
+    with pytest.raises(RuntimeError, match="out of memory"), only_writer(tmp_path / "model"):
+        raise RuntimeError("out of memory")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lock_of_a_process_that_is_gone_is_taken_over(tmp_path: Path) -> None:
+    (tmp_path / ".model.lock").write_text("process 1 on elsewhere")
+    with only_writer(tmp_path / "model"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_get_the_rights_that_the_umask_leaves(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with atomic_path(tmp_path / "model") as temporary:
+            temporary.mkdir()
+            (temporary / "weights").touch(0o600)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "model" / "weights").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_symbolic_link_stays_and_what_it_points_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "disk" / "empty").mkdir(parents=True)
+    for name in ("empty", "missing"):
+        link = tmp_path / f"link-to-{name}"
+        link.symlink_to(tmp_path / "disk" / name)
+        with atomic_path(check_folder(link)) as temporary:
+            temporary.mkdir()
+            (temporary / "new").write_text("new")
+        assert link.is_symlink() and (tmp_path / "disk" / name / "new").read_text() == "new"
+    assert sorted(path.name for path in (tmp_path / "disk").iterdir()) == ["empty", "missing"]
+
+
+def test_a_file_that_is_missing_is_named_with_what_it_should_hold(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"a\.toml is no file: expected a recipe"):
+        existing_file(tmp_path / "a.toml", "a recipe")
+    with pytest.raises(FileNotFoundError, match="is a folder: expected a recipe"):
+        existing_file(tmp_path, "a recipe")

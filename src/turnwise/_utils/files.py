@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import glob
 import os
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 # What shows that a folder is a model and so may be overwritten.
 _MODEL = "modules.json"
+# Writers of tensors raise errors of their own, with the system's message or less in them.
+_SIGNS_OF_A_FULL_DISK = (
+    *(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
+    "inline_container.cc",  # of torch, followed by what was being written
+)
 
 
 def is_standard(path: str | os.PathLike[str]) -> bool:
@@ -30,6 +40,7 @@ def check_file(path: str | os.PathLike[str], force: bool = False) -> Path:
     path = Path(path)
     if is_standard(path):
         return path
+    put_in_order(_behind_link(path))
     if path.is_dir() or not path.name:
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
     if path.exists() and not force:
@@ -50,6 +61,7 @@ def check_folder(path: str | os.PathLike[str], force: bool = False) -> Path:
     path = Path(path)
     if path.name in ("", ".."):
         raise ValueError(f"{path} is no name of a folder to write: give one, such as {path / 'model'}")
+    put_in_order(_behind_link(path))
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file: expected the name of a folder")
     if path.is_dir() and any(path.iterdir()):
@@ -69,34 +81,111 @@ def _check_parent(path: Path) -> None:
         raise PermissionError(f"{path} cannot be written: no right to write in {parent}")
 
 
+def existing_file(path: str | os.PathLike[str], expected: str) -> Path:
+    """Return ``path`` if it is a file.
+
+    Args:
+        path: What a user gave.
+        expected: What the file should hold, for the message.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is {'a folder' if path.is_dir() else 'no file'}: expected {expected}")
+    return path
+
+
+@contextmanager
+def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
+    """Inside the block, no other process writes this output in such a block; the standard output is of one anyway.
+
+    Raises:
+        BlockingIOError: Another process does; the message has its number and host.
+        OSError: The disk is full, whatever the library that wrote makes of it.
+    """
+    output = Path(output)
+    if is_standard(output):
+        yield
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    file = output.with_name(f".{output.name}.lock")
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        owner = file.read_text(encoding="utf-8") if file.is_file() else ""
+        problem = f"{output} is being written by {owner or 'another process'}: wait for it, or choose another name"
+        raise BlockingIOError(problem) from None
+    try:
+        file.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+        yield
+    except Exception as error:
+        if any(sign in str(error) for sign in _SIGNS_OF_A_FULL_DISK):
+            raise OSError(f"{output} cannot be written: the disk is full, or a quota is used up") from error
+        raise
+    finally:
+        file.unlink(missing_ok=True)  # while it is held, so that nobody else's is removed
+        lock.release()
+
+
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside ``path`` to write a file or a folder to; renamed to ``path`` when the block succeeds.
 
-    A file never replaces a folder; ``-`` is the standard output, which gets the file's bytes. On any error, Ctrl-C
-    included, what was written is removed and whatever ``path`` held before is untouched.
+    A file never replaces a folder, a symbolic link stays: what it points to is written, and ``-`` is the standard
+    output, which gets the file's bytes. On any error, Ctrl-C included, what was written is removed and whatever
+    ``path`` held before is untouched; what a killed process was writing there is removed by the next one.
     """
-    path = Path(path)
     if is_standard(path):
         with _to_standard_output() as temporary:
             yield temporary
         return
+    path = _behind_link(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A private folder of our own beside the target: same file system, so the rename is atomic.
-    workspace = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    replaced = workspace / "replaced"
+    put_in_order(path)
+    with _workspace(path) as workspace:
+        replaced = workspace / "replaced"
+        temporary = workspace / "new" / path.name
+        temporary.parent.mkdir()
+        try:
+            yield temporary
+            _give_usual_rights(temporary)
+            # From here on `new` is complete: whoever finds this folder after a kill may put it in its place.
+            if path.is_dir() and temporary.exists():
+                if not temporary.is_dir():
+                    raise IsADirectoryError(f"{path} is a folder, which no file replaces")
+                path.replace(replaced)
+            temporary.replace(path)
+        finally:
+            if replaced.exists() and not path.exists():
+                replaced.replace(path)
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder, at once for others: a kill on the way leaves no part of it under its name."""
+    if folder.exists():
+        with _workspace(folder) as workspace:
+            folder.replace(workspace / "discarded")
+
+
+@contextmanager
+def _workspace(path: Path) -> Iterator[Path]:
+    """A folder of our own beside ``path``, so on its file system; locked, to show that its process is alive."""
+    while True:
+        workspace = Path(tempfile.mkdtemp(prefix=_workspace_prefix(path), dir=path.parent))
+        lock = FileLock(workspace / "lock")
+        try:
+            lock.acquire()
+            break
+        except FileNotFoundError:  # another process took the folder for abandoned before it was locked
+            continue
     try:
-        temporary = workspace / path.name
-        yield temporary
-        if path.is_dir() and temporary.exists():
-            if not temporary.is_dir():
-                raise IsADirectoryError(f"{path} is a folder, which no file replaces")
-            path.replace(replaced)
-        temporary.replace(path)
+        yield workspace
     finally:
-        if replaced.exists() and not path.exists():
-            replaced.replace(path)
         shutil.rmtree(workspace, ignore_errors=True)
+        lock.release()
 
 
 @contextmanager
@@ -106,3 +195,34 @@ def _to_standard_output() -> Iterator[Path]:
         with temporary.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()
+
+
+def _workspace_prefix(path: Path) -> str:
+    return f".{path.name}.writing-"
+
+
+def _behind_link(path: str | os.PathLike[str]) -> Path:
+    path = Path(path)
+    return path.resolve() if path.is_symlink() else path
+
+
+def put_in_order(path: Path) -> None:
+    """Remove what killed processes left of writing ``path``; of one killed while renaming, finish that."""
+    for workspace in path.parent.glob(f"{glob.escape(_workspace_prefix(path))}*"):
+        try:
+            with FileLock(workspace / "lock", timeout=0):
+                if (workspace / "replaced").exists() and not path.exists():
+                    (workspace / "new" / path.name).replace(path)
+                shutil.rmtree(workspace, ignore_errors=True)
+        except (Timeout, OSError):  # still in use, or not ours to remove
+            continue
+
+
+def _give_usual_rights(written: Path) -> None:
+    """Give files the rights that new files of this process have; some libraries make theirs private."""
+    files = [file for file in (written, *written.rglob("*")) if file.is_file()]
+    probe = written.parent / "rights"
+    probe.touch()
+    mode = probe.stat().st_mode
+    for file in files:
+        file.chmod(mode)

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from typing import Any
+
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.segment import Segment
+from typing_extensions import override
+
+# What terminals obey instead of showing it (C0 and C1 without tab and line break).
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class SafeConsole(Console):
+    """A console on which texts of users' data and names of files cannot give the terminal orders."""
+
+    @override
+    def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
+        for segment in super().render(*args, **kwargs):
+            # rich's own orders, which move the cursor of progress bars, are control segments
+            yield segment if segment.control else Segment(_CONTROL.sub("\ufffd", segment.text), segment.style)
+
 
 # No markup: users' names, paths and texts are printed as they are. Wide where no terminal wraps the lines.
-console = Console(markup=False, highlight=False)
+console = SafeConsole(markup=False, highlight=False)
 if not console.is_terminal:
-    console = Console(markup=False, highlight=False, width=200)
-error_console = Console(stderr=True, markup=False, highlight=False)
+    console = SafeConsole(markup=False, highlight=False, width=200)
+error_console = SafeConsole(stderr=True, markup=False, highlight=False)
 _quiet = False
 
 
@@ -38,7 +58,7 @@ def progress_bar(show: bool = True) -> Progress:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=SafeConsole(stderr=True),
         transient=True,
         disable=not (show and shows_progress()),
     )

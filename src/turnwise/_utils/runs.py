@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from accelerate import PartialState
 
-from turnwise._utils.files import atomic_path
+from turnwise._utils.files import atomic_path, discard, only_writer, put_in_order
 
 _RECORD = "run.json"
 
@@ -31,10 +31,11 @@ class RunFolder:
     folder: Path
 
     @classmethod
-    def open(cls, output: str | os.PathLike[str], settings: dict[str, Any], resume: bool, force: bool) -> RunFolder:
-        """Start a run, or continue the one that was cut off.
-
-        As a context, it forgets a run that failed before it had anything to keep.
+    @contextmanager
+    def open(
+        cls, output: str | os.PathLike[str], settings: dict[str, Any], resume: bool, force: bool
+    ) -> Iterator[RunFolder]:
+        """Start a run, or continue the one that was cut off; forget one that fails before it has anything to keep.
 
         Args:
             output: Where the result will be written; checked before.
@@ -43,16 +44,23 @@ class RunFolder:
             force: Overwrite the model and forget an unfinished run.
 
         Raises:
+            BlockingIOError: Another process is writing this output.
             FileExistsError: An unfinished run or snapshots of this output exist, and no flag allows it.
             ValueError: The unfinished run was started with other settings, or its record is damaged.
         """
         output = Path(output)
         run = cls(output.with_name(output.name + ".run"))
         state = process_state()
-        if state.is_main_process:
-            run._prepare(json.loads(json.dumps(settings)), resume, force)
-        state.wait_for_everyone()
-        return run
+        with only_writer(output) if state.is_main_process else nullcontext():
+            if state.is_main_process:
+                run._prepare(json.loads(json.dumps(settings)), resume, force)
+            state.wait_for_everyone()
+            try:
+                yield run
+            except BaseException:
+                if run.folder.is_dir() and [path.name for path in run.folder.iterdir()] == [_RECORD]:
+                    run.close()
+                raise
 
     @property
     def snapshots(self) -> Path:
@@ -75,24 +83,23 @@ class RunFolder:
             raise FileExistsError(
                 f"{self.folder} holds an unfinished run: continue it with --resume or start over with --force"
             )
+        for path in (record, self.folder, self.snapshots):
+            put_in_order(path)
         for folder in (self.folder, self.snapshots):
-            if folder.exists() and not force:
+            if folder.exists() and not force and not _is_empty_folder(folder):
                 raise FileExistsError(f"{folder} exists already: choose another output or delete it with --force")
-            shutil.rmtree(folder, ignore_errors=True)
+            discard(folder)
         with atomic_path(record) as temporary:
             temporary.write_text(json.dumps(settings, indent=2), encoding="utf-8")
-
-    def __enter__(self) -> RunFolder:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and self.folder.is_dir() and [path.name for path in self.folder.iterdir()] == [_RECORD]:
-            self.close()
 
     def close(self) -> None:
         """Forget the checkpoints; the model is written."""
         if process_state().is_main_process:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            discard(self.folder)
+
+
+def _is_empty_folder(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:

@@ -29,12 +29,15 @@ def embed(
     Example: `turnwise embed chats.jsonl --model model --output vectors.parquet`
     """
     quiet_transformers()
+    from turnwise.data.reading.files import check_apart
     from turnwise.encoders.embed import embed_messages, embed_whole, write_embeddings
     from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
     from turnwise.encoders.vector_files import check_vector_file
 
     check_vector_file(output, force)
-    conversations = reading.read(data)
+    if output.suffix.lower() == ".npy":  # which has a file beside it
+        check_apart(output.with_suffix(".jsonl"), data)
+    conversations = reading.read(data, output)
     encoder = load_encoder(model)
     embed_rows = partial(embed_whole, encoder, pooling) if level == "dialogue" else partial(embed_messages, encoder)
     what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": level, "pooling": pooling}

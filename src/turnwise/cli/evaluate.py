@@ -45,13 +45,15 @@ def evaluate(
     Example: `turnwise evaluate model test.jsonl --task semantic-retrieval --json figures.json`
     """
     quiet_transformers()
+    from turnwise.data.reading.files import check_apart
     from turnwise.encoders.loading import DEFAULT_ENCODER, load_encoder
     from turnwise.evaluation import evaluate as run_evaluation
     from turnwise.replies import GeneratedCandidates
 
-    if json_file is not None:
-        check_file(json_file, force)
     model, data = _model_and_data(model_and_data)
+    if json_file is not None:
+        check_apart(json_file, data)
+        check_file(json_file, force)
     figures = run_evaluation(
         load_encoder(model),
         data,

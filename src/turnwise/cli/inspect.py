@@ -31,8 +31,10 @@ def inspect(data: Data, reading: Reading, json_file: SummaryFile = None, force: 
     from turnwise.data.conversations import iterate_conversations
     from turnwise.data.inspection import inspect_conversations
     from turnwise.data.reading.detection import UnknownLayout
+    from turnwise.data.reading.files import check_apart
 
     if json_file is not None:
+        check_apart(json_file, data)
         check_file(json_file, force)
     try:
         formats = _formats(data, reading)

@@ -39,10 +39,13 @@ class Reading:
 
         return ReadingOptions.of(**self.arguments)
 
-    def read(self, paths: str | os.PathLike[str] | list[Path]) -> Dataset:
-        """The conversations of files, folders or globs."""
+    def read(self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None) -> Dataset:
+        """The conversations of files, folders or globs; what is to be written must not be among them."""
         from turnwise.data.conversations import read_conversations
+        from turnwise.data.reading.files import check_apart
 
+        if output is not None:
+            check_apart(output, paths)
         return read_conversations(paths, **self.arguments)
 
     def command_line(self, data: list[Path]) -> str:

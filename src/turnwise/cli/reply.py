@@ -150,10 +150,12 @@ def plan(
 
 
 def _messages(path: Path, id: str | None, reading: Reading) -> list[dict[str, Any]]:
-    """The messages of one conversation of a file."""
+    """The messages of one conversation of a file that say something, as training takes them."""
     for row in reading.read(path):
         if id is None or row["id"] == id:
-            return list(row["messages"])
+            if messages := [message for message in row["messages"] if message["content"].strip()]:
+                return messages
+            raise ValueError(f"{path}: the conversation {row['id']!r} says nothing: expected a message with text")
     raise ValueError(f"{path}: found no conversation {id!r}")
 
 

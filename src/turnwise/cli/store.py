@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from turnwise._utils.files import atomic_path, check_file
+from turnwise._utils.files import atomic_path, check_file, only_writer
 from turnwise._utils.progress import console, progress_bar
 from turnwise.cli.options import (
     ChatFile,
@@ -40,11 +40,12 @@ from turnwise.cli.options import (
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_hits
 from turnwise.cli.terminal import Commands, quiet_transformers
+from turnwise.cli.verbosity import Application
 
 if TYPE_CHECKING:
     from turnwise.store import ConversationStore
 
-store = typer.Typer(cls=Commands, help="Look after a conversation store.", no_args_is_help=True)
+store = Application(cls=Commands, help="Look after a conversation store.", no_args_is_help=True)
 
 
 @reads_conversations
@@ -67,7 +68,7 @@ def index(
     quiet_transformers()
     from turnwise.store import ConversationStore
 
-    conversations = reading.read(data)
+    conversations = reading.read(data, store)
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
     with _progress("indexing conversations", len(conversations)) as advance:
         report = opened.add(conversations, advance)
@@ -153,7 +154,8 @@ def export(store: StoreArgument, output: ChatFile, force: Force = False) -> None
     from turnwise.data.conversations import write_chats
 
     opened = _open(store, read_only=True)
-    with atomic_path(check_file(output, force)) as temporary:
+    target = check_file(output, force)
+    with only_writer(target), atomic_path(target) as temporary:
         count = write_chats(opened.export(), temporary)
     console.print(f"Wrote {count:,} conversations to {output}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,13 @@ from rich.table import Column, Table
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.progress import console
+from turnwise._utils.strict_json import strict_json
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write results; call it before they are printed, so that no broken pipe loses them."""
     with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.write_text(strict_json(value, indent=2)[0] + "\n", encoding="utf-8")
 
 
 def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import typer
@@ -14,21 +18,48 @@ from turnwise._utils.progress import error_console
 
 
 class Commands(TyperGroup):
-    """The commands; a user's mistake is reported in one line, and Ctrl-C ends cleanly."""
+    """The commands; a user's mistake is reported in one line, and Ctrl-C and SIGTERM end cleanly."""
 
     @override
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
+            with exit_on_sigterm():
+                return super().invoke(ctx)
+        except (KeyboardInterrupt, SystemExit) as stop:
             error_console.print("Stopped. A command that has --resume keeps what is done: run it again with --resume.")
-            raise typer.Exit(130) from None
+            number = signal.SIGINT if isinstance(stop, KeyboardInterrupt) else signal.SIGTERM
+            raise typer.Exit(128 + number) from None
         except BrokenPipeError:  # whoever reads our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except (ValueError, OSError, ImportError) as error:
-            error_console.print(f"error: {error}", style="red", soft_wrap=True)
+            error_console.print(f"error: {_message(error)}", style="red", soft_wrap=True)
             raise typer.Exit(1) from None
+
+
+@contextmanager
+def exit_on_sigterm() -> Iterator[None]:
+    """Inside the block, SIGTERM unwinds the stack, so that what is half-written is removed."""
+    try:
+        previous = signal.signal(signal.SIGTERM, _exit)
+    except ValueError:  # not in the main thread: signals arrive elsewhere
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _message(error: Exception) -> str:
+    """What an error says, without the number of the system's own ones."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def quiet_transformers() -> None:

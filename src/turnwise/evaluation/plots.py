@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +136,18 @@ def check_picture(path: str | os.PathLike[str], force: bool = False) -> Path:
 
 def _save(figure: Any, output: str | os.PathLike[str]) -> None:
     kind = Path(check_picture(output, force=True)).suffix.lower().removeprefix(".") or "png"
-    with atomic_path(output) as temporary:
+    with atomic_path(output) as temporary, _one_warning_of_missing_characters():
         figure.savefig(temporary, format=kind, dpi=120)
     require("matplotlib.pyplot", "plots").close(figure)
+
+
+@contextmanager
+def _one_warning_of_missing_characters() -> Iterator[None]:
+    """Matplotlib warns of every character that its font lacks, each time that it is drawn or measured."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    others = [warning for warning in caught if "missing from font" not in str(warning.message)]
+    if len(others) < len(caught):
+        logging.getLogger("turnwise").warning("the plot's font lacks some characters: they are drawn as boxes")
+    for warning in others:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

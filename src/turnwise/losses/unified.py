@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head, turn_order_head_of
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.composed import ComposedSettings, composed_loss
 from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
@@ -46,8 +46,8 @@ class UnifiedLoss(ConversationLoss[UnifiedSettings]):
     Takes the features of `turnwise.collators.TaughtCollator`. Every distinct text of the batch is encoded once.
 
     Args:
-        model: The encoder, pooled by the mean.
-        head: The turn-order head, which learns as well.
+        model: The encoder, pooled by the mean. Its turn-order head learns further; if it has none, a new one is put
+            beside it.
         settings: The settings.
         teacher: A single-vector encoder, pooled by the mean; it does not learn.
     """
@@ -57,11 +57,14 @@ class UnifiedLoss(ConversationLoss[UnifiedSettings]):
     def __init__(
         self,
         model: SentenceTransformer,
-        head: TurnOrderHead,
         settings: UnifiedSettings | None = None,
         teacher: SentenceTransformer | None = None,
     ) -> None:
         super().__init__(model, settings or UnifiedSettings())
+        head = turn_order_head_of(model)
+        if head is None:
+            head = TurnOrderHead(model.get_embedding_dimension() or 0, self.settings.context_turns)
+            add_turn_order_head(model, head)
         self.head = head.requires_grad_(True)
         self._teacher = (teacher.eval(),) if teacher is not None else ()  # in a tuple: no part of this module
         self._utterances = (DialogueCSELoss(model, DialogueCSESettings(negatives=self.settings.negatives)),)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from datasets import Dataset
 
-from turnwise._utils.files import atomic_path, is_standard
+from turnwise._utils.files import atomic_path, existing_file, is_standard
 from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import distinct_utterances
 from turnwise.data.reading.standard_input import standard_input
@@ -28,10 +28,12 @@ def read_candidates(path: str | os.PathLike[str], read: Callable[[Path], Dataset
         read: Reads conversations.
 
     Raises:
+        FileNotFoundError: There is no such file.
         ValueError: There are none, or the file cannot be read.
     """
     path = standard_input() if is_standard(path) else Path(path)
     if path.suffix == ".txt":
+        existing_file(path, "candidates, a text file with one utterance a line")
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
-from jinja2 import TemplateError
 
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.time_limit import within
 from turnwise.data.messages import Message
 from turnwise.encoders.loading import weights_digest
+from turnwise.errors import error_line
 
+_LONGEST_RENDERING = 10.0  # seconds
 _GENERATED_AT_ONCE = 20
 _LONGEST = 1000  # tokens of context and reply
 
@@ -104,16 +106,15 @@ def generator_digest(name: str, device: str | None = None) -> str:
 
 @lru_cache(maxsize=1)  # many contexts in a row are given to the same model
 def _load_generator(name: str, device: str | None) -> tuple[Any, Any]:
-    from safetensors import SafetensorError
     from sentence_transformers.util import get_device_name
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
         model = AutoModelForCausalLM.from_pretrained(name, use_safetensors=True, trust_remote_code=False)
-    except (OSError, ValueError, SafetensorError) as error:
+    except Exception as error:  # whatever the libraries stumble on in files that are not ours
         problem = "expected the folder or Hub name of a causal language model with safetensors weights"
-        raise ValueError(f"cannot load the generator {name!r}, {problem}: {error}") from error
+        raise ValueError(f"cannot load the generator {name!r}, {problem}: {error_line(error)}") from error
     if tokenizer.eos_token_id is None:
         raise ValueError(f"the tokenizer of {name!r} has no end-of-sequence token, which ends every turn")
     return tokenizer, model.to(device or get_device_name()).eval()
@@ -138,7 +139,12 @@ def _prompt_ids(tokenizer: Any, context: Sequence[Message], speaker: str | None)
             chat[-1]["content"] += "\n" + message["content"]
         else:
             chat.append({"role": role, "content": message["content"]})
+    render = partial(tokenizer.apply_chat_template, chat, add_generation_prompt=True, return_dict=True)
     try:
-        return tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True)["input_ids"]
-    except TemplateError as error:
-        raise ValueError(f"the generator's chat template does not take this conversation: {error}") from error
+        return within(_LONGEST_RENDERING, render)["input_ids"]
+    except TimeoutError:
+        problem = f"it is not rendered after {_LONGEST_RENDERING:.0f} seconds"
+        raise ValueError(f"the generator's chat template does not take this conversation: {problem}") from None
+    except Exception as error:  # a template is a program: anything can go wrong in it
+        problem = error_line(error)
+        raise ValueError(f"the generator's chat template does not take this conversation: {problem}") from error

@@ -12,52 +12,85 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from safetensors.torch import save_file
 from torch import nn
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from typing_extensions import override
 
+from turnwise._compat import restore_unlogged_loss, unlogged_loss
 from turnwise._utils.files import atomic_path
 from turnwise._utils.progress import note, progress_bar
-from turnwise.training.checkpoints import LOSS_FILE
+from turnwise.training.checkpoints import save_loss
 
 
 class StopInGoodOrder(TrainerCallback):
-    """On Ctrl-C, finish the step in progress and write a checkpoint; if pressed again, stop at once."""
+    """On Ctrl-C or SIGTERM, finish the step in progress and write a checkpoint; at the second, stop at once."""
 
     def __init__(self) -> None:
-        self.interrupted = False
+        self._signal: int | None = None
 
     @contextmanager
-    def catching_interrupts(self) -> Iterator[None]:
-        """Inside the block, Ctrl-C waits for the end of the step in progress."""
+    def catching_signals(self) -> Iterator[None]:
+        """Inside the block, both signals wait for the end of the step in progress; the exception comes at its end.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was pressed.
+            SystemExit: SIGTERM came, which clusters send before they kill.
+        """
         try:
-            previous = signal.signal(signal.SIGINT, self._interrupt)
-        except ValueError:  # not in the main thread: Python delivers Ctrl-C elsewhere
+            previous = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        except ValueError:  # not in the main thread: Python delivers signals elsewhere
             yield
             return
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, previous)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+        self._raise(self._signal)
 
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.interrupted:
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        if self._signal is not None:
+            self._raise(number)
+        self._signal = number
+
+    @staticmethod
+    def _raise(number: int | None) -> None:
+        if number == signal.SIGINT:
             raise KeyboardInterrupt
-        self.interrupted = True
+        if number is not None:
+            raise SystemExit(128 + number)
 
     @override
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        if self.interrupted:
+        if self._signal is not None:
             control.should_save = args.save_strategy != "no"
             control.should_training_stop = True
 
 
-class LossWeights(TrainerCallback):
-    """The loss's own parameters, which the trainer leaves out of checkpoints and of averages over processes."""
+class LossState(TrainerCallback):
+    """What the trainer leaves out of checkpoints: the loss's own parameters, and its sum since the last log line.
 
-    def __init__(self, parameters: dict[str, nn.Parameter]) -> None:
+    The parameters it also leaves out of averages over processes.
+
+    Args:
+        trainer: The trainer.
+        parameters: The loss's own.
+        unlogged: The sum of the losses since the last log line, and the step of that line, where a run goes on.
+    """
+
+    def __init__(
+        self, trainer: Trainer, parameters: dict[str, nn.Parameter], unlogged: tuple[float, int] | None = None
+    ) -> None:
+        self.trainer = trainer
         self.parameters = parameters
+        self.unlogged = unlogged
+
+    @override
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if self.unlogged is not None:
+            restore_unlogged_loss(self.trainer, *self.unlogged)
 
     @override
     def on_pre_optimizer_step(
@@ -72,10 +105,14 @@ class LossWeights(TrainerCallback):
 
     @override
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        unlogged = unlogged_loss(self.trainer)
+        if unlogged is not None and dist.is_initialized():  # a log line shows the mean over processes
+            dist.all_reduce(total := unlogged[0].clone())
+            unlogged = (total / dist.get_world_size(), unlogged[1])
         if state.is_world_process_zero:
-            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            with atomic_path(folder / LOSS_FILE) as temporary:
-                save_file({name: weight.detach().cpu() for name, weight in self.parameters.items()}, temporary)
+            checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            kept = (unlogged[0].item(), unlogged[1]) if unlogged is not None else None
+            save_loss(checkpoint, self.parameters, kept)
 
 
 class TellEpoch(TrainerCallback):

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import Trainer
 
+from turnwise._utils.files import atomic_path
+
 # The last file written to a checkpoint: one without it was cut off and is not used.
 LOSS_FILE = "loss.safetensors"
+# In its metadata: the sum of the losses since the last log line, and the step of that line.
+_SUM, _LAST_LOGGED = "unlogged_loss", "last_logged_step"
 
 
 def newest_complete(folder: Path | None) -> Path | None:
@@ -26,6 +31,23 @@ def loss_parameters(trainer: Trainer) -> dict[str, nn.Parameter]:
     if not isinstance(loss, nn.Module):
         return {}
     return {name: p for name, p in loss.named_parameters() if not name.startswith("model.")}
+
+
+def save_loss(checkpoint: Path, parameters: dict[str, nn.Parameter], unlogged: tuple[float, int] | None) -> None:
+    """Write the loss's own parameters and what it has not logged yet."""
+    weights = {name: weight.detach().cpu() for name, weight in parameters.items()}
+    metadata = {_SUM: repr(unlogged[0]), _LAST_LOGGED: str(unlogged[1])} if unlogged is not None else None
+    with atomic_path(checkpoint / LOSS_FILE) as temporary:
+        save_file(weights, temporary, metadata)
+
+
+def unlogged_loss_of(checkpoint: Path | None) -> tuple[float, int] | None:
+    """The sum of the losses since the last log line before a checkpoint, and the step of that line."""
+    if checkpoint is None:
+        return None
+    with safe_open(checkpoint / LOSS_FILE, framework="pt") as file:
+        kept = file.metadata() or {}
+    return (float(kept[_SUM]), int(kept[_LAST_LOGGED])) if _SUM in kept else None
 
 
 def load_loss(trainer: Trainer, checkpoint: Path) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
-from turnwise._utils.files import check_folder
+from turnwise._utils.files import check_folder, only_writer
 from turnwise.data.cleaning import drop_empty_messages
 from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
@@ -40,33 +40,45 @@ def train_turn_order_head(
         check_folder(output, force)
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
-    record: dict[str, Any] = {
-        "recipe": {"method": TURN_ORDER_HEAD, **dataclasses.asdict(recipe)},
-        "encoder": encoder_source(encoder),
-    }
-    teacher = load_encoder(recipe.teacher, device=str(encoder.device)) if recipe.teacher is not None else None
-    if not isinstance(conversations, Dataset) and holds_vectors(conversations):
-        if teacher is not None:
-            raise ValueError(
-                f"{os.fspath(conversations)} holds vectors of messages, a teacher reads texts: give the conversations"
-            )
-        table = read_vectors(conversations, encoder)
-        record["conversations"] = f"{len(table):,} embedded messages"
+    with only_writer(output) if output is not None else nullcontext():
+        table, seen = _messages(encoder, recipe, conversations, output, resume, force)
         head, history = fit_turn_order_head(table, recipe)
-    else:
-        if not isinstance(conversations, Dataset):
-            conversations = read_conversations(conversations)
-        conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
-        record["conversations"] = fingerprint(conversations)
-        table = _embedded(encoder, teacher, recipe.context_turns, conversations, output, resume, force)
-        head, history = fit_turn_order_head(table, recipe)
-    add_turn_order_head(encoder, head)
-    if output is not None:
-        save_encoder(
-            encoder, output, {"turnwise": turnwise.__version__, "level": recipe.level, **record, "loss": history}
-        )
-        shutil.rmtree(_vectors_folder(output), ignore_errors=True)
+        add_turn_order_head(encoder, head)
+        if output is not None:
+            record = {
+                "turnwise": turnwise.__version__,
+                "level": recipe.level,
+                "recipe": {"method": TURN_ORDER_HEAD, **dataclasses.asdict(recipe)},
+                "encoder": encoder_source(encoder),
+                "conversations": seen,
+                "loss": history,
+            }
+            save_encoder(encoder, output, record)
+            shutil.rmtree(_vectors_folder(output), ignore_errors=True)
     return encoder
+
+
+def _messages(
+    encoder: SentenceTransformer,
+    recipe: TurnOrderHeadRecipe,
+    conversations: Dataset | str | os.PathLike[str],
+    output: str | os.PathLike[str] | None,
+    resume: bool,
+    force: bool,
+) -> tuple[pa.Table, str]:
+    """The embedded messages that the head learns from, and what they are of, for the record."""
+    teacher = load_encoder(recipe.teacher, device=str(encoder.device)) if recipe.teacher is not None else None
+    if not isinstance(conversations, Dataset):
+        if holds_vectors(conversations):
+            if teacher is not None:
+                given = os.fspath(conversations)
+                raise ValueError(f"{given} holds vectors of messages, a teacher reads texts: give the conversations")
+            table = read_vectors(conversations, encoder)
+            return table, f"{len(table):,} embedded messages"
+        conversations = read_conversations(conversations)
+    conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
+    table = _embedded(encoder, teacher, recipe.context_turns, conversations, output, resume, force)
+    return table, fingerprint(conversations)
 
 
 def _embedded(

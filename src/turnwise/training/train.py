@@ -16,6 +16,7 @@ from turnwise._utils.files import check_folder
 from turnwise._utils.runs import RunFolder, process_state
 from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
+from turnwise.data.reading.files import check_apart
 from turnwise.encoders.loading import encoder_source, load_encoder
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.heads import train_turn_order_head
@@ -54,10 +55,14 @@ def train(
 
     Raises:
         FileExistsError: The output or an unfinished run exists, and neither ``resume`` nor ``force`` is given.
-        ValueError: A bad setting, too few conversations, or an unfinished run with other settings.
+        BlockingIOError: Another process is writing this output.
+        ValueError: A bad setting, too few conversations, an output among what is read, or an unfinished run with other
+            settings.
     """
     if isinstance(recipe, str):
         recipe = get_recipe(recipe)
+    if output is not None and not isinstance(conversations, Dataset):
+        check_apart(output, conversations)
     if isinstance(recipe, TurnOrderHeadRecipe):
         if evaluator is not None:
             raise ValueError("a turn-order head chooses its epoch by conversations held out: leave the validation out")

@@ -15,8 +15,8 @@ from typing_extensions import override
 from turnwise._compat import LoadsCheckpoints
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
-from turnwise.training.callbacks import EvaluateLastStep, LossWeights, StopInGoodOrder, TellEpoch, TrainingProgress
-from turnwise.training.checkpoints import load_loss, loss_parameters, newest_complete
+from turnwise.training.callbacks import EvaluateLastStep, LossState, StopInGoodOrder, TellEpoch, TrainingProgress
+from turnwise.training.checkpoints import load_loss, loss_parameters, newest_complete, unlogged_loss_of
 from turnwise.training.precision import runs_in_bf16
 from turnwise.training.recipes import Schedule
 
@@ -81,23 +81,21 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
 def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
     """Train, continuing from the newest complete checkpoint in ``checkpoints`` if there is one.
 
-    Progress is shown under the name of the stage. On Ctrl-C the step in progress is finished and a checkpoint written,
-    then ``KeyboardInterrupt`` is raised.
+    Progress is shown under the name of the stage. On Ctrl-C or SIGTERM the step in progress is finished and a
+    checkpoint written, then ``KeyboardInterrupt`` or ``SystemExit`` is raised.
     """
-    parameters = loss_parameters(trainer)
+    newest = newest_complete(checkpoints)
+    loss = LossState(trainer, loss_parameters(trainer), unlogged_loss_of(newest))
     stop, progress = StopInGoodOrder(), TrainingProgress(stage)
     trainer.remove_callback(PrinterCallback)
-    for callback in (stop, LossWeights(parameters), progress):
+    for callback in (stop, loss, progress):
         trainer.add_callback(callback)
     if hasattr(trainer.data_collator, "set_epoch"):
         trainer.add_callback(TellEpoch(trainer.data_collator.set_epoch))
     if trainer.args.load_best_model_at_end:
         trainer.add_callback(EvaluateLastStep())
-    newest = newest_complete(checkpoints)
     try:
-        with stop.catching_interrupts():
+        with stop.catching_signals():
             trainer.train(resume_from_checkpoint=str(newest) if newest is not None else None)
     finally:
         progress.bar.stop()
-    if stop.interrupted:
-        raise KeyboardInterrupt

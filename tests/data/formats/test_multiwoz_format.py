@@ -23,20 +23,21 @@ def test_multiwoz(tmp_path: Path) -> None:
 
 
 def test_official_splits(tmp_path: Path) -> None:
-    path = write(tmp_path / "data.json", {**multiwoz_file(), "MUL3.json": multiwoz_file()["SNG1.json"]})
+    folder, out = tmp_path / "multiwoz", tmp_path / "out"
+    path = write(folder / "data.json", {**multiwoz_file(), "MUL3.json": multiwoz_file()["SNG1.json"]})
     assert "split" not in read(path)[0]
-    write(tmp_path / "valListFile.txt", "MUL2.json\n")
-    write(tmp_path / "testListFile.json", "MUL3.json\r\n\n")
-    assert {row["id"]: row["split"] for row in read(tmp_path)} == {
+    write(folder / "valListFile.txt", "MUL2.json\n")
+    write(folder / "testListFile.json", "MUL3.json\r\n\n")
+    assert {row["id"]: row["split"] for row in read(folder)} == {
         "SNG1.json": "train",
         "MUL2.json": "dev",
         "MUL3.json": "test",
     }
-    assert convert_conversations(tmp_path, tmp_path / "out" / "test.jsonl", split="test") == 1
-    assert [row["id"] for row in read(tmp_path / "out" / "test.jsonl")] == ["MUL3.json"]
+    assert convert_conversations(folder, out / "test.jsonl", split="test") == 1
+    assert [row["id"] for row in read(out / "test.jsonl")] == ["MUL3.json"]
     with pytest.raises(ValueError, match="no conversation has the label 'split' with the value 'validation'"):
-        convert_conversations(tmp_path / "data.json", tmp_path / "out" / "none.jsonl", split="validation")
-    assert not (tmp_path / "out" / "none.jsonl").exists()
+        convert_conversations(path, out / "none.jsonl", split="validation")
+    assert not (out / "none.jsonl").exists()
 
 
 def test_multiwoz_2_2_is_read_like_sgd(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import json
 import logging
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from chat_cases import chat, write_jsonl
 
@@ -33,6 +35,9 @@ BAD_LINES = {
     '{"messages": [{"content": "x"}]}': "no 'role'",
     '{"messages": [{"role": "user", "content": "\\ud800"}]}': "not UTF-8",
     '{"messages": [{"role": "user", "content": "x"}], "n": 99999999999999999999}': "64 bits",
+    f'{{"messages": [], "n": {"9" * 5000}}}': "a number of thousands of digits",
+    '{"messages": [{"role": "user", "content": "x"}], "a\\u0000b": 1}': "label 'a\\x00b' has a NUL character",
+    '{"messages": [{"role": "user", "content": "x", "a\\u0000b": 1}]}': "label 'a\\x00b' has a NUL character",
 }
 
 
@@ -87,6 +92,7 @@ def test_a_label_of_two_types_is_one_error_naming_it(tmp_path: Path) -> None:
         ("chat.json", b'[{"messages": "\xff"}]', "not UTF-8"),
         ("chat.jsonl.gz", gzip.compress(GOOD.encode() * 50)[:-9], "cut off"),
         ("chat.jsonl.gz", GOOD.encode(), "not a gzip file"),
+        ("chat.json", b'[{"messages": [], "n": ' + b"9" * 5000 + b"}]", "Number of too many digits"),
         ("chat.parquet", GOOD.encode(), "Parquet"),
         ("chat.docx", GOOD.encode(), "unknown ending '.docx'"),
         ("chat.jsonl", b'{"utterance_list": 1}\n', "could not detect the format: found the columns or keys utt"),
@@ -149,3 +155,19 @@ def test_skipping_everything_is_an_error(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "chat.jsonl", [chat(), chat()])
     with pytest.raises(ConversationError, match=r"none of its 2 rows .*chat\.jsonl:1: "):
         read_conversations(path, on_error="skip")
+
+
+def test_parquet_files_that_are_damaged_anywhere_are_one_error_or_skipped(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [chat("good", id="a")])
+    path = tmp_path / "b.parquet"
+    pq.write_table(pa.Table.from_pylist([chat("hello" * 9, id="b")] * 50), path)
+    whole = path.read_bytes()
+    problems = set()
+    for start in range(4, len(whole) - 8, 40):
+        path.write_bytes(whole[:start] + b"\xff" * 8 + whole[start + 8 :])
+        try:
+            read_conversations(path)
+        except ConversationError as error:
+            problems.add(str(error))
+            assert "a" in read_conversations(tmp_path, on_error="skip")["id"]
+    assert problems == {f"{path}: not a readable Parquet file; write it again"}

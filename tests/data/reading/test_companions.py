@@ -55,3 +55,17 @@ def test_what_assistants_export_beside_conversations(tmp_path: Path) -> None:
     write(tmp_path / "claude" / "users.json", [{"uuid": "me"}])
     write(tmp_path / "mine" / "users.json", [{"messages": turns("hello")}])
     assert [row["id"] for row in read(tmp_path)] == ["c-1", "u-1", "users-1"]
+
+
+@pytest.mark.parametrize("shown_by", ["modules.json", "run.json"])
+def test_models_and_unfinished_runs_in_a_folder_are_passed_over(
+    tmp_path: Path, shown_by: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path / "chats.jsonl", json.dumps({"id": "1", "messages": turns("hello")}))
+    for name in (shown_by, "config.json", "1_Pooling/config.json", "vocab.txt"):
+        write(tmp_path / "runs" / "model" / name, {"a": 1})
+    with caplog.at_level(logging.INFO, logger="turnwise"):
+        assert [row["id"] for row in read(tmp_path)] == ["1"]
+    assert f"passed over {tmp_path / 'runs' / 'model' / 'vocab.txt'}: part of a model" in caplog.text
+    with pytest.raises(ConversationError, match="found no conversations"):
+        read(tmp_path / "runs" / "model")

@@ -69,6 +69,8 @@ class RowChecker:
         if value is None:
             return None
         _check_unicode(key, "the name of a label")
+        if "\0" in key:
+            raise BadRow(f"the name of {what} has a NUL character; rename it")
         value = _storable(value, what)
         kind = _KINDS[type(value)]
         earlier = self._kinds.setdefault(key, kind)

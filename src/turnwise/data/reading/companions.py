@@ -40,6 +40,9 @@ _BESIDE_EXPORTED = {
     **dict.fromkeys(("users.json", "projects.json", "memories.json"), "an account (Claude)"),
 }
 
+# What shows that a folder holds a model or an unfinished run.
+_MODEL_FILES = ("modules.json", "run.json")
+
 
 # The parts that MultiWOZ lists in files of ids; dialogues in neither list are for training.
 _SPLITS = {"vallistfile.*": "dev", "testlistfile.*": "test"}
@@ -66,6 +69,19 @@ def without_companions(files: list[Path]) -> list[Path]:
             logging.getLogger("turnwise").info("passed over %s: %s; name the file itself to read it", file, content)
     # files of other origins may have these names too: alone in a folder, they are what was meant
     return kept or files
+
+
+def without_models(files: list[Path], folder: Path) -> list[Path]:
+    """Leave out what lies in saved models and unfinished runs of ours, anywhere below a folder."""
+    holds_model = {f.parent for f in files if f.name in _MODEL_FILES}
+    kept = []
+    for file in files:
+        inside = [parent for parent in file.parents if parent.is_relative_to(folder)]
+        if holds_model.isdisjoint(inside):
+            kept.append(file)
+        else:
+            logging.getLogger("turnwise").info("passed over %s: part of a model or of an unfinished run", file)
+    return kept
 
 
 def _companion_content(file: Path) -> str | None:

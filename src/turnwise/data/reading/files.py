@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnwise._utils.files import is_standard
-from turnwise.data.reading.companions import without_companions
+from turnwise.data.reading.companions import without_companions, without_models
 from turnwise.data.reading.folders import with_channels
 from turnwise.data.reading.source import ENDINGS, Source
 from turnwise.data.reading.standard_input import standard_input
@@ -31,8 +31,8 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
         ConversationError: A path stands for no file.
     """
     files: list[Path] = []
-    for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
-        found = _files_of(Path(path).expanduser(), format)
+    for path in _listed(paths):
+        found = _files_of(path, format)
         if not found:
             problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
             raise ConversationError(str(path), problem)
@@ -42,12 +42,33 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
     return list(dict.fromkeys(files))
 
 
+def check_apart(output: str | os.PathLike[str], paths: Paths) -> None:
+    """Refuse an output that is among what is read: the next run would read it as conversations.
+
+    Raises:
+        ValueError: It is one of the files, or lies in one of the folders, that ``paths`` stand for.
+    """
+    target = Path(output).expanduser().resolve()
+    for path in [] if is_standard(output) else _listed(paths):
+        if is_standard(path):
+            continue
+        if path.is_dir() and target.is_relative_to(path.resolve()):
+            raise ValueError(f"{output} lies in {path}, which is read: choose a place outside that folder")
+        if any(target == file.resolve() for file in _files_of(path, format="")):
+            raise ValueError(f"{output} is also read: choose another name")
+
+
+def _listed(paths: Paths) -> list[Path]:
+    return [Path(path).expanduser() for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+
+
 def _files_of(path: Path, format: str) -> list[Path]:
     if is_standard(path):
         return [standard_input()]
     if path.is_dir():
         inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
-        return _sources(sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS), format)
+        files = sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS)
+        return _sources(without_models(files, path), format)
     if path.exists():
         return [path]
     # not Path.glob, which takes no absolute patterns

@@ -111,6 +111,8 @@ class JsonText:
                 if not self._may_be_cut_off(error) or not self._read_more():
                     raise
                 continue
+            except ValueError:  # Python reads no numbers of thousands of digits
+                raise json.JSONDecodeError("Number of too many digits", self._buffer, self._start) from None
             # a number that ends with the chunk, perhaps before an "e-", may go on in the next
             if end < len(self._buffer) - 2 or isinstance(value, str | list | dict) or not self._read_more():
                 self._start = end

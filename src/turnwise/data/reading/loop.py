@@ -13,11 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from turnwise._utils.progress import shows_progress
+from turnwise._utils.progress import SafeConsole, shows_progress
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.folders import size_of
 from turnwise.data.reading.format import Format
@@ -28,13 +26,16 @@ from turnwise.errors import ConversationError
 _log = logging.getLogger("turnwise")
 _LISTED = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
+# What a format's functions raise where the layout differs from what they rely on.
+_OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
+# Those among them that say what is wrong, or are told below.
+_TOLD = (BadRow, ConversationError, UnicodeDecodeError)
 # What reading a damaged file raises, and the message for the user.
 _DAMAGE: dict[type[Exception], str] = {
     EOFError: "the gzip file is cut off; download or write it again",
     zlib.error: "the gzip file is damaged; download or write it again",
     gzip.BadGzipFile: "not a gzip file; remove .gz from its name or compress it",
     UnicodeDecodeError: "not UTF-8 text; save the file as UTF-8",
-    pa.ArrowInvalid: "not a readable Parquet file; write it again",
 }
 
 
@@ -102,7 +103,7 @@ def _rows_of_file(
     chosen, redaction = options.format_of(source), options.redaction
     _log.info("reading %s as %s", source.path, chosen.name)
     is_empty = True
-    for number, raw in chosen.records(source):
+    for number, raw in _records(chosen, source):
         is_empty = False
         try:
             converted = _converted(chosen, raw, source)
@@ -141,11 +142,22 @@ def _names(files: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
+def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
+    try:
+        yield from chosen.records(source)
+    except _TOLD:
+        raise
+    except _OTHER_LAYOUT as error:
+        problem = f"unexpected layout ({error}); the format {chosen.name!r} expects {chosen.layout}"
+        raise ConversationError(str(source.path), problem) from None
+
+
 def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | None:
     try:
         return chosen.convert(raw, source)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        # the layout differs from what the format's function relies on
+    except _TOLD:
+        raise
+    except _OTHER_LAYOUT as error:
         found = f"found the keys {', '.join(map(str, raw))}" if isinstance(raw, dict) else "unexpected layout"
         missing = f" (missing: {error})" if isinstance(error, KeyError) else ""
         raise BadRow(f"{found}{missing}; the format {chosen.name!r} expects {chosen.layout}") from None
@@ -186,7 +198,7 @@ class _Progress:
             self._bar = Progress(
                 *columns,
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=SafeConsole(stderr=True),
                 transient=True,
                 disable=not shows_progress(),
             )

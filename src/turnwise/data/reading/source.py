@@ -146,16 +146,26 @@ class Source:
 
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Rows of a Parquet file."""
-        from pyarrow import parquet
-
         with self.open() as file, tempfile.TemporaryFile() as unpacked:
             if self.is_gzipped:  # Parquet is read from its end, which a gzip stream cannot do
                 shutil.copyfileobj(file, unpacked)
-            number = 0
-            for batch in parquet.ParquetFile(unpacked if self.is_gzipped else file).iter_batches(1000):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield number, row
+            rows = self._parquet_rows(unpacked if self.is_gzipped else file)
+            yield from enumerate(rows, start=1)
+
+    def _parquet_rows(self, file: Any) -> Iterator[dict[str, Any]]:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            for batch in parquet.ParquetFile(file).iter_batches(1000):
+                yield from batch.to_pylist()
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the file's
+                raise
+            raise ConversationError(str(self.path), "not a readable Parquet file; write it again") from None
+        except OverflowError as error:
+            problem = f"a time or number that is out of range ({error}); write that column as text"
+            raise ConversationError(str(self.path), problem) from None
 
     @contextmanager
     def open_json(self) -> Iterator[TextIO]:
@@ -208,13 +218,16 @@ def parse_value(raw: Any) -> Any:
         raise raw
     if not isinstance(raw, bytes):
         return raw
+    text = parse_text(raw)
     try:
-        return json.loads(parse_text(raw))
+        return json.loads(text)
     except json.JSONDecodeError as error:
         problem = f"malformed JSON ({error.msg} at column {error.colno}); expected one JSON object on each line"
         raise BadRow(problem) from None
     except RecursionError:
         raise BadRow("malformed JSON (nested too deeply); expected one JSON object on each line") from None
+    except ValueError:
+        raise BadRow("a number of thousands of digits; write it as text") from None
 
 
 def _told_apart(header: list[str]) -> list[str]:

@@ -7,9 +7,9 @@ import logging
 import os
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+from turnwise._utils.files import existing_file
 from turnwise.training.recipes.base import Adaptation, Recipe
 from turnwise.training.recipes.dialogues import Dial2vec
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
@@ -116,12 +116,13 @@ def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
         The method and the settings, for `get_recipe`.
 
     Raises:
+        FileNotFoundError: There is no such file.
         ValueError: Not TOML, no method, or a setting by both its former and its current name.
     """
-    path = Path(path)
+    path = existing_file(path, "a recipe, a TOML file with a line method = …")
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a TOML recipe: {error}") from error
     method = settings.pop("method", None)
     if method not in RECIPES:

@@ -17,7 +17,6 @@ from turnwise.collators.teacher import TaughtCollator
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import use_mean_pooling
-from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head, turn_order_head_of
 from turnwise.losses.unified import UnifiedLoss, UnifiedSettings
 from turnwise.training.recipes.base import Recipe
 
@@ -51,8 +50,7 @@ class Unified(Recipe, UnifiedSettings):
 
     @override
     def prepare(self, encoder: SentenceTransformer) -> None:
-        use_mean_pooling(encoder)
-        self._head(encoder)
+        use_mean_pooling(encoder)  # a turn-order head that is there learns further
 
     @override
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
@@ -67,15 +65,7 @@ class Unified(Recipe, UnifiedSettings):
 
     @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        return UnifiedLoss(encoder, self._head(encoder), UnifiedSettings.of(self), self._load_teacher(encoder))
-
-    def _head(self, encoder: SentenceTransformer) -> TurnOrderHead:
-        """The encoder's head, which learns further, or a new one that is put beside it."""
-        head = turn_order_head_of(encoder)
-        if head is None:
-            head = TurnOrderHead(encoder.get_embedding_dimension() or 0, self.context_turns)
-            add_turn_order_head(encoder, head)
-        return head
+        return UnifiedLoss(encoder, UnifiedSettings.of(self), self._load_teacher(encoder))
 
     def _load_teacher(self, encoder: SentenceTransformer) -> SentenceTransformer | None:
         if self.teacher is None:

@@ -1,0 +1,116 @@
+"""What must hold whatever the input: each check returns, or raises what is a finding."""
+
+from __future__ import annotations
+
+import json
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import datasets
+
+from turnwise._utils.strict_json import strict_json
+from turnwise.data.nli import read_nli
+from turnwise.data.reading.arrow_file import write_arrow
+from turnwise.data.reading.loop import SkippedRows, read_rows
+from turnwise.encoders.loading import load_encoder
+from turnwise.errors import ConversationError
+from turnwise.evaluation.utterances.dialogue_sts import read_sts_task
+from turnwise.evaluation.utterances.semantic_retrieval import read_retrieval_task
+from turnwise.replies.candidates import read_candidates
+from turnwise.training.recipes import get_recipe, read_recipe
+
+_SECONDS = 20
+
+
+def check_reading(path: Path, format: str = "auto") -> None:
+    """Conversations are read whole or refused with the place; what is read can be stored and written."""
+    with in_time():
+        try:
+            list(read_rows([path], format, SkippedRows("raise")))
+        except ConversationError as error:
+            assert str(path) in error.where, error
+        try:
+            rows = list(read_rows([path], format, SkippedRows("skip")))
+        except ConversationError as error:
+            assert str(path) in error.where, error
+            return
+        for row in rows:
+            assert isinstance(row["id"], str) and row["messages"]
+            for message in row["messages"]:
+                assert message["role"] and isinstance(message["role"] + message["content"], str)
+            text, _ = strict_json(row)
+            assert json.loads(text, parse_constant=_refuse)["id"] == row["id"]
+            text.encode()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                write_arrow(rows, Path(folder) / "rows.arrow")
+            except ConversationError as error:
+                assert error.where == "labels", error
+                return
+            stored = datasets.Dataset.from_file(str(Path(folder) / "rows.arrow"))
+            assert [said(row) for row in stored] == [said(row) for row in rows]
+
+
+def _refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+def said(row: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
+    """The id of a conversation, and who says what."""
+    return row["id"], [(message["role"], message["content"]) for message in row["messages"]]
+
+
+def refused(read: Callable[[Path], object]) -> Callable[[Path], None]:
+    """A check that a path is read, or refused with an error that names it."""
+
+    def check(path: Path) -> None:
+        with in_time():
+            try:
+                read(path)
+            except (ValueError, OSError) as error:
+                assert str(path) in str(error), error
+
+    return check
+
+
+def _recipe(path: Path) -> None:
+    method, settings = read_recipe(path)
+    with suppress(ValueError):  # of a setting, which may also come from the command line
+        get_recipe(method, settings)
+
+
+def _model(path: Path) -> None:
+    load_encoder(path, device="cpu")
+
+
+# By the folder of `found/`.
+CHECKS: dict[str, Callable[[Path], None]] = {
+    "conversations": check_reading,
+    "nli": refused(read_nli),
+    "candidates": refused(read_candidates),
+    "retrieval": refused(read_retrieval_task),
+    "sts": refused(read_sts_task),
+    "recipe": refused(_recipe),
+    "model": refused(_model),
+}
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    """What does not end is a finding too."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise AssertionError(f"not done after {_SECONDS} seconds")
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)

@@ -1,0 +1,174 @@
+"""The targets: for each, inputs that resemble what is meant, and the check that they must pass."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import strategies as st
+
+from fuzz.checks import CHECKS, check_reading
+from fuzz.hostile import changed_value, damaged_bytes, typed_tables, values
+
+TESTS = Path(__file__).parents[1] / "tests"
+sys.path[:0] = [str(TESTS), str(TESTS / "data")]
+from samples import SAMPLES  # noqa: E402
+
+from tiny_encoder import save_tiny_encoder  # noqa: E402
+
+_PAIR = {"premise": "a", "hypothesis": "b", "label": "entailment"}
+_RECIPE = 'method = "dialogue-cse"\nbatch_size = 4\ntemperature = 0.1\nadaptation = {epochs = 1.0}\n'
+
+
+class Input(NamedTuple):
+    """A file with its name, or a folder of which one file is another."""
+
+    name: str
+    content: bytes
+    format: str = "auto"
+
+
+class Target(NamedTuple):
+    """Inputs, and the check they must pass."""
+
+    inputs: st.SearchStrategy[Input]
+    check: Callable[[Input], None]
+
+
+@st.composite
+def resembling(draw: st.DrawFn, name: str, content: Any) -> Input:
+    """A sample that is changed where it is JSON, else damaged; some are damaged after that, or compressed."""
+    if isinstance(content, str) and name.endswith((".jsonl", ".json")) and draw(st.booleans()):
+        rows = draw(changed_value([json.loads(line) for line in content.splitlines()]))
+        lines = [json.dumps(row) for row in rows] if isinstance(rows, list) else [json.dumps(rows)]
+        raw = "\n".join(lines).encode()
+    elif isinstance(content, str):
+        raw = draw(damaged_bytes(content.encode()))
+    else:
+        raw = json.dumps(draw(changed_value(content))).encode()
+    if draw(st.integers(0, 9)) == 0:
+        raw = draw(damaged_bytes(raw))
+    if draw(st.integers(0, 9)) == 0:
+        raw = raw.decode("utf-8", "replace").encode("utf-16")
+    if draw(st.integers(0, 9)) == 0:
+        packed = gzip.compress(raw, mtime=0)
+        return Input(f"{name}.gz", draw(damaged_bytes(packed)) if draw(st.booleans()) else packed)
+    return Input(name, raw)
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> Input:
+    """A file that resembles a sample of a layout, read as what it looks like or as what it is."""
+    format, name, content = draw(st.sampled_from(SAMPLES))
+    found = draw(resembling(name, content))
+    return found._replace(format=format) if draw(st.booleans()) else found
+
+
+def _keys_of(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*map(_keys_of, value.values()))
+    return set().union(*map(_keys_of, value)) if isinstance(value, list) else set()
+
+
+@cache
+def _sample_keys() -> list[str]:
+    """All keys of the samples, so that a value made of them resembles several layouts at once."""
+    found: set[str] = set()
+    for _, name, content in SAMPLES:
+        if name.endswith(".jsonl"):
+            content = [json.loads(line) for line in content.splitlines()]
+        found |= _keys_of(content)
+    return sorted(found)
+
+
+@st.composite
+def medleys(draw: st.DrawFn) -> Input:
+    """JSON or a table with keys of any layouts."""
+    keys = st.sampled_from(_sample_keys())
+    if draw(st.booleans()):
+        rows = draw(st.lists(st.dictionaries(keys, values(keys), max_size=8), min_size=1, max_size=3))
+        return Input("medley.jsonl", "\n".join(map(json.dumps, rows)).encode())
+    if draw(st.booleans()):
+        header = draw(st.lists(keys | st.sampled_from(("conversation_id", "speaker", "timestamp")), max_size=6))
+        rows = draw(st.lists(st.lists(st.text(max_size=5), min_size=len(header), max_size=len(header)), max_size=4))
+        return Input("medley.csv", "\n".join(",".join(row) for row in [header, *rows]).encode("utf-8", "replace"))
+    return Input("medley.json", json.dumps(draw(values(keys))).encode())
+
+
+def _parquet() -> bytes:
+    rows = [{"id": "a", "messages": [{"role": "user", "content": "hello"}], "label": 1}] * 3
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), file)
+    return file.getvalue()
+
+
+@cache
+def _model() -> tuple[Path, dict[str, Any]]:
+    """A model, and the files in it that may be others."""
+    folder = save_tiny_encoder(Path(tempfile.mkdtemp(prefix="turnwise-fuzz-")))
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return folder, {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@st.composite
+def model_files(draw: st.DrawFn) -> Input:
+    """One file of a model, changed or damaged."""
+    name, content = draw(st.sampled_from(sorted(_model()[1].items())))
+    if name.endswith(".json") and draw(st.booleans()):
+        return Input(name, json.dumps(draw(changed_value(json.loads(content)))).encode())
+    return Input(name, draw(damaged_bytes(content)))
+
+
+def check_model(given: Input) -> None:
+    """Load the model with that file in place of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "model"
+        shutil.copytree(_model()[0], folder)
+        (folder / given.name).write_bytes(given.content)
+        CHECKS["model"](folder)
+
+
+def _check_file(kind: str) -> Callable[[Input], None]:
+    def check(given: Input) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / given.name
+            path.write_bytes(given.content)
+            if kind == "conversations":
+                check_reading(path, given.format)
+            else:
+                CHECKS[kind](path)
+
+    return check
+
+
+def _inputs(name: str, content: bytes) -> st.SearchStrategy[Input]:
+    return damaged_bytes(content).map(lambda raw: Input(name, raw))
+
+
+_parquets = typed_tables().map(lambda raw: Input("table.parquet", raw)) | _inputs("rows.parquet", _parquet())
+
+TARGETS: dict[str, Target] = {
+    "conversations": Target(conversations() | medleys() | _parquets, _check_file("conversations")),
+    "nli": Target(
+        resembling("pairs.jsonl", json.dumps(_PAIR) + "\n")
+        | _inputs("pairs.csv", b"premise,hypothesis,label\na,b,neutral\n"),
+        _check_file("nli"),
+    ),
+    "candidates": Target(_inputs("replies.txt", "yes\nnö\n".encode()), _check_file("candidates")),
+    "retrieval": Target(
+        _inputs("select.txt", b"0\ta\tx\t1\t2\n1\tb\tx\t0\t2\n2\tc\ty\t\t0,1\n"), _check_file("retrieval")
+    ),
+    "sts": Target(_inputs("sts.txt", b"3.5\ta b\tc d\n1.0\tx\ty\n"), _check_file("sts")),
+    "recipe": Target(_inputs("recipe.toml", _RECIPE.encode()), _check_file("recipe")),
+    "model": Target(model_files(), check_model),
+}

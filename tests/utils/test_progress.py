@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import io
+import logging
+
+from rich.logging import RichHandler
+from rich.table import Table
+
+from turnwise._utils.progress import SafeConsole, progress_bar
+
+HOSTILE = "a\x1b]0;title\x07b\x9b31mc\rd\x08e\x7ff\tg\nh"
+
+
+def printed(*renderables: object, **options: object) -> str:
+    console = SafeConsole(file=io.StringIO(), markup=False, width=60)
+    for renderable in renderables:
+        console.print(renderable, **options)
+    return console.file.getvalue()
+
+
+def controls(text: str) -> set[str]:
+    return {c for c in text if (ord(c) < 32 or 127 <= ord(c) < 160) and c != "\n"}
+
+
+def test_no_text_gives_the_terminal_orders() -> None:
+    table = Table(HOSTILE, title=HOSTILE)
+    table.add_row(HOSTILE)
+    for text in (printed(HOSTILE), printed(HOSTILE, soft_wrap=True), printed(table), printed([HOSTILE])):
+        assert controls(text) == set()
+        assert "title" in text and "31mc" in text
+    assert printed("a\nb é 😀") == "a\nb é 😀\n"
+
+
+def test_logged_texts_neither() -> None:
+    console = SafeConsole(file=io.StringIO(), width=60)
+    RichHandler(console=console).emit(logging.makeLogRecord({"msg": HOSTILE, "levelname": "WARNING"}))
+    assert controls(console.file.getvalue()) == set()
+
+
+def test_colours_and_progress_bars_still_work() -> None:
+    console = SafeConsole(file=io.StringIO(), force_terminal=True, color_system="standard")
+    console.print("hello", style="red")
+    assert console.file.getvalue() == "\x1b[31mhello\x1b[0m\n"
+    assert isinstance(progress_bar().console, SafeConsole)

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from turnwise._utils.time_limit import within
+
+
+def test_work_in_time_gives_its_result_or_its_error() -> None:
+    assert within(60, lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        within(60, lambda: 1 // 0)
+
+
+def test_work_without_end_is_stopped() -> None:
+    def loop() -> None:
+        threading.current_thread().name = "endless"
+        while True:
+            pass
+
+    with pytest.raises(TimeoutError):
+        within(0.01, loop)
+    for thread in threading.enumerate():
+        if thread.name == "endless":
+            thread.join(60)
+            assert not thread.is_alive()
