@@ -127,7 +127,8 @@ def check(folder: Path, rows: Rows, confirmed: dict[str, int]) -> Counter[str]:
     for row in found[-3:]:
         text = row["messages"][0]["content"]
         for mode in ("vector", "text"):
-            faults[f"not found by {mode}"] += not any(hit.text == text for hit in store.search_messages(text, mode))
+            hits = store.search_messages(text, mode, where=f"conversation = '{row['id']}'")
+            faults[f"not found by {mode}"] += not any(hit.text == text for hit in hits)
     return +faults
 
 

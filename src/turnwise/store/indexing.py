@@ -17,6 +17,7 @@ from turnwise.store.state import IndexFacts, IndexKind
 from turnwise.store.tables import Tables, Transaction
 
 _COMMITS_UNTIL_TIDY = 64
+_LARGEST_UNINDEXED = 0.25  # texts outside their index, as a share of those in it
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
 _NEVER = timedelta(days=36_500)
 _GROWTH = 2  # an index is built anew when there are this many times as many vectors
@@ -62,12 +63,12 @@ def has_text_index(tables: Tables) -> bool:
 
 
 def tidy_is_due(tables: Tables) -> bool:
-    """Whether there are many small files, or more texts outside their index than in it.
+    """Whether there are many small files, or many texts outside their index.
 
-    Those outside are found too, but LanceDB scores them by how frequent words are inside.
+    Those outside are found too, but LanceDB scores them by how frequent words are inside, and not quite as it does those.
     """
     text = next((index for index in tables.messages.list_indices() if index.index_type == "FTS"), None)
-    outgrown = text is not None and text.num_unindexed_rows > text.num_indexed_rows
+    outgrown = text is not None and text.num_unindexed_rows > _LARGEST_UNINDEXED * text.num_indexed_rows
     return tables.state.commits >= _COMMITS_UNTIL_TIDY or outgrown
 
 
