@@ -65,7 +65,7 @@ def has_text_index(tables: Tables) -> bool:
 def tidy_is_due(tables: Tables) -> bool:
     """Whether there are many small files, or many texts outside their index.
 
-    Those outside are found too, but LanceDB scores them by how frequent words are inside, and not quite as it does those.
+    Those outside are found too, but LanceDB scores them by how frequent words are inside, and not quite alike.
     """
     text = next((index for index in tables.messages.list_indices() if index.index_type == "FTS"), None)
     outgrown = text is not None and text.num_unindexed_rows > _LARGEST_UNINDEXED * text.num_indexed_rows
