@@ -24,9 +24,10 @@ _LEAST_TEXTS = 0.03  # of a group, for a phrase that names it
 _SAME = 0.6  # of the texts with one phrase have the longer one that contains it: the longer one says it better
 # At the ends of a phrase these say nothing; a group that has nothing else is named by them all the same.
 _PALE_WORDS = """
-    a about all also am an and any are as at be been but by can could did do does don't for from get got had has have he her him his how i i'd i'll i'm i've if in into is it it's its just let like may me might my no not of on one or
-    our out please she should so some than that that's the their them then there these they this to too up us was we
-    were what what's when where which who will with would you you're your"""
+    a about all also am an and any are as at be been but by can could did do does don't for from get got had has
+    have he her him his how i i'd i'll i'm i've if in into is it it's its just let like may me might my no not of
+    on one or our out please she should so some than that that's the their them then there these they this to too
+    up us was we were what what's when where which who will with would you you're your"""
 _PALE = frozenset(_PALE_WORDS.split())
 
 
