@@ -39,7 +39,7 @@ def write_synthetic(
     texts_per_file: int = 200,
     seed: int = 0,
 ) -> Path:
-    """Writes `data/` of a report: each topic is a coarse group of messages with three fine ones, in blobs on the map."""
+    """Writes `data/` of a report: each topic is a coarse group of messages with three fine ones."""
     rng = np.random.default_rng(seed)
     n = conversations * turns
     topic = rng.integers(topics, size=conversations)

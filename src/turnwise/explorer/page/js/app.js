@@ -48,12 +48,12 @@ turnwise.app = (() => {
       shown.update(route, selection);
     } else {
       shown?.leave?.();
-      const scroll = same ? window.scrollY : 0;
+      const scroll = same ? window.scrollY : 0, hadFocus = document.activeElement !== document.body;
       shown = {view, parts: route.parts};
       main.replaceChildren();
       Object.assign(shown, view.render(main, route, selection));
       document.title = `${main.querySelector("h1")?.textContent || "Conversations"} – turnwise`;
-      if (!same && document.activeElement !== document.body) main.focus({preventScroll: true});
+      if (!same && hadFocus && !main.contains(document.activeElement)) main.focus({preventScroll: true});
       if (!shown.scrolls) window.scrollTo(0, scroll);
     }
     main.removeAttribute("aria-busy");
