@@ -12,6 +12,7 @@ from turnwise.cli.bench import bench
 from turnwise.cli.data import convert
 from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
+from turnwise.cli.explore import explore
 from turnwise.cli.inspect import inspect
 from turnwise.cli.options import Version
 from turnwise.cli.plato import convert_plato
@@ -44,6 +45,7 @@ COMMANDS = (
     plan,
     index,
     search,
+    explore,
     serve,
     new_key,
 )

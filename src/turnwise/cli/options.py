@@ -249,6 +249,22 @@ NameModel = Annotated[str | None, typer.Option(help="The model's name at that en
 Ids = Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
 PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
+# The explorer
+GivenData = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Files, folders or globs of conversations, put into the store first.", show_default=False),
+]
+ExploredStore = Annotated[
+    Path | None,
+    typer.Option("--store", help="Folder of the store; by default DATA.store where this runs.", show_default=False),
+]
+ExportTarget = Annotated[
+    Path | None,
+    typer.Option("--export", help="Write a folder that opens in any browser, or a .parquet file for embedding-atlas."),
+]
+LocalPort = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0 is a free one.")]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the address.")]
+
 # The service
 Stores = Annotated[
     list[str] | None,

@@ -1,0 +1,104 @@
+"""The command `turnwise explore`: conversations in the browser, or as a folder that opens without turnwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turnwise._utils.files import check_file
+from turnwise._utils.progress import console
+from turnwise.cli.options import ExploredStore, ExportTarget, Force, GivenData, LocalPort, Model, NoBrowser, Seed
+from turnwise.cli.reading import Reading, reads_conversations
+from turnwise.cli.store import fill
+from turnwise.cli.terminal import quiet_transformers
+
+if TYPE_CHECKING:
+    from turnwise.explorer import Report
+    from turnwise.store import ConversationStore
+
+_TABLE = ".parquet"
+
+
+@reads_conversations
+def explore(
+    reading: Reading,
+    data: GivenData = None,
+    store: ExploredStore = None,
+    export: ExportTarget = None,
+    port: LocalPort = 0,
+    no_browser: NoBrowser = False,
+    model: Model = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Show in the browser what conversations are about, how they go on, and which are unusual.
+
+    The data are put into a store first; the same command goes on where it was, and takes in what is new. Nothing leaves
+    this machine. With --export a folder is written instead, which opens from any disk without turnwise.
+
+    Example: `turnwise explore chats.jsonl`
+    """
+    if export is not None:
+        _check(export, force)
+    quiet_transformers()
+    from turnwise.explorer import build_report
+
+    opened = _store(data, store, reading, model)
+    report = build_report(opened, seed=seed)
+    if export is None:
+        _serve(opened, report, port, no_browser)
+    else:
+        _write(report, export, force)
+
+
+def _check(export: Path, force: bool) -> None:
+    from turnwise.explorer.export import check_export
+
+    if export.suffix == _TABLE:
+        check_file(export, force)
+    else:
+        check_export(export, force)
+
+
+def _store(data: list[Path] | None, store: Path | None, reading: Reading, model: str | None) -> ConversationStore:
+    from turnwise.store import ConversationStore
+
+    if not data:
+        if store is None:
+            raise ValueError("expected DATA or --store FOLDER: turnwise explore chats.jsonl")
+        return ConversationStore.open(store, model, create=False)
+    if store is None:
+        store = Path(f"{data[0].resolve().name.split('.')[0] or 'chats'}.store")
+    conversations = reading.read(data, store)
+    opened = ConversationStore.open(store, model)
+    report = fill(opened, conversations)
+    console.print(
+        f"{store}: embedded {report.messages:,} messages, {report.unchanged:,} conversations were there; "
+        f"next time it is enough to say: turnwise explore --store {store}"
+    )
+    return opened
+
+
+def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool) -> None:
+    from turnwise.explorer.serving import Explorer, open_browser
+
+    explorer = Explorer(store, report, port)
+    opened = not no_browser and open_browser(explorer.url)
+    console.print(
+        f"{'Opened' if opened else 'Open'} {explorer.url} (this machine only; Ctrl-C ends it)", soft_wrap=True
+    )
+    explorer.run()
+
+
+def _write(report: Report, export: Path, force: bool) -> None:
+    if export.suffix == _TABLE:
+        from turnwise.explorer.atlas import write_atlas
+
+        write_atlas(report, export)
+        console.print(
+            f"Wrote {export}. To open it: embedding-atlas {export} --text text --x projection_x --y projection_y"
+        )
+    else:
+        from turnwise.explorer.export import export_report
+
+        console.print(f"Wrote {export}. To open it: {export_report(report, export, force)}", soft_wrap=True)
