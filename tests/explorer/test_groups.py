@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 pytest.importorskip("igraph", reason="needs the extra explorer")
 
-from explorer.clouds import clouds
+from tests.explorer.clouds import clouds
 from turnwise._utils.vectors import unit_vectors
 from turnwise.explorer.groups.assigning import lonely_below, place, vote
 from turnwise.explorer.groups.fitting import GroupSettings, fit_groups, split_group

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 pytest.importorskip("igraph", reason="needs the extra explorer")
 
-from explorer.clouds import clouds
+from tests.explorer.clouds import clouds
 from turnwise.explorer.groups.fitting import GroupSettings
 from turnwise.explorer.groups.matching import match_groups, pinned_labels
 from turnwise.explorer.groups.memory import FILE, GroupMemory, read_memory, write_memory

@@ -236,7 +236,8 @@ ClusterLevel = Annotated[
     Literal["message", "conversation"], typer.Option(help="A row for each message, or for each conversation.")
 ]
 GroupSample = Annotated[
-    int, typer.Option(min=2, help="Most messages, or conversations, that groups are fitted to; all others are assigned.")
+    int,
+    typer.Option(min=2, help="Most messages, or conversations, that groups are fitted to; all others are assigned."),
 ]
 NameEndpoint = Annotated[
     str | None,
