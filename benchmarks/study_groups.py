@@ -10,6 +10,7 @@ Run: python benchmarks/study_groups.py sgd/test.jsonl.gz --message-label intent 
 from __future__ import annotations
 
 import argparse
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -118,6 +119,20 @@ WAYS: dict[str, Way] = {
 }
 
 
+def limited(way: Way, limit: int, *given: Any) -> np.ndarray:
+    """A run of a way, stopped after so many seconds."""
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"not done in {limit} seconds")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(limit)
+    try:
+        return way(*given)
+    finally:
+        signal.alarm(0)
+
+
 def measured(way: Way, case: Case) -> dict[str, float]:
     true = len(set(case.labels[case.labels >= 0].tolist()))
     runs, seconds = [], []
@@ -174,14 +189,14 @@ def single(label: Label) -> np.ndarray:
     return (label.codes >= 0) & one[label.codes]
 
 
-def print_table(case: Case, ways: Sequence[str]) -> None:
+def print_table(case: Case, ways: Sequence[str], limit: int) -> None:
     labelled = int((case.labels >= 0).sum())
     print(f"\n{len(case.vectors):,} {case.name}, {labelled:,} with a label", flush=True)
     columns = ["groups", "left out", "NMI", "purity", "NMI of all", "seeds", "subsamples", "CPU s"]
     print("| | " + " | ".join(columns) + " |\n" + "|---" * (len(columns) + 1) + "|", flush=True)
     for name in ways:
         try:
-            values: dict[str, Any] = measured(WAYS[name], case)
+            values: dict[str, Any] = measured(partial(limited, WAYS[name], limit), case)
         except ImportError as error:
             print(f"| {name} | {error.name} is not installed |", flush=True)
             continue
@@ -198,6 +213,8 @@ def main() -> None:
     parser.add_argument("--message-label", default="intent")
     parser.add_argument("--conversation-label", default="domain")
     parser.add_argument("--messages", type=int, default=5000, help="of the sample, each text once")
+    parser.add_argument("--only", choices=["messages", "conversations"])
+    parser.add_argument("--seconds", type=int, default=600, help="most for one run of a way")
     parser.add_argument("--ways", default=";".join(WAYS), help="separated by semicolons")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -210,7 +227,8 @@ def main() -> None:
             store.add(rows)
         corpus = read_corpus(store.tables(), Path(folder))
         for case in cases(corpus, arguments.messages, arguments):
-            print_table(case, arguments.ways.split(";"))
+            if arguments.only in (None, case.name):
+                print_table(case, arguments.ways.split(";"), arguments.seconds)
 
 
 if __name__ == "__main__":
