@@ -44,7 +44,7 @@ def explore(
     quiet_transformers()
     from turnwise.explorer import build_report
 
-    opened = _store(data, store, reading, model)
+    opened = explored_store(data, store, reading, model, "explore")
     report = build_report(opened, seed=seed)
     if export is None:
         _serve(opened, report, port, no_browser)
@@ -81,21 +81,24 @@ def _check(export: Path, force: bool) -> None:
         check_export(export, force)
 
 
-def _store(data: list[Path] | None, store: Path | None, reading: Reading, model: str | None) -> ConversationStore:
+def explored_store(
+    data: list[Path] | None, store: Path | None, reading: Reading, model: str | None, command: str
+) -> ConversationStore:
+    """The store that a command is about, with the data put into it first."""
     from turnwise.store import ConversationStore
 
     if not data:
         if store is None:
-            raise ValueError("expected DATA or --store FOLDER: turnwise explore chats.jsonl")
+            raise ValueError(f"expected DATA or --store FOLDER: turnwise {command} chats.jsonl")
         return ConversationStore.open(store, model, create=False)
     if store is None:
         store = Path(f"{data[0].resolve().name.split('.')[0] or 'chats'}.store")
     conversations = reading.read(data, store)
     opened = ConversationStore.open(store, model)
     report = fill(opened, conversations)
-    console.print(
+    note(
         f"{store}: embedded {report.messages:,} messages, {report.unchanged:,} conversations were there; "
-        f"next time it is enough to say: turnwise explore --store {store}"
+        f"next time it is enough to say: turnwise {command} --store {store}"
     )
     return opened
 

@@ -9,6 +9,7 @@ from rich.logging import RichHandler
 
 from turnwise._utils.progress import error_console
 from turnwise.cli.bench import bench
+from turnwise.cli.cluster import cluster
 from turnwise.cli.data import convert
 from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
@@ -45,6 +46,7 @@ COMMANDS = (
     plan,
     index,
     search,
+    cluster,
     explore,
     serve,
     new_key,

@@ -229,6 +229,24 @@ IndexKind = Annotated[
     Literal["flat", "compressed"] | None,
     typer.Option(help="Build the vector indexes anew: flat is the most accurate, compressed the quickest."),
 ]
+GroupTable = Annotated[
+    Path, typer.Option("--output", "-o", help=".parquet, .csv or .jsonl; - is the standard output, as JSON lines.")
+]
+ClusterLevel = Annotated[
+    Literal["message", "conversation"], typer.Option(help="A row for each message, or for each conversation.")
+]
+GroupSample = Annotated[
+    int,
+    typer.Option(min=2, help="Most messages, or conversations, that groups are fitted to; all others are assigned."),
+]
+NameEndpoint = Annotated[
+    str | None,
+    typer.Option(
+        help="Have new groups named by an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1: it is sent ten "
+        "texts of each. A key is read from TURNWISE_NAMING_KEY."
+    ),
+]
+NameModel = Annotated[str | None, typer.Option(help="The model's name at that endpoint.")]
 Ids = Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
 PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

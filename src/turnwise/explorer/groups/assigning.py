@@ -7,20 +7,19 @@ import numpy as np
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.explorer.groups.neighbours import Neighbours
 
-LEAST_SHARE = 0.5  # of the neighbours' votes, for the group that wins them
+LEAST_SHARE = 0.5  # of the neighbours' votes, those of neighbours in no group included, for the group that wins
 _ROWS_AT_ONCE = 65536
 _NEAREST_PLACED = 5
 _SPREAD = 0.004  # of copies of one text around its place; the map is 2 wide
 
 
-def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float, least_share: float = LEAST_SHARE) -> IntArray:
+def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float = -1.0) -> IntArray:
     """The group that most of the nearest are in, weighted by their cosines; -1 where none has enough of the votes.
 
     Args:
         neighbours: Of n vectors among m fitted ones.
         labels: The groups of the fitted vectors, -1 for none (m,).
         least_cosine: Of the nearest neighbour: below it, a vector is like nothing else and in no group.
-        least_share: The share of the votes that a group needs, those of neighbours in no group included.
 
     Returns:
         (n,)
@@ -38,7 +37,7 @@ def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float, least_sh
         own = np.where(is_last & (near >= 0), votes - before, 0)
         best = own.argmax(axis=1)
         rows = np.arange(len(near))
-        enough = (own[rows, best] >= least_share * votes[:, -1]) & (neighbours.cosines[part, 0] >= least_cosine)
+        enough = (own[rows, best] >= LEAST_SHARE * votes[:, -1]) & (neighbours.cosines[part, 0] >= least_cosine)
         found[part] = np.where(enough, near[rows, best], -1)
     return found
 

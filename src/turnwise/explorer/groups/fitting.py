@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise._utils.vectors import IntArray
-from turnwise.explorer.groups.communities import by_size, coarser, communities, neighbour_graph
+from turnwise.explorer.groups.communities import by_size, coarser, communities, neighbour_graph, share_inside
 from turnwise.explorer.groups.neighbours import Neighbours
+
+_RESOLUTIONS = (4.0, 2.0, 1.0, 0.5, 0.25)
+_LEAST_INSIDE = 0.9  # of the links between neighbours, by weight, within fine groups
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,8 @@ class GroupSettings:
     Attributes:
         sample: Most vectors they are fitted to; all others are assigned.
         neighbours: How many nearest vectors each is joined with, and how many vote.
-        resolution: Of the fine groups: more and smaller ones where it is higher.
+        resolution: Of the fine groups: more and smaller ones where it is higher. By default the highest of 4, 2, 1, …
+            at which nine tenths of the links between neighbours stay within groups.
         coarse_resolution: The same of the coarse groups.
         least_share: Groups with a smaller share of the sample are none.
         seed: Seed of the sample and of everything random.
@@ -26,7 +30,7 @@ class GroupSettings:
 
     sample: int = 20_000
     neighbours: int = 15
-    resolution: float = 4.0
+    resolution: float | None = None
     coarse_resolution: float = 1.0
     least_share: float = 0.001
     seed: int = 0
@@ -34,7 +38,7 @@ class GroupSettings:
     def __post_init__(self) -> None:
         if self.sample < 2 or self.neighbours < 2:
             raise ValueError(f"sample and neighbours must be 2 or more, got {self.sample} and {self.neighbours}")
-        if self.resolution <= 0 or self.coarse_resolution <= 0:
+        if (self.resolution is not None and self.resolution <= 0) or self.coarse_resolution <= 0:
             raise ValueError(f"resolutions must be positive, got {self.resolution} and {self.coarse_resolution}")
         if not 0 <= self.least_share < 1:
             raise ValueError(f"least_share must be from 0 to below 1, got {self.least_share}")
@@ -61,10 +65,12 @@ def fit_groups(neighbours: Neighbours, settings: GroupSettings) -> Fitted:
         settings: How.
     """
     graph = neighbour_graph(neighbours.rows)
-    fine = communities(graph, settings.resolution, settings.seed)
-    sizes = np.bincount(fine)
-    least = max(3, settings.least_share * len(fine))
-    fine = by_size(np.where(sizes[fine] >= least, fine, -1))
+    least = max(neighbours.rows.shape[1] / 2, settings.least_share * len(neighbours.rows))
+    for resolution in _RESOLUTIONS if settings.resolution is None else (settings.resolution,):
+        found = communities(graph, resolution, settings.seed)
+        if share_inside(graph, found) >= _LEAST_INSIDE:
+            break
+    fine = by_size(np.where(np.bincount(found)[found] >= least, found, -1))
     if fine.max(initial=-1) < 0:
         return Fitted(fine, np.zeros(0, np.int64))
     inside = np.flatnonzero(fine >= 0)

@@ -149,20 +149,19 @@ def _named(
     groups = {id: replace(group, phrases=phrases.get(id, group.phrases)) for id, group in memory.groups.items()}
     for is_coarse in (True, False):
         level = [id for id, group in groups.items() if (group.parent is None) == is_coarse]
-        nameless = [id for id in level if not groups[id].name]
+        nameless = [id for id in level if id in members and not groups[id].name]
         taken = [groups[id].name for id in level if groups[id].name]
         own = [groups[id].phrases for id in nameless]
         if naming is not None and nameless:
-            said = [_examples(corpus, kind, members.get(id)) for id in nameless]
+            said = [_examples(corpus, kind, members[id]) for id in nameless]
             own = [(name, *further) for name, further in zip(naming(own, said), own)]
         names = distinct_names(own, taken, words=3 if naming is None else 1)
         groups |= {id: replace(groups[id], name=name) for id, name in zip(nameless, names)}
     return replace(memory, groups=groups)
 
 
-def _examples(corpus: Corpus, kind: Kind, members: Members | None) -> list[str]:
-    rows = members.central if members is not None else ()
-    return [corpus.texts[row] if kind == "message" else _whole(corpus, row) for row in rows]
+def _examples(corpus: Corpus, kind: Kind, members: Members) -> list[str]:
+    return [corpus.texts[row] if kind == "message" else _whole(corpus, row) for row in members.central]
 
 
 def _listed(memory: GroupMemory, members: Mapping[int, Members], total: int) -> Sequence[Group]:
