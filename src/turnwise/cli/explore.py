@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnwise._utils.files import check_file
+from turnwise._utils.files import check_file, discard
 from turnwise._utils.progress import console, note
 from turnwise.cli.options import ExploredStore, ExportTarget, Force, GivenData, LocalPort, Model, NoBrowser, Seed
 from turnwise.cli.reading import Reading, reads_conversations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from turnwise.store import ConversationStore
 
 _TABLE = ".parquet"
+_SHOWN = 500  # sample conversations in the demo's report: enough to look around in, embedded in seconds
 
 
 @reads_conversations
@@ -49,6 +50,26 @@ def explore(
         _serve(opened, report, port, no_browser)
     else:
         _write(report, export, force)
+
+
+def write_sample_report(folder: Path) -> None:
+    """The end of the demo: a report of sample conversations by the model that was trained on them."""
+    from turnwise._utils.optional import require
+
+    try:
+        require("lancedb", "explorer"), require("igraph", "explorer")
+    except ImportError as error:
+        note(f"No report of the conversations: {error}")
+        return
+    from turnwise.data.conversations import read_conversations
+    from turnwise.explorer import build_report
+    from turnwise.store import ConversationStore
+
+    discard(store := folder / "conversations.store")
+    opened = ConversationStore.open(store, folder / "model")
+    conversations = read_conversations(folder / "conversations.jsonl")
+    fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))))
+    _write(build_report(opened), folder / "report", force=True)
 
 
 def _check(export: Path, force: bool) -> None:
@@ -104,4 +125,5 @@ def _write(report: Report, export: Path, force: bool) -> None:
     else:
         from turnwise.explorer.export import export_report
 
-        console.print(f"Wrote {export}. To open it: {export_report(report, export, force)}", soft_wrap=True)
+        opened = export_report(report, export, force)
+        console.print(f"Wrote {export}. To look at it, open {opened} in a browser.", soft_wrap=True)

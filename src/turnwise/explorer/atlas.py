@@ -40,7 +40,7 @@ def atlas_table(report: Report) -> pa.Table:
         "conversation": _chosen(report.ids, rows),
         "turn": messages["turn"],
         "role": _chosen(report.roles, messages["role"]),
-        "time": pa.array(1000 * messages["time"], from_pandas=True).cast(pa.timestamp("ms", "UTC"), safe=False),
+        "time": _times(messages["time"]),
         "group": _named(names["message"], messages["group"]),
         "coarse_group": _named(names["message"], np.array([parents.get(id, -1) for id in messages["group"].tolist()])),
         "topic": _named(names["conversation"], topics),
@@ -48,6 +48,12 @@ def atlas_table(report: Report) -> pa.Table:
     }
     columns |= _labels(report, "message", None) | _labels(report, "conversation", rows)
     return pa.table(columns)
+
+
+def _times(seconds: np.ndarray) -> pa.Array:
+    unknown = np.isnan(seconds)
+    milliseconds = np.where(unknown, 0, 1000 * seconds).astype(np.int64)
+    return pa.array(milliseconds, pa.timestamp("ms", "UTC"), mask=unknown)
 
 
 def _labels(report: Report, kind: Kind, rows: np.ndarray | None) -> dict[str, Any]:

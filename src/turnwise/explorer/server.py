@@ -7,7 +7,7 @@ could otherwise be pointed at a server here, reach the conversations; the checks
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -16,7 +16,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
+from starlette.datastructures import MutableHeaders
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from turnwise.explorer.export import INDEX, PAGE
 from turnwise.explorer.groups.memory import Kind
@@ -48,17 +50,26 @@ def create_app(live: LiveReport, token: str, in_notebook: bool = False) -> FastA
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"], www_redirect=False)
+    app.add_middleware(_Guard, headers=_headers(_NOTEBOOKS if in_notebook else "'none'"))
     app.mount(f"/{token}", _page(live))
-    headers = _headers(_NOTEBOOKS if in_notebook else "'none'")
-
-    @app.middleware("http")
-    async def guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        refused = _refusal(request)
-        response = await call_next(request) if refused is None else refused
-        response.headers.update(headers)
-        return response
-
     return app
+
+
+class _Guard:
+    """ASGI middleware: refuses what other sites' pages send, and gives every answer its headers."""
+
+    def __init__(self, app: ASGIApp, headers: Mapping[str, str]) -> None:
+        self._app = app
+        self._headers = headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(self._headers)
+            await send(message)
+
+        refused = _refusal(Request(scope)) if scope["type"] == "http" else None
+        await (refused or self._app)(scope, receive, send_with_headers)
 
 
 def _page(live: LiveReport) -> FastAPI:

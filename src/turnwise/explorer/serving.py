@@ -55,6 +55,11 @@ class Explorer:
         self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
 
+    @property
+    def report(self) -> Report:
+        """What is shown, with the changes made of it."""
+        return self._live.report
+
     def run(self) -> None:
         """Serve until Ctrl-C."""
         try:

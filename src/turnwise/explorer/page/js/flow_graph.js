@@ -18,14 +18,14 @@ turnwise.flowGraph = (() => {
     const shown = new Set([START, END, ...chosen]);
     const edges = rows.filter((row) => row.share >= least && row.before !== row.after && shown.has(row.before) && shown.has(row.after));
     const narrow = window.innerWidth < 700;
-    const {places, width, height, size} = layout(chosen, found.position, narrow);
+    const plan = layout(chosen, found.position, narrow);
     const name = (id) => turnwise.flows.name(id);
     const label = `Graph of ${edges.length} flows between ${chosen.length} groups; the table of transitions below lists them`;
-    const drawn = edges.map((row) => edge(row, places, size, narrow, name));
-    const nodes = [START, ...chosen, END].map((id) => node(id, places.get(id), size, found, drawn));
+    const drawn = edges.map((row, number) => edge(row, number, plan, narrow, name));
+    const nodes = [START, ...chosen, END].map((id) => node(id, plan.places.get(id), plan.size, found, drawn));
     return [
-      svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "flow-graph",
-        style: {"max-width": `${width}px`}},
+      svg("svg", {viewBox: `0 0 ${plan.width} ${plan.height}`, role: "img", "aria-label": label, class: "flow-graph",
+        style: {"max-width": `${plan.width}px`}},
       svg("defs", null, svg("marker", {id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9,
         markerUnits: "userSpaceOnUse", orient: "auto"}, svg("path", {d: "M0 0 8 4 0 8z"}))),
       drawn.map(({line}) => line), nodes, drawn.map(({text}) => text)),
@@ -44,34 +44,42 @@ turnwise.flowGraph = (() => {
     const [w, h] = [node[0] + gap[0], node[1] + gap[1]];
     const places = new Map();
     all.forEach((line, i) => line.forEach((id, j) => {
-      const across = j - (line.length - 1) / 2;
-      const ends = i === 0 ? 0.35 : i === all.length - 1 ? all.length - 1.35 : i;
-      places.set(id, narrow ? [w * (per / 2 + across), h * (i + 0.5)] : [w * (ends + 0.2), h * (per / 2 + across) + 24]);
+      const isEnd = id < -1;
+      const side = isEnd ? (per - 1) / 2 : j + Math.floor((per - line.length) / 2);
+      const along = i === 0 ? 0.35 : i === all.length - 1 ? all.length - 1.35 : i;
+      const [x, y] = narrow ? [w * (side + 0.5), h * (i + 0.5)] : [w * (along + 0.2), h * (side + 0.5) + 24];
+      places.set(id, {x, y, step: i, half: isEnd && !narrow ? 34 : node[0] / 2});
     }));
     return narrow
-      ? {places, size: node, width: w * per, height: h * all.length}
-      : {places, size: node, width: w * (all.length - 0.6), height: h * per + 48};
+      ? {places, size: node, row: 0, width: w * per, height: h * all.length}
+      : {places, size: node, row: h, width: w * (all.length - 0.6), height: h * per + 48};
   }
 
-  function edge(row, places, [w, h], narrow, name) {
-    const [x0, y0] = places.get(row.before), [x1, y1] = places.get(row.after);
-    const half = (id) => (id < -1 ? 34 : w / 2);
-    const down = narrow ? y1 > y0 + 1 : x1 > x0 + 1;
+  /** An arrow: straight on to the next column, between the rows past others, around the ends back. */
+  function edge(row, number, {places, size: [w, h], row: rowHeight}, narrow, name) {
+    const from = places.get(row.before), to = places.get(row.after), forward = to.step > from.step;
+    const share = percent(row.share, 0);
     let path, middle;
     if (narrow) {
-      const side = y1 > y0 + 1 ? 1 : -1, from = [x0 + 16 * side, y0 + (side * h) / 2], to = [x1 + 16 * side, y1 - (side * h) / 2];
-      [path, middle] = bent(from, to, [0, side * 30]);
-    } else if (down) {
-      [path, middle] = bent([x0 + half(row.before), y0], [x1 - half(row.after), y1], [44, 0]);
+      const side = forward ? 1 : -1;
+      [path, middle] = bent([from.x + 16 * side, from.y + (side * h) / 2], [to.x + 16 * side, to.y - (side * h) / 2], [0, side * 30]);
+    } else if (forward && to.step === from.step + 1) {
+      [path, middle] = bent([from.x + from.half, from.y], [to.x - to.half, to.y], [44, 0]);
+    } else if (forward) {
+      const lane = 24 + rowHeight * Math.max(1, Math.round((from.y / 2 + to.y / 2 - 24) / rowHeight)) + ((number % 5) - 2) * 4;
+      const [x0, x1] = [from.x + from.half, to.x - to.half];
+      path = `M${x0} ${from.y} C${x0 + 45} ${from.y} ${x0 + 25} ${lane} ${x0 + 72} ${lane} L${x1 - 72} ${lane}`
+        + ` C${x1 - 25} ${lane} ${x1 - 45} ${to.y} ${x1} ${to.y}`;
+      middle = [x0 + 37, (from.y + lane) / 2];
     } else {
-      const side = y1 >= y0 ? 1 : -1; // back or within a column: around the ends
-      [path, middle] = bent([x0 + (x0 === x1 ? 30 : 0), y0 + (side * h) / 2], [x1 + (x0 === x1 ? 30 : 0), y1 + (x0 === x1 ? -1 : 1) * (side * h) / 2],
-        x0 === x1 ? [0, side * 12] : [0, side * 40], x0 === x1 ? 1 : -1);
+      const side = to.y >= from.y ? 1 : -1, same = to.x === from.x, shift = same ? 30 : 0;
+      [path, middle] = bent([from.x + shift, from.y + (side * h) / 2], [to.x + shift, to.y + ((same ? -1 : 1) * side * h) / 2],
+        [0, side * (same ? 12 : 40)], same ? 1 : -1);
     }
-    const title = `after ${name(row.before)}: ${percent(row.share, 0)} ${name(row.after)} (${row.count} of ${row.total})`;
-    const line = svg("path", {d: path, class: down ? "edge" : "edge back", "stroke-width": 1 + 9 * row.share, "marker-end": "url(#arrow)"},
+    const title = `after ${name(row.before)}: ${share} ${name(row.after)} (${row.count} of ${row.total})`;
+    const line = svg("path", {d: path, class: forward ? "edge" : "edge back", "stroke-width": 1 + 9 * row.share, "marker-end": "url(#arrow)"},
       svg("title", null, title));
-    const text = svg("text", {x: middle[0], y: middle[1] + 4, class: "edge-label", "text-anchor": "middle"}, percent(row.share, 0));
+    const text = svg("text", {x: middle[0], y: middle[1] + 4, class: "edge-label", "text-anchor": "middle"}, share);
     return {row, line, text};
   }
 
@@ -82,7 +90,7 @@ turnwise.flowGraph = (() => {
     return [`M${x0} ${y0} C${ax} ${ay} ${bx} ${by} ${x1} ${y1}`, middle];
   }
 
-  function node(id, [x, y], [w, h], found, drawn) {
+  function node(id, {x, y}, [w, h], found, drawn) {
     const ends = id < -1;
     const width = ends ? 68 : w;
     const light = (on) => () => {
@@ -96,7 +104,7 @@ turnwise.flowGraph = (() => {
     };
     const {byId, top} = turnwise.report.groups.message;
     const {colour, sign} = turnwise.palette.category(ends ? -1 : byId.get(top(id)).colour);
-    const words = ends ? [turnwise.flows.name(id)] : wrapped(shortened(turnwise.flows.name(id), 42), 21);
+    const words = ends ? [turnwise.flows.name(id)] : wrapped(shortened(turnwise.flows.name(id), 42), 20);
     return svg(ends ? "g" : "a", {
       class: "node", href: ends ? null : turnwise.route.link("group", ["message", id]),
       on: {mouseenter: light(true), mouseleave: light(false), focusin: light(true), focusout: light(false)},
@@ -104,7 +112,7 @@ turnwise.flowGraph = (() => {
     svg("rect", {x: x - width / 2, y: y - h / 2, width, height: h, rx: 8}),
     !ends && svg("text", {x: x - width / 2 + 6, y: y + 4, style: {fill: colour}, class: "sign"}, sign),
     words.map((line, i) => svg("text", {
-      x: x + (ends ? 0 : 7), y: y + 4 + 15 * (i - (words.length - 1) / 2), "text-anchor": "middle",
+      x: ends ? x : x - width / 2 + 24, y: y + 4 + 15 * (i - (words.length - 1) / 2), "text-anchor": ends ? "middle" : "start",
     }, line)),
     svg("title", null, `${turnwise.flows.name(id)}: ${turnwise.numbers.integer(found.totals.get(id) || 0)}`));
   }

@@ -34,10 +34,11 @@ turnwise.numbers = (() => {
     return `${(100 * share).toFixed(places).replace("-", "−")} %`;
   }
 
-  /** "41 % (38–44)" */
+  /** Such as "41 % (38 to 44)". */
   function percentWithin(share, [low, high]) {
-    const bound = (value) => (100 * value).toFixed(0).replace("-", "−");
-    return `${percent(share, 0)} (${bound(low)} to ${bound(high)})`;
+    const digits = Math.abs(share) < 0.02 ? 1 : 0;
+    const bound = (value) => (100 * value).toFixed(digits).replace("-", "−");
+    return `${percent(share, digits)} (${bound(low)} to ${bound(high)})`;
   }
 
   function plural(count, noun) {

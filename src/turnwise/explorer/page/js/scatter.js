@@ -44,6 +44,7 @@ turnwise.scatter = (() => {
     }`;
   const GRID = 256;
   const NEAR = 14; // pixels between the pointer and the point it shows
+  const SLOW = 80, SKIPPED = 8; // milliseconds for a frame; of so many points one is drawn then
   const CLICK = 5; // a drag of less is a press
 
   /**
@@ -65,7 +66,8 @@ turnwise.scatter = (() => {
     });
     const extent = extentOf(x, y), grid = gridOf(x, y, extent);
     const view = {x: 0, y: 0, scale: 1};
-    let fitted = 1, mask = passes, faint = [0.6, 0.6, 0.6], lassoing = false, frame = 0;
+    let fitted = 1, mask = passes, drawn = [1], faint = [0.6, 0.6, 0.6], lassoing = false, frame = 0;
+    let isSlow = false, rest = 0; // without a graphics card, some of the points have to do while the map moves
 
     function fit() {
       const {width, height} = size();
@@ -94,19 +96,32 @@ turnwise.scatter = (() => {
       gl.clear(gl.COLOR_BUFFER_BIT);
       gl.enable(gl.BLEND);
       gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+      const step = isSlow && rest ? SKIPPED : 1, began = performance.now();
+      for (const [name, bytes] of [["x", 4], ["y", 4], ["colour", 4], ["passes", 1]]) buffers.attribs[name].stride = step * bytes;
       gl.useProgram(program.program);
       twgl.setBuffersAndAttributes(gl, program, buffers);
       const points = Math.sqrt((width * height) / Math.max(1, n));
-      const pixels = Math.min(18, Math.max(2, Math.min(8, 0.33 * points)) * Math.pow(view.scale / fitted, 0.4));
-      for (const wanted of [0, 1]) {
+      const pixels = Math.min(18, Math.max(2.2, Math.min(8, 0.6 * points)) * Math.pow(view.scale / fitted, 0.4));
+      for (const wanted of drawn) {
         twgl.setUniforms(program, {
           centre: [view.x, view.y], scale: [(2 * view.scale) / width, (2 * view.scale) / height], wanted,
           size: ratio * pixels * (wanted ? 1 : 0.8), opacity: wanted ? (n > 50000 ? 0.55 : 0.85) : 0.35,
           faint: [...faint, wanted ? 0 : 1],
         });
-        twgl.drawBufferInfo(gl, buffers, gl.POINTS);
+        gl.drawArrays(gl.POINTS, 0, Math.floor(n / step));
       }
+      if (step === 1) requestAnimationFrame(() => (isSlow = performance.now() - began > SLOW));
       on.change();
+    }
+
+    /** Draws while the map moves, and all points when it rests. */
+    function redrawMoving() {
+      clearTimeout(rest);
+      rest = setTimeout(() => {
+        rest = 0;
+        redraw();
+      }, 200);
+      redraw();
     }
 
     /** From data to pixels, and back. */
@@ -123,7 +138,7 @@ turnwise.scatter = (() => {
     function pan(dx, dy) {
       view.x -= dx / view.scale;
       view.y += dy / view.scale;
-      redraw();
+      redrawMoving();
     }
 
     /** Zooms by a factor around a place on the canvas; by default around its middle. */
@@ -133,7 +148,7 @@ turnwise.scatter = (() => {
       const [nx, ny] = data(sx, sy);
       view.x += px - nx;
       view.y += py - ny;
-      redraw();
+      redrawMoving();
     }
 
     /** The passing point nearest to a place on the canvas, or -1. */
@@ -156,6 +171,7 @@ turnwise.scatter = (() => {
 
     function setMask(bytes) {
       mask = bytes;
+      drawn = [0, 1].filter((wanted) => bytes.includes(wanted));
       twgl.setAttribInfoBufferFromArray(gl, buffers.attribs.passes, bytes);
       redraw();
     }

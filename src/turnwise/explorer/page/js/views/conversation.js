@@ -55,7 +55,7 @@ turnwise.views.conversation = (() => {
     return element("li", {class: `turn ${side} ${faint ? "faint" : ""}`, id: `turn-${turn + 1}`, tabindex: "-1"},
       element("div", {class: "about"}, element("span", {class: "muted"}, `${turn + 1}`), role(summary.roles[messages.role[m]]),
         group("message", messages.group[m]), messageLabels(m), surprise(messages.surprise[m]),
-        turnwise.live.isLive() && summary.search.meaning && follow(c, turn)),
+        turnwise.live.isLive() && follow(c, turn)),
       said);
   }
 

@@ -20,8 +20,8 @@ turnwise.views.flows = (() => {
       fill(listed, transitionTable(rows.filter((row) => row.share >= share && row.before !== -1 && row.after !== -1)));
     };
     add(main, element("h1", null, "Flows"),
-      note("After a message of one group, which group comes next? Arrows show shares of what follows; left is early in ",
-        "conversations, right is late. Of the ", turnwise.numbers.plural(selection.count.conversation, "conversation"), " that pass the filter."),
+      note("After a message of one group, which group comes next? Arrows show shares of what follows, from groups that come ",
+        "early in conversations to those that come late. Of the ", turnwise.numbers.plural(selection.count.conversation, "conversation"), " that pass the filter."),
       element("div", {class: "tools"},
         choice("Topic", topics(), (route.filter.topic || [""])[0], (value) => turnwise.route.setFilter({topic: value === "" ? [] : [value]})),
         groups.message.list.length > groups.message.coarse.length && choice("Groups", [["coarse", "coarse"], ["fine", "fine"]],

@@ -18,7 +18,7 @@ turnwise.views.groups = (() => {
           (value) => turnwise.route.setOptions({level: value})),
         turnwise.live.isLive() && turnwise.groupEdits.merging(level, list)),
       list.length === 0 ? note("There are no groups: too few messages are alike.") : null,
-      element("div", {class: "columns"}, list.map((each) => card(level, each, counts, total))),
+      element("div", {class: "masonry"}, list.map((each) => card(level, each, counts, total))),
       note(`${integer(counts.get(-1) || 0)} ${level}s (${percent(total ? (counts.get(-1) || 0) / total : 0)}) are in no group. `,
         element("a", {href: noneLink(level)}, "Look at them")));
 

@@ -14,7 +14,7 @@ turnwise.views.overview = (() => {
       note("What people talk about, found without labels: messages that mean much the same form a group, whole ",
         "conversations a topic. Every name leads to its examples."),
       tiles(selection),
-      element("div", {class: "columns"},
+      element("div", {class: "masonry"},
         ["message", "conversation"].map((level) => groups[level].list.length > 0 && largest(level, selection)),
         fresh(), changes(selection)));
     return {};

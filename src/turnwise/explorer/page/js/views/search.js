@@ -7,7 +7,7 @@ turnwise.views.search = (() => {
   const MOST = 200;
 
   function render(main, route, selection) {
-    const query = route.options.q || "", meaning = turnwise.live.isLive() && turnwise.report.summary.search.meaning;
+    const query = route.options.q || "", meaning = turnwise.live.isLive();
     const mode = meaning && ["vector", "hybrid"].includes(route.options.mode) ? route.options.mode : "words";
     const input = element("input", {type: "search", id: "search", value: query, placeholder: "what somebody said", "aria-label": "Search"});
     const found = element("div", {id: "found"});
@@ -36,7 +36,7 @@ turnwise.views.search = (() => {
     const count = turnwise.numbers.plural(hits.length, "message");
     if (!query) return note(`${count} pass the filter. Words are found without regard to case and accents.`);
     if (mode === "words") return element("p", null, `${count} with all of these words`);
-    return element("p", null, `The ${count} nearest in meaning among the first ${MOST} that pass the filter`);
+    return element("p", null, `${count} of the ${MOST} nearest pass the filter, the nearest first`);
   }
 
   function list(hits, query) {

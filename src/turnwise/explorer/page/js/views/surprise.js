@@ -18,8 +18,7 @@ turnwise.views.surprise = (() => {
     const what = route.options.what === "conversations" ? "conversations" : "turns";
     const role = summary.roles.indexOf(route.options.by);
     add(main,
-      note("How unlike what usually follows a turn is, given the turns before: 0 is the most expected, 1 the least. ",
-        shortened(summary.surprise.how, 400)),
+      note("Turns that are unlike what usually follows, the most surprising first. ", shortened(summary.surprise.how, 400)),
       element("div", {class: "tools"},
         choice("Show", [["turns", "turns"], ["conversations", "conversations"]], what, (value) => turnwise.route.setOptions({what: value})),
         what === "turns" && choice("Said by", [["", "anybody"], ...summary.roles.map((name) => [name, shortened(name, 40)])],
