@@ -1,9 +1,9 @@
 """What a report of a store costs, in CPU seconds of all threads and in passes of the encoder over the same messages.
 
 Prints what making a report costs (`build_report`: reading, groups, map), making it again when nothing has changed, or
-after an edit of the groups (`former`), and writing its files; the size of these and the peak memory; for a quarter and all of
-the messages, each in a process of its own. The vectors are random, in clusters, as in bench_store.py; the pass of the
-encoder is measured on sample conversations and scaled.
+after an edit of the groups (`former`), and writing its files; the size of these and the peak memory; for a quarter and
+all of the messages, each in a process of its own. The vectors are random, in clusters, as in bench_store.py; the pass
+of the encoder is measured on sample conversations and scaled.
 
 Run: python benchmarks/bench_explorer.py [--messages 100000]
 """
