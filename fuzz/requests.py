@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import json
+import socket
 import sys
 import tempfile
-from contextlib import ExitStack
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fuzz.hostile import changed_value, damaged_bytes
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "service")]
+sys.path.insert(0, str(TESTS))
 
 _MESSAGES = [{"role": "user", "content": "my card is lost", "time": "2024-05-01"}, {"role": "agent", "content": "oh"}]
 _TALK = {"id": "a/b 1", "messages": _MESSAGES, "topic": "card", "tags": ["x"], "n": 1}
@@ -47,16 +47,20 @@ def bodies(draw: st.DrawFn) -> tuple[str, bytes]:
 
 @cache
 def _client() -> Any:
-    from server import run_server  # type: ignore[import-not-found]
+    """A client of a service in a thread of this process, so that Atheris sees its lines; it ends with the process."""
+    import httpx2
+    import uvicorn
 
     from tiny_encoder import save_tiny_encoder
+    from turnwise.service import ServiceSettings, create_app
 
     folder = Path(tempfile.mkdtemp(prefix="turnwise-fuzz-"))
-    until_exit = ExitStack()
-    atexit.register(until_exit.close)
-    encoder = str(save_tiny_encoder(folder))
-    server = until_exit.enter_context(run_server(model=encoder, stores={"talks": folder / "talks"}))
-    return until_exit.enter_context(server.client())
+    app = create_app(ServiceSettings(model=str(save_tiny_encoder(folder)), stores={"talks": folder / "talks"}))
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+    threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True).start()
+    app.state.service.worker.loaded.result(60)
+    return httpx2.Client(base_url=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=60)
 
 
 def check_request(name: str, body: bytes) -> None:
