@@ -14,6 +14,7 @@ import typer
 from turnwise._utils.files import atomic_path, check_file, only_writer
 from turnwise._utils.progress import console, progress_bar
 from turnwise.cli.options import (
+    Cache,
     ChatFile,
     Data,
     Diversity,
@@ -57,6 +58,7 @@ def index(
     pooling: StorePooling = "messages",
     tokenizer: Tokenizer = "",
     language: Language = "English",
+    cache: Cache = True,
     json_output: PrintJson = False,
 ) -> None:
     """Put conversations into a store, or what is new of them.
@@ -71,7 +73,7 @@ def index(
     conversations = reading.read(data, store)
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
     with _progress("indexing conversations", len(conversations)) as advance:
-        report = opened.add(conversations, advance)
+        report = opened.add(conversations, advance, cache)
     opened.compact()  # even if nothing is new: a killed command may have left it undone
     if json_output:
         _print_json(asdict(report))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
@@ -10,6 +11,9 @@ from sentence_transformers import SentenceTransformer
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import embed_distinct
 from turnwise.encoders.inference import Half, encode_texts
+
+if TYPE_CHECKING:
+    from turnwise.encoders.vector_cache import VectorCache
 
 
 def encode_utterances(
@@ -19,6 +23,7 @@ def encode_utterances(
     show_progress_bar: bool = False,
     prompt_name: str | None = None,
     dtype: Half | None = None,
+    cache: VectorCache | None = None,
 ) -> np.ndarray:
     """Embed utterances, each distinct text once: what the encoder's own ``encode`` gives, sooner.
 
@@ -30,6 +35,7 @@ def encode_utterances(
         prompt_name: The encoder's prompt to put before each text; by default that of the encoder, if any.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision, on hardware made for it several times
             faster; cosines move by some thousandths. By default the precision in which the encoder was loaded.
+        cache: Keeps vectors of this encoder for next time.
 
     Returns:
         Embeddings, float32 (len(texts), dim).
@@ -47,7 +53,9 @@ def encode_utterances(
             bar.update(task, total=len(distinct))
             return encode_texts(encoder, distinct, prompt, batch_size, dtype, lambda count: bar.advance(task, count))
 
-        return embed_distinct(embed, texts)
+        if cache is None:
+            return embed_distinct(embed, texts)
+        return embed_distinct(lambda distinct: cache.embed(embed, distinct, kind=repr((prompt, dtype))), texts)
 
 
 def _prompt(encoder: SentenceTransformer, name: str | None) -> str | None:
