@@ -15,6 +15,7 @@ from turnwise._utils.files import atomic_path, check_file, only_writer
 from turnwise._utils.progress import console, progress_bar
 from turnwise._utils.strict_json import strict_json
 from turnwise.cli.options import (
+    Cache,
     ChatFile,
     Data,
     Diversity,
@@ -58,6 +59,7 @@ def index(
     pooling: StorePooling = "messages",
     tokenizer: Tokenizer = "",
     language: Language = "English",
+    cache: Cache = True,
     json_output: PrintJson = False,
 ) -> None:
     """Put conversations into a store, or what is new of them.
@@ -72,7 +74,7 @@ def index(
     conversations = reading.read(data, store)
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
     with _progress("indexing conversations", len(conversations)) as advance:
-        report = opened.add(conversations, advance)
+        report = opened.add(conversations, advance, cache)
     opened.compact()  # even if nothing is new: a killed command may have left it undone
     if json_output:
         _print_json(asdict(report))
