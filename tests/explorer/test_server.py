@@ -14,11 +14,15 @@ pytest.importorskip("lancedb", reason="needs the extra explorer")
 pytest.importorskip("igraph", reason="needs the extra explorer")
 pytest.importorskip("fastapi", reason="needs the extra explorer")
 
+import anyio
+
 import turnwise
 from tests.explorer.conftest import Watched
 from turnwise.explorer import Explorer
 from turnwise.explorer.serving import open_browser
 from turnwise.store import ConversationStore
+
+_ = anyio.open_file  # imported on first use, which must not be in a thread while pytest rewrites it in another
 
 GROUPS = '{"action": "rename", "level": "message", "ids": [%d], "name": "wants money back"}'
 

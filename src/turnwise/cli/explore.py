@@ -57,7 +57,8 @@ def write_sample_report(folder: Path) -> None:
     from turnwise._utils.optional import require
 
     try:
-        require("lancedb", "explorer"), require("igraph", "explorer")
+        for module in ("lancedb", "igraph"):
+            require(module, "explorer")
     except ImportError as error:
         note(f"No report of the conversations: {error}")
         return

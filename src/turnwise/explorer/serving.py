@@ -48,6 +48,7 @@ class Explorer:
         config = uvicorn.Config(
             create_app(self._live, token, in_notebook),
             log_config=None,
+            lifespan="off",  # nothing to start or end
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=_SECONDS_TO_STOP,

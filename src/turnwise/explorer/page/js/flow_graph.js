@@ -104,7 +104,7 @@ turnwise.flowGraph = (() => {
     };
     const {byId, top} = turnwise.report.groups.message;
     const {colour, sign} = turnwise.palette.category(ends ? -1 : byId.get(top(id)).colour);
-    const words = ends ? [turnwise.flows.name(id)] : wrapped(shortened(turnwise.flows.name(id), 42), 20);
+    const words = ends ? [turnwise.flows.name(id)] : wrapped(shortened(turnwise.flows.name(id), 42), 18);
     return svg(ends ? "g" : "a", {
       class: "node", href: ends ? null : turnwise.route.link("group", ["message", id]),
       on: {mouseenter: light(true), mouseleave: light(false), focusin: light(true), focusout: light(false)},

@@ -25,7 +25,7 @@ turnwise.groupEdits = (() => {
     const name = element("input", {type: "text", value: group.name, maxlength: "200", "aria-label": "Name"});
     const holder = element("fieldset", {class: "tools", id: "edit"}, element("legend", null, "Change this group"),
       name, button("Rename", () => name.value.trim() && run(holder, "rename", level, [group.id], name.value.trim())),
-      button("Split in two", () => run(holder, "split", level, [group.id])),
+      button("Split", () => run(holder, "split", level, [group.id])),
       element("span", {class: "status", role: "status"}));
     return holder;
   }
