@@ -41,7 +41,8 @@ def build_report(
 ) -> Report:
     """Find out what the conversations of a store are about; nothing is embedded.
 
-    The store remembers its groups in a file of its own, so that they keep ids and names when data grows.
+    The store remembers its groups in a file of its own, so that they keep ids and names when data grows; unless it was
+    opened read-only.
 
     Args:
         store: The store.
@@ -64,7 +65,8 @@ def build_report(
             memory = read_memory(store.path)
             surveys = {kind: _survey(corpus, kind, settings, memory.get(kind), former, bar) for kind in KINDS}
         groups, memory = _groups(corpus, surveys, naming)
-        _remember(store.path, memory)
+        if not store.read_only:
+            _remember(store.path, memory)
         if former is not None:
             surprise, surprises = former.surprise, former.messages["surprise"]
         else:
