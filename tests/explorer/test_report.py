@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ pytest.importorskip("igraph", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
 from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head
-from turnwise.explorer import GroupSettings, Report, build_report, edits, write_report
+from turnwise.explorer import GroupSettings, Report, build_report, edits, turn_order, write_report
 from turnwise.store import ConversationStore
+from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 
 SUBJECTS = ("card", "flight", "pizza")
 SETTINGS = GroupSettings(resolution=1, neighbours=8)
@@ -188,6 +190,26 @@ def test_an_encoder_with_turn_order_tells_surprise(tmp_path: Path, tiny_encoder:
     assert not np.isnan(report.messages["surprise"][~first]).any()
     values = report.messages["surprise"].reshape(36, 4)[:, 1:].mean(1)
     assert report.conversations["surprise"] == pytest.approx(values)
+
+
+def test_without_turn_order_each_half_is_ranked_by_a_head_that_saw_the_other(
+    tmp_path: Path, tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[set[str]] = []
+    fit = turn_order.fit_turn_order_head
+
+    def quick(table: Any, recipe: TurnOrderHeadRecipe) -> Any:
+        seen.append(set(table["id"].to_pylist()))
+        return fit(table, replace(recipe, max_steps=2))
+
+    monkeypatch.setattr(turn_order, "LEAST_CONVERSATIONS", 36)
+    monkeypatch.setattr(turn_order, "fit_turn_order_head", quick)
+    store = ConversationStore.open(tmp_path / "plain", tiny_encoder)
+    store.add(talks(60))
+    report = build_report(store, settings=SETTINGS)
+    assert report.surprise is not None and "each half" in report.surprise.how
+    assert not seen[0] & seen[1] and seen[0] | seen[1] == set(report.ids)
+    assert (np.isnan(report.messages["surprise"]) == (report.messages["turn"] == 0)).all()
 
 
 def read(folder: Path, name: str) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from turnwise._utils.progress import note
-from turnwise.cli.options import Data, Force, Level, Model, Pooling, Resume, VectorFile
+from turnwise.cli.options import Cache, Data, Dtype, Force, Level, Model, Pooling, Resume, VectorFile, given
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
@@ -18,6 +19,8 @@ def embed(
     model: Model = None,
     level: Level = "utterance",
     pooling: Pooling = "mean",
+    dtype: Dtype = None,
+    cache: Cache = True,
     resume: Resume = False,
     force: Force = False,
 ) -> None:
@@ -32,6 +35,7 @@ def embed(
     from turnwise.data.reading.files import check_apart
     from turnwise.encoders.embed import embed_messages, embed_whole, write_embeddings
     from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
+    from turnwise.encoders.vector_cache import VectorCache, can_be_cached
     from turnwise.encoders.vector_files import check_vector_file
 
     check_vector_file(output, force)
@@ -39,7 +43,11 @@ def embed(
         check_apart(output.with_suffix(".jsonl"), data)
     conversations = reading.read(data, output)
     encoder = load_encoder(model)
-    embed_rows = partial(embed_whole, encoder, pooling) if level == "dialogue" else partial(embed_messages, encoder)
+    embed_rows: Any = partial(embed_whole, encoder, pooling, dtype=dtype)
+    if level == "utterance":
+        kept = VectorCache(encoder) if cache and can_be_cached(encoder) else None
+        embed_rows = partial(embed_messages, encoder, dtype=dtype, cache=kept)
     what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": level, "pooling": pooling}
+    what |= given({"dtype": dtype})
     count = write_embeddings(embed_rows, what, conversations, output, resume, force)
     note(f"Wrote {count:,} embeddings to {output}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,7 +13,9 @@ import typer
 
 from turnwise._utils.files import atomic_path, check_file, only_writer
 from turnwise._utils.progress import console, progress_bar
+from turnwise._utils.strict_json import strict_json
 from turnwise.cli.options import (
+    Cache,
     ChatFile,
     Data,
     Diversity,
@@ -59,6 +61,7 @@ def index(
     pooling: StorePooling = "messages",
     tokenizer: Tokenizer = "",
     language: Language = "English",
+    cache: Cache = True,
     json_output: PrintJson = False,
 ) -> None:
     """Put conversations into a store, or what is new of them.
@@ -72,7 +75,7 @@ def index(
 
     conversations = reading.read(data, store)
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
-    report = fill(opened, conversations)
+    report = fill(opened, conversations, cache)
     if json_output:
         _print_json(asdict(report))
     else:
@@ -82,10 +85,10 @@ def index(
         )
 
 
-def fill(store: ConversationStore, conversations: Dataset) -> AddReport:
+def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -> AddReport:
     """Put conversations into a store, showing progress."""
     with _progress("indexing conversations", len(conversations)) as advance:
-        report = store.add(conversations, advance)  # type: ignore[arg-type]  # a Dataset iterates over its rows
+        report = store.add(conversations, advance, cache)  # type: ignore[arg-type]  # a Dataset iterates over its rows
     store.compact()  # even if nothing is new: a killed command may have left it undone
     return report
 
@@ -200,7 +203,10 @@ def _load_reranker(name: str) -> Any:
 
 
 def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    text, _ = strict_json(value, indent=2, default=str)
+    typer.echo(
+        re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    )  # JSON leaves terminals these orders
 
 
 @contextmanager

@@ -35,7 +35,6 @@ class Corpus:
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
         vectors: Of the messages, of length 1 (n, dim), memory-mapped.
-        replies: The same as candidates for the next message, ``None`` where the encoder has no turn order.
         conversation_vectors: Of the conversations, of length 1 (m, dim), memory-mapped.
     """
 
@@ -51,7 +50,6 @@ class Corpus:
     message_labels: Mapping[str, Label]
     conversation_labels: Mapping[str, Label]
     vectors: np.ndarray
-    replies: np.ndarray | None
     conversation_vectors: np.ndarray
 
     @property
@@ -76,8 +74,7 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
     conversations = _read_conversations(tables, folder)
     first = np.cumsum([0, *conversations.turns])[:-1].astype(np.uint32)
     messages = _Messages(tables, folder, dict(zip(conversations.ids, first.tolist())), sum(conversations.turns))
-    columns = ["conversation", "turn", "role", "text", "time", "fields", "vector"]
-    for batch in batches_of(tables.messages, [*columns, *(["reply"] if tables.state.has_replies else [])]):
+    for batch in batches_of(tables.messages, ["conversation", "turn", "role", "text", "time", "fields", "vector"]):
         messages.take(batch)
         advance(len(batch))
     turns = np.asarray(conversations.turns, np.uint32)
@@ -94,7 +91,6 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
         message_labels=messages.labels.finished(),
         conversation_labels=conversations.labels.finished(),
         vectors=messages.vectors,
-        replies=messages.replies,
         conversation_vectors=conversations.vectors,
     )
 
@@ -116,7 +112,7 @@ def _read_conversations(tables: Tables, folder: Path) -> _Conversations:
         start = len(found.ids)
         found.ids += batch["conversation"].to_pylist()
         found.turns += batch["turns"].to_pylist()
-        found.vectors[start : len(found.ids)] = _vectors(batch, "vector")
+        found.vectors[start : len(found.ids)] = _vectors(batch)
         for row, fields in enumerate(batch["fields"].to_pylist(), start=start):
             found.labels.set(row, json.loads(fields))
     return found
@@ -132,16 +128,12 @@ class _Messages:
         self.role = np.zeros(count, np.uint16)
         self.time = np.full(count, np.nan)
         self.labels = Labels(count)
-        dim = tables.state.dim
-        self.vectors = _mapped(folder / "messages.f32", count, dim)
-        self.replies = _mapped(folder / "replies.f32", count, dim) if tables.state.has_replies else None
+        self.vectors = _mapped(folder / "messages.f32", count, tables.state.dim)
 
     def take(self, batch: pa.RecordBatch) -> None:
         names, turns = batch["conversation"].to_pylist(), batch["turn"].to_pylist()
         rows = np.asarray([self._first[name] + turn for name, turn in zip(names, turns)])
-        self.vectors[rows] = _vectors(batch, "vector")
-        if self.replies is not None:
-            self.replies[rows] = _vectors(batch, "reply")
+        self.vectors[rows] = _vectors(batch)
         self.role[rows] = [self.roles.setdefault(role, len(self.roles)) for role in batch["role"].to_pylist()]
         self.time[rows] = _seconds(batch["time"])
         for row, text, fields in zip(rows.tolist(), batch["text"].to_pylist(), batch["fields"].to_pylist()):
@@ -149,8 +141,8 @@ class _Messages:
             self.labels.set(row, json.loads(fields))
 
 
-def _vectors(batch: pa.RecordBatch, name: str) -> np.ndarray:
-    return vectors_of(pa.chunked_array([batch[name]]))
+def _vectors(batch: pa.RecordBatch) -> np.ndarray:
+    return vectors_of(pa.chunked_array([batch["vector"]]))
 
 
 def _seconds(times: pa.Array) -> np.ndarray:

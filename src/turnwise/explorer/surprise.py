@@ -1,4 +1,4 @@
-"""How unexpected each turn is after what came before, by the turn-order head of the store's encoder.
+"""How unexpected each turn is after what came before, by a turn-order head.
 
 The head composes a query from the vectors of the last turns. The turn's own vector and those of sampled messages of the
 same role are ranked by it: 0 where none of these fits better, 1 where all do.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.encoders.turn_order_head import TurnOrderHead
 from turnwise.explorer.progress import Advance, silent
 
@@ -35,23 +35,23 @@ class Surprise:
 def surprise_of_turns(
     head: TurnOrderHead,
     vectors: FloatArray,
-    replies: FloatArray,
     role: IntArray,
     turn: IntArray,
+    wanted: BoolArray,
     sampled: int = 1000,
     seed: int = 0,
     advance: Advance = silent,
 ) -> FloatArray:
     """The share of sampled messages of its role that fit better than each message, ties counted half, float32 (n,).
 
-    NaN for first messages, and for roles with too few messages to compare with.
+    NaN for first messages, for those not wanted, and for roles with too few messages to compare with.
 
     Args:
         head: The head.
         vectors: Of the messages, of length 1, conversations one after the other (n, dim).
-        replies: The same as candidates (n, dim).
         role: The role of each (n,).
         turn: Its place in its conversation, from 0 (n,).
+        wanted: Which to rank; they are compared with each other only (n,).
         sampled: How many messages of each role to compare with.
         seed: Seed of the sample.
         advance: Told how many messages are done.
@@ -59,23 +59,28 @@ def surprise_of_turns(
     random = np.random.default_rng(seed)
     pools = {}
     for value in np.unique(role):
-        rows = np.flatnonzero(role == value)
+        rows = np.flatnonzero((role == value) & wanted)
         if len(rows) > LEAST_REPLIES:
             chosen = random.choice(rows, min(sampled, len(rows)), replace=False)
-            pools[int(value)] = torch.from_numpy(np.array(replies[np.sort(chosen)], np.float32))
+            pools[int(value)] = _candidates(head, vectors[np.sort(chosen)])
     found = np.full(len(vectors), np.nan, np.float32)
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(vectors)))
         queries = _queries(head, vectors, role, turn, rows)
-        own = (queries * torch.from_numpy(np.array(replies[rows], np.float32))).sum(1, keepdim=True)
+        own = (queries * _candidates(head, vectors[rows])).sum(1, keepdim=True)
         for value, pool in pools.items():
-            mine = torch.from_numpy((role[rows] == value) & (turn[rows] > 0))
+            mine = torch.from_numpy((role[rows] == value) & (turn[rows] > 0) & wanted[rows])
             scores = queries[mine] @ pool.T
             same = (scores - own[mine]).abs() <= 1e-6  # the message itself, or its text
             better = ((scores > own[mine]) & ~same).float() + 0.5 * same.float()
             found[rows[mine.numpy()]] = better.mean(1).numpy()
         advance(len(rows))
     return found
+
+
+def _candidates(head: TurnOrderHead, vectors: FloatArray) -> torch.Tensor:
+    with torch.inference_mode():
+        return head.candidates(torch.from_numpy(np.array(vectors, np.float32)))
 
 
 def _queries(head: TurnOrderHead, vectors: FloatArray, role: IntArray, turn: IntArray, rows: IntArray) -> torch.Tensor:

@@ -73,7 +73,10 @@ class ConversationStore(StoreReader):
         return cls(path, given, digest, read_only)
 
     def add(
-        self, conversations: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None = None
+        self,
+        conversations: Iterable[Mapping[str, Any]],
+        progress: Callable[[int], None] | None = None,
+        cache: bool = False,
     ) -> AddReport:
         """Add conversations, or what is new of them.
 
@@ -84,6 +87,7 @@ class ConversationStore(StoreReader):
         Args:
             conversations: Rows ``{"id", "messages", …labels}``: a `datasets.Dataset`, or any others.
             progress: Called after each batch with the number of its conversations.
+            cache: Keep the vectors of messages for next time, see `turnwise.VectorCache`.
 
         Raises:
             ConversationError: A row has no id or no messages; those before it may have been added.
@@ -93,6 +97,7 @@ class ConversationStore(StoreReader):
         report = AddReport()
         with transaction(self.path, LOCK_SECONDS) as changes:
             encoder = self._encoder(changes.tables.state)
+            encoder = encoder.with_cache() if cache else encoder
             for records in batches(conversations):
                 report += add_batch(changes, encoder, records)
                 if tidy_is_due(changes.tables):

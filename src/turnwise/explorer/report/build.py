@@ -58,17 +58,17 @@ def build_report(
     stamp = f"{tables.state.folder} {tables.state.messages} {tables.state.conversations} {settings}"
     if former is not None and former.stamp != stamp:
         former = None
-    with tempfile.TemporaryDirectory(prefix="turnwise-") as folder, progress_bar() as bar:
-        corpus = read_corpus(tables, Path(folder), _advance(bar, "reading", tables.messages.count_rows()))
-        memory = read_memory(store.path)
-        surveys = {kind: _survey(corpus, kind, settings, memory.get(kind), former, bar) for kind in KINDS}
+    with tempfile.TemporaryDirectory(prefix="turnwise-") as folder:
+        with progress_bar() as bar:
+            corpus = read_corpus(tables, Path(folder), _advance(bar, "reading", tables.messages.count_rows()))
+            memory = read_memory(store.path)
+            surveys = {kind: _survey(corpus, kind, settings, memory.get(kind), former, bar) for kind in KINDS}
         groups, memory = _groups(corpus, surveys, naming)
         _remember(store.path, memory)
         if former is not None:
             surprise, surprises = former.surprise, former.messages["surprise"]
         else:
-            advance = _advance(bar, "measuring surprise", len(corpus.texts))
-            surprise, surprises = measure_surprise(store, corpus, seed, advance)
+            surprise, surprises = measure_surprise(store, corpus, seed)
     return _report(store.path.name, tables.state.encoder, stamp, corpus, surveys, groups, surprise, surprises)
 
 
