@@ -209,7 +209,7 @@ turnwise.scatter = (() => {
       drawing: (corners) => on.drawing(corners),
       drawn: (corners) =>
         on.lasso(
-          thinned(
+          turnwise.geometry.thinned(
             corners.map(([sx, sy]) => data(sx, sy)),
             1.5 / view.scale,
           ),
