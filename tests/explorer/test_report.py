@@ -96,6 +96,14 @@ def test_the_same_store_gives_the_same_report_and_a_former_one_saves_the_work(bu
     assert quick.neighbours["message"] is first.neighbours["message"]
 
 
+def test_a_store_opened_read_only_is_not_written_to(
+    store: ConversationStore, tiny_encoder: SentenceTransformer
+) -> None:
+    before = sorted(store.path.rglob("*"))
+    build_report(ConversationStore.open(store.path, tiny_encoder, read_only=True), settings=SETTINGS)
+    assert sorted(store.path.rglob("*")) == before
+
+
 def test_a_report_of_nothing_is_refused(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
     with pytest.raises(ValueError, match="no conversation"):
         build_report(ConversationStore.open(tmp_path / "empty", tiny_encoder))

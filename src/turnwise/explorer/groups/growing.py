@@ -1,4 +1,4 @@
-"""The groups of a sample as a store remembers them: as before where nothing changed, else matched to the former."""
+"""Groups and map of a sample as a store remembers them: as before where nothing changed, else matched to the former."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.explorer.groups.fitting import Fitted, GroupSettings, fit_groups
+from turnwise.explorer.groups.layout import layout
 from turnwise.explorer.groups.matching import match_groups, pinned_labels
-from turnwise.explorer.groups.memory import GroupMemory, KnownGroup
+from turnwise.explorer.groups.memory import GroupMemory, KnownGroup, no_memory
 from turnwise.explorer.groups.neighbours import Neighbours
 
 
@@ -35,7 +36,7 @@ def remembered_groups(
         return former
     fitted = fit_groups(neighbours, settings)
     if former is None:
-        former = GroupMemory("", np.zeros(0, np.uint64), np.zeros(0, np.int64), neighbours.rows, {}, {}, 0)
+        former = no_memory()
         marks_new = False
     else:
         marks_new = True
@@ -47,7 +48,8 @@ def remembered_groups(
         before = former.groups.get(id, KnownGroup(new=marks_new))
         is_former = id in former.groups
         groups[id] = replace(before, parent=coarse_of.get(id), new=before.new and not is_former)
-    found = GroupMemory(stamp, keys, fine, neighbours.rows, {}, groups, next_id)
+    places = layout(neighbours, settings.seed)
+    found = GroupMemory(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
     return replace(found, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, found.coarse)})
 
 

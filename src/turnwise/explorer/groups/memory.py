@@ -19,7 +19,7 @@ Kind = Literal["message", "conversation"]
 KINDS: tuple[Kind, ...] = ("message", "conversation")
 FILE = "groups.safetensors"
 _FORMAT = 1
-_ARRAYS = ("keys", "fine", "neighbours")
+_ARRAYS = ("keys", "fine", "neighbours", "places")
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class GroupMemory:
         keys: The hash of each text of the sample, sorted, uint64 (s,).
         fine: The id of the fine group of each, -1 for none (s,).
         neighbours: The nearest of each, among the sample (s, k).
+        places: Of each on the map (s, 2).
         centroids: Of groups, by id, of length 1.
         groups: Fine and coarse ones by id.
         next_id: Ids from here on were never given.
@@ -61,6 +62,7 @@ class GroupMemory:
     keys: np.ndarray
     fine: IntArray
     neighbours: np.ndarray
+    places: np.ndarray
     centroids: Mapping[int, FloatArray]
     groups: Mapping[int, KnownGroup]
     next_id: int
@@ -85,6 +87,14 @@ class GroupMemory:
 
 
 Memory = dict[Kind, GroupMemory]
+
+
+def no_memory() -> GroupMemory:
+    """That of nothing."""
+    nothing = np.zeros((0, 2), np.int32)
+    return GroupMemory(
+        "", np.zeros(0, np.uint64), np.zeros(0, np.int64), nothing, nothing.astype(np.float32), {}, {}, 0
+    )
 
 
 def read_memory(store: Path) -> Memory:

@@ -11,8 +11,7 @@ from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.explorer.groups.assigning import lonely_below, place, vote
 from turnwise.explorer.groups.fitting import GroupSettings
 from turnwise.explorer.groups.growing import remembered_groups
-from turnwise.explorer.groups.layout import layout
-from turnwise.explorer.groups.memory import GroupMemory
+from turnwise.explorer.groups.memory import GroupMemory, no_memory
 from turnwise.explorer.groups.neighbours import Neighbours, nearest
 from turnwise.explorer.groups.sample import keys_of, sample_rows
 from turnwise.explorer.progress import Advance, silent
@@ -59,19 +58,18 @@ def survey(
     keys = keys_of(texts, settings.seed)
     sample = sample_rows(keys, settings.sample, usable)
     if len(sample) < 2:
-        return _nothing(len(texts), settings)
+        return _nothing(len(texts))
     fitted = np.array(vectors[sample], np.float32)
     neighbours = known[0] if known else nearest(vectors, fitted, settings.neighbours, advance)
     among = neighbours.of(sample)
-    places = known[1] if known else place(neighbours, layout(among, settings.seed), settings.seed)
     memory = remembered_groups(keys[sample], fitted, among, settings, former)
+    places = known[1] if known else place(neighbours, memory.places, settings.seed)
     groups = vote(neighbours, memory.fine, lonely_below(among.cosines[:, 0]))
     return Survey(sample, neighbours, places, memory, np.where(usable, groups, -1))
 
 
-def _nothing(rows: int, settings: GroupSettings) -> Survey:
+def _nothing(rows: int) -> Survey:
     """The survey of next to nothing."""
     none = np.full(rows, -1, np.int64)
     neighbours = Neighbours(np.zeros((rows, 1), np.int32), np.zeros((rows, 1), np.float32), none.astype(np.int32))
-    memory = GroupMemory("", np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros((0, 1), np.int32), {}, {}, 0)
-    return Survey(np.zeros(0, np.int64), neighbours, np.zeros((rows, 2), np.float32), memory, none)
+    return Survey(np.zeros(0, np.int64), neighbours, np.zeros((rows, 2), np.float32), no_memory(), none)
