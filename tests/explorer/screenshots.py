@@ -20,13 +20,13 @@ VIEWS = {
     "map": "map",
     "topics": "map?level=conversation",
     "groups": "groups?level=conversation",
-    "group": "groups",  # then its first group
-    "flows": "flows?c.domain=parcels&level=fine&share=0.2",
+    "group": "groups",  # then one of its groups
+    "flows": "flows?level=fine&share=0.12&label=resolved%3D0",
     "surprise": "surprise",
-    "conversation": "surprise?what=conversations",  # then its first conversation
+    "conversation": "conversations?order=long",  # then the first of them
     "search": "search?q=card%20stolen",
 }
-FIRST = {"group": ".sizes a", "conversation": ".said"}
+FIRST = {"group": ".panel:nth-of-type(2) .sizes a", "conversation": ".said"}
 SIZES = {1280: 800, 390: 844}
 
 

@@ -94,11 +94,14 @@ turnwise.data = (() => {
       if (!children.has(parent)) children.set(parent, []);
       children.get(parent).push(group);
     }
+    const coarse = list.filter((group) => top(group.id) === group.id);
+    // Their places among each other, so that as many as can be have a colour of their own.
+    [...coarse].sort((a, b) => a.colour - b.colour).forEach((group, place) => (group.colour = place));
     return {
       list,
       byId,
       top,
-      coarse: list.filter((group) => top(group.id) === group.id),
+      coarse,
       children: (id) => children.get(id) || [],
       name: (id) => (id < 0 ? "in no group" : (byId.get(id)?.name ?? `group ${id}`)),
     };

@@ -4,6 +4,7 @@
 turnwise.views.map = (() => {
   const {add, element, button, choice, fill, svg, quote} = turnwise.dom;
   const MOST_LABELS = 24;
+  const ASIDE = [0, -24, 24, -48, 48]; // pixels by which a name gives way to another
 
   function render(main, route, selection) {
     const level = route.options.level === "conversation" ? "conversation" : "message";
@@ -177,17 +178,20 @@ turnwise.views.map = (() => {
       const [sx, sy] = plot.screen(columns.x[centre], columns.y[centre]);
       const name = turnwise.dom.shortened(group.name, 36),
         half = 3.4 * name.length + 12;
-      const box = [sx - half, sy - 11, sx + half, sy + 11];
-      const free =
-        box[0] > 0 &&
-        box[1] > 0 &&
-        box[2] < holder.clientWidth &&
-        box[3] < holder.clientHeight &&
-        taken.every((other) => box[2] < other[0] || box[0] > other[2] || box[3] < other[1] || box[1] > other[3]);
-      if (!free) continue;
+      const box = ASIDE.map((dy) => [sx - half, sy + dy - 11, sx + half, sy + dy + 11]).find(
+        (place) =>
+          place[0] > 0 &&
+          place[1] > 0 &&
+          place[2] < holder.clientWidth &&
+          place[3] < holder.clientHeight &&
+          taken.every(
+            (other) => place[2] < other[0] || place[0] > other[2] || place[3] < other[1] || place[1] > other[3],
+          ),
+      );
+      if (!box) continue;
       taken.push(box);
       const {colour} = turnwise.palette.category(byId.get(top(group.id)).colour);
-      shown.push(element("span", {style: {left: `${sx}px`, top: `${sy}px`, "border-color": colour}}, name));
+      shown.push(element("span", {style: {left: `${sx}px`, top: `${box[1] + 11}px`, "border-color": colour}}, name));
     }
     fill(holder, shown);
   }

@@ -19,7 +19,7 @@ turnwise.views.overview = (() => {
       tiles(selection),
       element(
         "div",
-        {class: "masonry"},
+        {class: "columns"},
         ["message", "conversation"].map((level) => groups[level].list.length > 0 && largest(level, selection)),
         fresh(),
         changes(selection),
