@@ -66,7 +66,7 @@ def name_phrases(texts: Sequence[str], labels: IntArray, count: int = 8) -> list
     kept = np.flatnonzero(labels >= 0)
     vectorizer = CountVectorizer(analyzer=phrases_of_text, binary=True, max_features=_MOST_PHRASES, dtype=np.float32)
     try:
-        present = vectorizer.fit_transform([texts[row] for row in kept])
+        present = vectorizer.fit_transform([texts[row] for row in kept.tolist()])
     except ValueError:  # no text has any word
         return [[] for _ in range(groups)]
     phrases = vectorizer.get_feature_names_out().tolist()
