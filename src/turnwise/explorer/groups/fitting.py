@@ -104,7 +104,7 @@ def split_group(near: IntArray, labels: IntArray, group: int, seed: int = 0) -> 
 
 def _nearest_large(graph: object, parts: IntArray, large: IntArray) -> IntArray:
     """Small parts joined to the large one they have most links with."""
-    links = np.stack([np.asarray(graph @ (parts == part)).ravel() for part in large], axis=1)  # type: ignore[operator]
+    links = np.stack([np.asarray(graph @ (parts == part)).ravel() for part in large], axis=1)
     place = np.full(parts.max() + 1, -1)
     place[large] = np.arange(len(large))
     return np.where(place[parts] >= 0, place[parts], links.argmax(1)).astype(np.int64)
