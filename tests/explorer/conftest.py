@@ -14,9 +14,9 @@ import turnwise
 from tests.explorer.reports import write_synthetic
 
 PAGE = Path(turnwise.__file__).parent / "explorer" / "page"
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # Maps are drawn without a graphics card; every name but this machine's cannot be resolved.
-_ARGUMENTS = [
+ARGUMENTS = [
     "--no-sandbox",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
@@ -27,11 +27,11 @@ _ARGUMENTS = [
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="the browser's tests need playwright")
-    path = next((found for found in map(shutil.which, _BROWSERS) if found), None)
+    path = next((found for found in map(shutil.which, BROWSERS) if found), None)
     if path is None:
         pytest.skip("no Chromium on this machine: install chromium to test the page")
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        browser = running.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         browser.close()
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,9 +14,12 @@ pytest.importorskip("igraph", reason="needs the extra explorer")
 
 import turnwise
 from tests.explorer.conftest import Watched
+from turnwise.cli.explore import _stem
 from turnwise.cli.main import app
 from turnwise.explorer import Report, build_report, export_report
 from turnwise.store import ConversationStore
+
+DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "../shared/data"))
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +45,37 @@ def test_an_exported_report_opens_from_the_disk(
         page = watched.open(view)
         assert page.locator("#edit, #merge, .follow").count() == 0
     assert {path.name for path in file.parent.iterdir()} == {"data", "index.html", "js", "style.css", "vendor"}
+
+
+def test_sgd_is_shown(tiny_encoder_path: Path, tmp_path: Path, open_page: Callable[..., Watched]) -> None:
+    file = DATA / "sgd" / "test.jsonl.gz"
+    if not file.is_file():
+        pytest.skip(f"no {file} (set TURNWISE_DATA)")
+    conversations = turnwise.read_conversations(file).select(range(300))
+    store = ConversationStore.open(tmp_path / "talks", str(tiny_encoder_path))
+    store.add(conversations)
+    watched = open_page(export_report(build_report(store), tmp_path / "report").as_uri(), offline=True)
+    for view in (
+        "overview",
+        "map",
+        "map?level=conversation",
+        "groups",
+        "flows",
+        "surprise",
+        "conversation/0",
+        "search",
+    ):
+        watched.open(view)
+    page = watched.open("search?q=" + quote(conversations[0]["messages"][0]["content"]))
+    page.wait_for_selector("#found .message")
+
+
+@pytest.mark.parametrize(
+    ("data", "stem"),
+    [("a/chats.jsonl.gz", "chats"), ("*.jsonl", "chats"), ("-", "chats"), ("x/tickets-*.csv", "tickets")],
+)
+def test_a_store_is_named_after_its_data(data: str, stem: str) -> None:
+    assert _stem(Path(data)) == stem
 
 
 def test_only_a_report_is_replaced_and_only_on_request(report: Report, tmp_path: Path) -> None:

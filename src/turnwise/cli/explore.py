@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,7 @@ def explored_store(
             raise ValueError(f"expected DATA or --store FOLDER: turnwise {command} chats.jsonl")
         return ConversationStore.open(store, model, create=False)
     if store is None:
-        store = Path(f"{data[0].resolve().name.split('.')[0] or 'chats'}.store")
+        store = Path(f"{_stem(data[0])}.store")
     conversations = reading.read(data, store)
     opened = ConversationStore.open(store, model)
     report = fill(opened, conversations)
@@ -102,6 +103,11 @@ def explored_store(
         f"next time it is enough to say: turnwise {command} --store {store}"
     )
     return opened
+
+
+def _stem(path: Path) -> str:
+    """The name of a file or folder without endings; of a glob or the standard input, what is left of it, or chats."""
+    return re.sub(r"[^\w-]", "", path.resolve().name.split(".")[0]).strip("-") or "chats"
 
 
 def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool) -> None:

@@ -88,7 +88,7 @@ def index(
 def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -> AddReport:
     """Put conversations into a store, showing progress."""
     with _progress("indexing conversations", len(conversations)) as advance:
-        report = store.add(conversations, advance, cache)  # type: ignore[arg-type]  # a Dataset iterates over its rows
+        report = store.add(conversations, advance, cache)
     store.compact()  # even if nothing is new: a killed command may have left it undone
     return report
 

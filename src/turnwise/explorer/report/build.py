@@ -157,7 +157,7 @@ def _means(values: FloatArray, rows: IntArray, count: int) -> FloatArray:
     return np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan).astype(np.float32)
 
 
-def _similar(one: Survey) -> IntArray:
+def _similar(one: Survey) -> np.ndarray:
     """The nearest conversations of each, -1 where there are no more (m, 5)."""
     found = np.full((len(one.groups), _SIMILAR), -1, np.int32)
     if len(one.sample):

@@ -4,8 +4,13 @@
 turnwise.app = (() => {
   const {element, button, fill, announce} = turnwise.dom;
   const TABS = [
-    ["overview", "Overview"], ["map", "Map"], ["groups", "Groups"], ["flows", "Flows"], ["surprise", "Surprise"],
-    ["conversations", "Conversations"], ["search", "Search"],
+    ["overview", "Overview"],
+    ["map", "Map"],
+    ["groups", "Groups"],
+    ["flows", "Flows"],
+    ["surprise", "Surprise"],
+    ["conversations", "Conversations"],
+    ["search", "Search"],
   ];
   const TAB_OF = {group: "groups", conversation: "conversations"};
   const main = document.getElementById("main");
@@ -48,7 +53,8 @@ turnwise.app = (() => {
       shown.update(route, selection);
     } else {
       shown?.leave?.();
-      const scroll = same ? window.scrollY : 0, hadFocus = document.activeElement !== document.body;
+      const scroll = same ? window.scrollY : 0,
+        hadFocus = document.activeElement !== document.body;
       shown = {view, parts: route.parts};
       main.replaceChildren();
       Object.assign(shown, view.render(main, route, selection));
@@ -64,27 +70,46 @@ turnwise.app = (() => {
     const route = turnwise.route.current();
     const tab = TAB_OF[route.view] || route.view;
     const dark = turnwise.theme.isDark();
-    fill(document.getElementById("header"),
+    fill(
+      document.getElementById("header"),
       element("div", {class: "title", dir: "auto"}, turnwise.dom.shortened(turnwise.report.summary.title, 80)),
-      element("nav", {"aria-label": "Views"}, TABS.map(([name, label]) => element("a", {
-        href: turnwise.route.link(name), "aria-current": tab === name ? "page" : null,
-      }, label))),
+      element(
+        "nav",
+        {"aria-label": "Views"},
+        TABS.map(([name, label]) =>
+          element(
+            "a",
+            {
+              href: turnwise.route.link(name),
+              "aria-current": tab === name ? "page" : null,
+            },
+            label,
+          ),
+        ),
+      ),
       button(dark ? "☀" : "☾", turnwise.theme.toggle, {
-        id: "theme", "aria-label": dark ? "Light colours" : "Dark colours", title: dark ? "Light colours (T)" : "Dark colours (T)",
+        id: "theme",
+        "aria-label": dark ? "Light colours" : "Dark colours",
+        title: dark ? "Light colours (T)" : "Dark colours (T)",
       }),
-      button("?", help, {id: "help-button", "aria-label": "Keyboard", title: "Keyboard (?)"}));
+      button("?", help, {id: "help-button", "aria-label": "Keyboard", title: "Keyboard (?)"}),
+    );
     document.querySelector("nav [aria-current]").scrollIntoView({block: "nearest", inline: "center"});
   }
 
   function footer() {
     const {summary} = turnwise.report;
-    fill(document.getElementById("footer"), `Made on ${summary.made.slice(0, 10)} by turnwise ${summary.turnwise}. `,
+    fill(
+      document.getElementById("footer"),
+      `Made on ${summary.made.slice(0, 10)} by turnwise ${summary.turnwise}. `,
       turnwise.live.isLive() ? "Shown by a server on this machine; " : "A page of files; ",
-      "nothing is loaded from elsewhere, and nothing is sent.");
+      "nothing is loaded from elsewhere, and nothing is sent.",
+    );
   }
 
   function onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, dialog")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, dialog"))
+      return;
     const number = Number(event.key);
     if (event.key === "/") {
       event.preventDefault();
@@ -98,14 +123,26 @@ turnwise.app = (() => {
 
   function help() {
     const keys = [
-      ["1 – 7", "the views, from Overview to Search"], ["/", "search"], ["f", "filters"], ["t", "light or dark"],
-      ["j, k", "next and previous conversation"], ["arrows, +, −, 0", "move and zoom the map when it has the focus"],
-      ["l", "draw around points of the map"], ["?", "this help"],
+      ["1 – 7", "the views, from Overview to Search"],
+      ["/", "search"],
+      ["f", "filters"],
+      ["t", "light or dark"],
+      ["j, k", "next and previous conversation"],
+      ["arrows, +, −, 0", "move and zoom the map when it has the focus"],
+      ["l", "draw around points of the map"],
+      ["?", "this help"],
     ];
-    const dialog = element("dialog", {"aria-label": "Keyboard"},
+    const dialog = element(
+      "dialog",
+      {"aria-label": "Keyboard"},
       element("h2", null, "Keyboard"),
-      element("dl", null, keys.map(([key, what]) => [element("dt", null, element("kbd", null, key)), element("dd", null, what)])),
-      button("Close", () => dialog.close(), {autofocus: true}));
+      element(
+        "dl",
+        null,
+        keys.map(([key, what]) => [element("dt", null, element("kbd", null, key)), element("dd", null, what)]),
+      ),
+      button("Close", () => dialog.close(), {autofocus: true}),
+    );
     dialog.addEventListener("close", () => dialog.remove());
     document.body.append(dialog);
     dialog.showModal();

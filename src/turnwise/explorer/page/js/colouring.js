@@ -8,7 +8,8 @@ turnwise.colouring = (() => {
 
   /** Pairs of value and name for a drop-down list. */
   function choices(level) {
-    const {summary, groups} = turnwise.report, columns = turnwise.report[`${level}s`];
+    const {summary, groups} = turnwise.report,
+      columns = turnwise.report[`${level}s`];
     return [
       groups[level].list.length > 0 && ["group", level === "message" ? "group" : "topic"],
       level === "message" && ["role", "role"],
@@ -20,21 +21,42 @@ turnwise.colouring = (() => {
 
   /** How to colour the points of a level: `{category(row), bytes(), legend(selection, onHighlight)}`. */
   function of(level, by = "group") {
-    const {summary, groups} = turnwise.report, columns = turnwise.report[`${level}s`];
+    const {summary, groups} = turnwise.report,
+      columns = turnwise.report[`${level}s`];
     if (by === "surprise") return continuous(columns.surprise, (value) => value, ["expected", "surprising"]);
     if (by === "time") {
       const {first, last} = summary.times;
-      return continuous(columns.time, (time) => (time - first) / (last - first), [first, last].map(turnwise.numbers.day));
+      return continuous(
+        columns.time,
+        (time) => (time - first) / (last - first),
+        [first, last].map(turnwise.numbers.day),
+      );
     }
-    if (by === "role") return categorical(level, columns.role, summary.roles.map((name, id) => ({id, name, colour: id})), "role");
+    if (by === "role")
+      return categorical(
+        level,
+        columns.role,
+        summary.roles.map((name, id) => ({id, name, colour: id})),
+        "role",
+      );
     const label = by.startsWith("label:") && summary.labels[level][by.slice(6)];
     if (label) {
       const filter = (level === "message" ? "m." : "c.") + by.slice(6);
-      return categorical(level, columns[by], label.map((name, id) => ({id, name: String(name), colour: id})), filter);
+      return categorical(
+        level,
+        columns[by],
+        label.map((name, id) => ({id, name: String(name), colour: id})),
+        filter,
+      );
     }
     const {top, coarse} = groups[level];
     const above = new Map(groups[level].list.map((group) => [group.id, top(group.id)]));
-    return categorical(level, columns.group.map((id) => above.get(id) ?? -1), coarse, level === "message" ? "group" : "topic");
+    return categorical(
+      level,
+      columns.group.map((id) => above.get(id) ?? -1),
+      coarse,
+      level === "message" ? "group" : "topic",
+    );
   }
 
   /** @param categories `{id, name, colour}`; the colour is a number of the palette. */
@@ -44,7 +66,9 @@ turnwise.colouring = (() => {
     return {
       category: (row) => codes[row],
       bytes() {
-        const four = new Map([...colours, [-1, none]].map(([id, {colour, shape}]) => [id, [...turnwise.palette.bytes(colour), shape]]));
+        const four = new Map(
+          [...colours, [-1, none]].map(([id, {colour, shape}]) => [id, [...turnwise.palette.bytes(colour), shape]]),
+        );
         const bytes = new Uint8Array(4 * codes.length);
         for (let row = 0; row < codes.length; row++) bytes.set(four.get(codes[row]) || four.get(-1), 4 * row);
         return bytes;
@@ -52,11 +76,20 @@ turnwise.colouring = (() => {
       legend(selection, onHighlight) {
         const counts = new Map();
         codes.forEach((id, row) => selection[level][row] && counts.set(id, (counts.get(id) || 0) + 1));
-        const present = categories.filter((each) => counts.has(each.id)).sort((a, b) => counts.get(b.id) - counts.get(a.id));
-        const shown = [...present.slice(0, MOST).map((each) => [each.id, each.name]), counts.has(-1) && [-1, "none"]].filter(Boolean);
+        const present = categories
+          .filter((each) => counts.has(each.id))
+          .sort((a, b) => counts.get(b.id) - counts.get(a.id));
+        const shown = [
+          ...present.slice(0, MOST).map((each) => [each.id, each.name]),
+          counts.has(-1) && [-1, "none"],
+        ].filter(Boolean);
         return [
           element("h2", null, "Legend"),
-          element("ul", null, shown.map(([id, name]) => entry(id, name, counts.get(id), filter, onHighlight))),
+          element(
+            "ul",
+            null,
+            shown.map(([id, name]) => entry(id, name, counts.get(id), filter, onHighlight)),
+          ),
           present.length > MOST && element("p", {class: "note"}, `and ${present.length - MOST} smaller ones`),
         ];
       },
@@ -67,14 +100,24 @@ turnwise.colouring = (() => {
       const value = filter === "role" || filter.includes(".") ? name : id < 0 ? "none" : String(id);
       const choose = () => turnwise.route.setFilter({[filter]: [value]});
       const listeners = {
-        mouseenter: () => onHighlight(id), focusin: () => onHighlight(id),
-        mouseleave: () => onHighlight(null), focusout: () => onHighlight(null),
+        mouseenter: () => onHighlight(id),
+        focusin: () => onHighlight(id),
+        mouseleave: () => onHighlight(null),
+        focusout: () => onHighlight(null),
       };
-      const label = [element("span", {class: "sign", style: {color: colour}, "aria-hidden": "true"}, sign),
-        element("bdi", null, turnwise.dom.shortened(name, 60)), element("span", {class: "number muted"}, integer(count))];
+      const label = [
+        element("span", {class: "sign", style: {color: colour}, "aria-hidden": "true"}, sign),
+        element("bdi", null, turnwise.dom.shortened(name, 60)),
+        element("span", {class: "number muted"}, integer(count)),
+      ];
       const alone = id < 0 && filter.includes(".");
-      return element("li", {on: listeners}, alone ? element("span", {class: "entry"}, label)
-        : button(label, choose, {class: "entry", title: "Show only these"}));
+      return element(
+        "li",
+        {on: listeners},
+        alone
+          ? element("span", {class: "entry"}, label)
+          : button(label, choose, {class: "entry", title: "Show only these"}),
+      );
     }
   }
 
@@ -92,9 +135,18 @@ turnwise.colouring = (() => {
       },
       legend: () => [
         element("h2", null, "Legend"),
-        element("div", {class: "ramp", "aria-hidden": "true"}, Array.from({length: 10}, (_, i) =>
-          element("span", {style: {background: turnwise.palette.continuous(i / 10)}}))),
-        element("p", {class: "ends"}, ends.map((end) => element("span", null, end))),
+        element(
+          "div",
+          {class: "ramp", "aria-hidden": "true"},
+          Array.from({length: 10}, (_, i) =>
+            element("span", {style: {background: turnwise.palette.continuous(i / 10)}}),
+          ),
+        ),
+        element(
+          "p",
+          {class: "ends"},
+          ends.map((end) => element("span", null, end)),
+        ),
       ],
     };
   }

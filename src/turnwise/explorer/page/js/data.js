@@ -3,8 +3,13 @@
 
 turnwise.data = (() => {
   const TYPES = {
-    uint8: Uint8Array, uint16: Uint16Array, int16: Int16Array, uint32: Uint32Array, int32: Int32Array,
-    float32: Float32Array, float64: Float64Array,
+    uint8: Uint8Array,
+    uint16: Uint16Array,
+    int16: Int16Array,
+    uint32: Uint32Array,
+    int32: Int32Array,
+    float32: Float32Array,
+    float64: Float64Array,
   };
   const arrived = new Map();
   const loading = new Map();
@@ -65,8 +70,10 @@ turnwise.data = (() => {
     const [summary, messages, conversations, ids] = await Promise.all(names.map(load));
     if (summary.format !== 1) throw new Error(`the report has format ${summary.format}, this page reads format 1`);
     turnwise.report = {
-      summary, ids,
-      messages: decodeAll(messages), conversations: decodeAll(conversations),
+      summary,
+      ids,
+      messages: decodeAll(messages),
+      conversations: decodeAll(conversations),
       groups: {message: grouping(summary.groups.message), conversation: grouping(summary.groups.conversation)},
       counts: {message: summary.counts.messages, conversation: summary.counts.conversations},
     };
@@ -87,11 +94,16 @@ turnwise.data = (() => {
       if (!children.has(parent)) children.set(parent, []);
       children.get(parent).push(group);
     }
+    const coarse = list.filter((group) => top(group.id) === group.id);
+    // Their places among each other, so that as many as can be have a colour of their own.
+    [...coarse].sort((a, b) => a.colour - b.colour).forEach((group, place) => (group.colour = place));
     return {
-      list, byId, top,
-      coarse: list.filter((group) => top(group.id) === group.id),
+      list,
+      byId,
+      top,
+      coarse,
       children: (id) => children.get(id) || [],
-      name: (id) => (id < 0 ? "in no group" : byId.get(id)?.name ?? `group ${id}`),
+      name: (id) => (id < 0 ? "in no group" : (byId.get(id)?.name ?? `group ${id}`)),
     };
   }
 

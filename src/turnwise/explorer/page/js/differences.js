@@ -23,7 +23,15 @@ turnwise.differences = (() => {
     const found = [...counts].map(([id, [count, otherCount]]) => {
       const [total, otherTotal] = totals;
       const interval = turnwise.numbers.newcombe(count, total, otherCount, otherTotal);
-      return {group: id, count, total, otherCount, otherTotal, difference: count / total - otherCount / otherTotal, interval};
+      return {
+        group: id,
+        count,
+        total,
+        otherCount,
+        otherTotal,
+        difference: count / total - otherCount / otherTotal,
+        interval,
+      };
     });
     return {totals, rows: found.sort((a, b) => distance(b.interval) - distance(a.interval))};
   }

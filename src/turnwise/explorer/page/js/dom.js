@@ -41,8 +41,10 @@ turnwise.dom = (() => {
 
   /** A text as it can be shown: characters that would be invisible, or turn others round, by their codes. */
   function visible(text) {
-    return text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g,
-      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    return text.replace(
+      /[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
   }
 
   /** The beginning of a text, in one piece of at most `length` characters. */
@@ -54,7 +56,11 @@ turnwise.dom = (() => {
 
   /** Somebody's words: isolated, in their own direction. */
   function quote(text, length = 300, attributes = {}) {
-    return element("span", {dir: "auto", ...attributes, class: `quote ${attributes.class || ""}`}, shortened(text, length));
+    return element(
+      "span",
+      {dir: "auto", ...attributes, class: `quote ${attributes.class || ""}`},
+      shortened(text, length),
+    );
   }
 
   function button(label, onClick, attributes = {}) {
@@ -63,8 +69,11 @@ turnwise.dom = (() => {
 
   /** A labelled drop-down list of [value, label] pairs. */
   function choice(label, options, value, onChange) {
-    const select = element("select", {on: {change: () => onChange(select.value)}},
-      options.map(([each, name]) => element("option", {value: each, selected: String(each) === String(value)}, name)));
+    const select = element(
+      "select",
+      {on: {change: () => onChange(select.value)}},
+      options.map(([each, name]) => element("option", {value: each, selected: String(each) === String(value)}, name)),
+    );
     return element("label", {class: "field"}, element("span", null, label), select);
   }
 

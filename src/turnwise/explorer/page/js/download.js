@@ -3,7 +3,8 @@
 
 turnwise.download = (() => {
   function labels(level, row) {
-    const {summary} = turnwise.report, columns = turnwise.report[`${level}s`];
+    const {summary} = turnwise.report,
+      columns = turnwise.report[`${level}s`];
     const found = {};
     for (const [name, values] of Object.entries(summary.labels[level])) {
       const code = columns[`label:${name}`][row];
@@ -20,7 +21,9 @@ turnwise.download = (() => {
   function message(m, text) {
     const {messages, summary} = turnwise.report;
     return {
-      ...labels("message", m), role: summary.roles[messages.role[m]], content: text,
+      ...labels("message", m),
+      role: summary.roles[messages.role[m]],
+      content: text,
       ...(Number.isNaN(messages.time[m]) ? {} : {timestamp: new Date(1000 * messages.time[m]).toISOString()}),
       group: groupName("message", messages.group[m]),
     };
@@ -41,7 +44,9 @@ turnwise.download = (() => {
   async function messages(selection) {
     const {messages: columns, ids} = turnwise.report;
     return lines(selection.message, async (m) => ({
-      conversation: ids[columns.conversation[m]], turn: columns.turn[m], ...message(m, await turnwise.texts.get(m)),
+      conversation: ids[columns.conversation[m]],
+      turn: columns.turn[m],
+      ...message(m, await turnwise.texts.get(m)),
     }));
   }
 

@@ -10,16 +10,25 @@ turnwise.filterBar = (() => {
     const {filter} = turnwise.route.current();
     const {counts} = turnwise.report;
     const total = (level) => `${integer(selection.count[level])} of ${integer(counts[level])} ${level}s`;
-    const toggle = button(open ? "Close filters" : "Filter", () => {
-      open = !open;
-      show(holder, selection);
-      holder.querySelector(open ? "input, select" : "#filter-toggle")?.focus();
-    }, {id: "filter-toggle", "aria-expanded": String(open), "aria-controls": "filter-panel"});
-    const state = element("span", {id: "passing", class: "muted"},
-      selection.filtered ? `${total("message")}, ${total("conversation")}` : "everything is shown");
-    fill(holder,
+    const toggle = button(
+      open ? "Close filters" : "Filter",
+      () => {
+        open = !open;
+        show(holder, selection);
+        holder.querySelector(open ? "input, select" : "#filter-toggle")?.focus();
+      },
+      {id: "filter-toggle", "aria-expanded": String(open), "aria-controls": "filter-panel"},
+    );
+    const state = element(
+      "span",
+      {id: "passing", class: "muted"},
+      selection.filtered ? `${total("message")}, ${total("conversation")}` : "everything is shown",
+    );
+    fill(
+      holder,
       element("div", {class: "filter-line"}, toggle, chips(filter), state, exporting(selection)),
-      open && panel(filter));
+      open && panel(filter),
+    );
   }
 
   function chips(filter) {
@@ -30,9 +39,14 @@ turnwise.filterBar = (() => {
 
   function chip(filter, name, value) {
     const text = shortened(describe(name, value), 60);
-    return element("span", {class: "chip"}, element("bdi", null, text),
-      button("×", () => turnwise.route.setFilter({[name]: filter[name].filter((each) => each !== value)}),
-        {"aria-label": `Remove the filter ${text}`}));
+    return element(
+      "span",
+      {class: "chip"},
+      element("bdi", null, text),
+      button("×", () => turnwise.route.setFilter({[name]: filter[name].filter((each) => each !== value)}), {
+        "aria-label": `Remove the filter ${text}`,
+      }),
+    );
   }
 
   function describe(name, value) {
@@ -51,9 +65,10 @@ turnwise.filterBar = (() => {
 
   function panel(filter) {
     const {summary, groups} = turnwise.report;
-    const add = (name, label, options) => choice(label, [["", "add …"], ...options], "", (value) => {
-      if (value !== "") turnwise.route.setFilter({[name]: [...new Set([...(filter[name] || []), value])]});
-    });
+    const add = (name, label, options) =>
+      choice(label, [["", "add …"], ...options], "", (value) => {
+        if (value !== "") turnwise.route.setFilter({[name]: [...new Set([...(filter[name] || []), value])]});
+      });
     const named = (level) => [
       ...groups[level].coarse.flatMap((group) => [
         [group.id, shortened(group.name, 60)],
@@ -61,21 +76,46 @@ turnwise.filterBar = (() => {
       ]),
       ["none", "in no group"],
     ];
-    const labels = (level, prefix) => Object.entries(summary.labels[level]).map(([name, values]) =>
-      add(prefix + name, `${name} (${level})`, values.map((value) => [value, shortened(String(value), 60)])));
-    return element("div", {id: "filter-panel"},
+    const labels = (level, prefix) =>
+      Object.entries(summary.labels[level]).map(([name, values]) =>
+        add(
+          prefix + name,
+          `${name} (${level})`,
+          values.map((value) => [value, shortened(String(value), 60)]),
+        ),
+      );
+    return element(
+      "div",
+      {id: "filter-panel"},
       words(filter),
-      add("role", "Role", summary.roles.map((role) => [role, shortened(role, 60)])),
+      add(
+        "role",
+        "Role",
+        summary.roles.map((role) => [role, shortened(role, 60)]),
+      ),
       groups.message.list.length > 0 && add("group", "Group of messages", named("message")),
       groups.conversation.list.length > 0 && add("topic", "Topic of conversations", named("conversation")),
-      labels("message", "m."), labels("conversation", "c."),
-      summary.times.first !== null && [day(filter, "from", "From", summary.times), day(filter, "to", "To", summary.times)],
-      element("p", {class: "note wide"}, "Filters apply to every view and stand in the address, so that a copied link ",
-        "shows the same. Several values of one kind widen the filter, different kinds narrow it."));
+      labels("message", "m."),
+      labels("conversation", "c."),
+      summary.times.first !== null && [
+        day(filter, "from", "From", summary.times),
+        day(filter, "to", "To", summary.times),
+      ],
+      element(
+        "p",
+        {class: "note wide"},
+        "Filters apply to every view and stand in the address, so that a copied link ",
+        "shows the same. Several values of one kind widen the filter, different kinds narrow it.",
+      ),
+    );
   }
 
   function words(filter) {
-    const input = element("input", {type: "search", value: (filter.text || []).join(" "), placeholder: "all of these words"});
+    const input = element("input", {
+      type: "search",
+      value: (filter.text || []).join(" "),
+      placeholder: "all of these words",
+    });
     const apply = () => turnwise.route.setFilter({text: input.value.trim() ? [input.value.trim()] : []});
     input.addEventListener("change", apply);
     return element("label", {class: "field"}, element("span", null, "Text"), input);
@@ -98,10 +138,19 @@ turnwise.filterBar = (() => {
         event.target.disabled = false;
       }
     };
-    return element("details", {class: "menu"}, element("summary", null, "Save as JSONL"),
-      element("div", null,
+    return element(
+      "details",
+      {class: "menu"},
+      element("summary", null, "Save as JSONL"),
+      element(
+        "div",
+        null,
         button(`${integer(selection.count.message)} messages`, save("message"), {id: "save-messages"}),
-        button(`${integer(selection.count.conversation)} conversations`, save("conversation"), {id: "save-conversations"})));
+        button(`${integer(selection.count.conversation)} conversations`, save("conversation"), {
+          id: "save-conversations",
+        }),
+      ),
+    );
   }
 
   function toggle() {

@@ -22,8 +22,10 @@ turnwise.filters = (() => {
     const ofConversations = conversationConditions(report, filter);
     const {counts, messages} = report;
     const conversations = new Uint8Array(counts.conversation);
-    for (let c = 0; c < conversations.length; c++) conversations[c] = ofConversations.every((holds) => holds(c)) ? 1 : 0;
-    const passing = new Uint8Array(counts.message), touched = new Uint8Array(counts.conversation);
+    for (let c = 0; c < conversations.length; c++)
+      conversations[c] = ofConversations.every((holds) => holds(c)) ? 1 : 0;
+    const passing = new Uint8Array(counts.message),
+      touched = new Uint8Array(counts.conversation);
     let messageCount = 0;
     for (let m = 0; m < passing.length; m++) {
       const c = messages.conversation[m];
@@ -34,7 +36,9 @@ turnwise.filters = (() => {
     if (ofMessages.length) conversations.set(touched);
     const conversationCount = conversations.reduce((sum, value) => sum + value, 0);
     return {
-      message: passing, conversation: conversations, filtered: Object.keys(filter).length > 0,
+      message: passing,
+      conversation: conversations,
+      filtered: Object.keys(filter).length > 0,
       count: {message: messageCount, conversation: conversationCount},
     };
   }
@@ -46,11 +50,14 @@ turnwise.filters = (() => {
     if (filter.role) conditions.push(among(messages.role, codes(summary.roles, filter.role)));
     if (filter.group) conditions.push(among(messages.group, groupIds(report.groups.message, filter.group)));
     const times = timeRange(filter);
-    if (times) conditions.push((m) => times(Number.isNaN(messages.time[m])
-      ? report.conversations.time[messages.conversation[m]] : messages.time[m]));
+    if (times)
+      conditions.push((m) =>
+        times(Number.isNaN(messages.time[m]) ? report.conversations.time[messages.conversation[m]] : messages.time[m]),
+      );
     conditions.push(...labelConditions(messages, summary.labels.message, filter, "m."));
     const area = lasso(filter);
-    if (area?.level === "message") conditions.push((m) => inside(area.points, messages.x[m], messages.y[m]));
+    if (area?.level === "message")
+      conditions.push((m) => turnwise.geometry.inside(area.points, messages.x[m], messages.y[m]));
     return conditions;
   }
 
@@ -60,17 +67,19 @@ turnwise.filters = (() => {
     if (filter.topic) conditions.push(among(conversations.group, groupIds(report.groups.conversation, filter.topic)));
     const area = lasso(filter);
     if (area?.level === "conversation") {
-      conditions.push((c) => inside(area.points, conversations.x[c], conversations.y[c]));
+      conditions.push((c) => turnwise.geometry.inside(area.points, conversations.x[c], conversations.y[c]));
     }
     return conditions;
   }
 
   function labelConditions(columns, values, filter, prefix) {
-    return Object.keys(filter).filter((name) => name.startsWith(prefix)).map((name) => {
-      const label = name.slice(prefix.length);
-      const column = columns[`label:${label}`];
-      return column ? among(column, codes(values[label], filter[name])) : () => false;
-    });
+    return Object.keys(filter)
+      .filter((name) => name.startsWith(prefix))
+      .map((name) => {
+        const label = name.slice(prefix.length);
+        const column = columns[`label:${label}`];
+        return column ? among(column, codes(values[label], filter[name])) : () => false;
+      });
   }
 
   function among(column, allowed) {
@@ -89,7 +98,8 @@ turnwise.filters = (() => {
 
   /** Days as in 2025-03-14, both included. */
   function timeRange(filter) {
-    const from = Date.parse(filter.from?.[0]) / 1000, to = Date.parse(filter.to?.[0]) / 1000 + 86400;
+    const from = Date.parse(filter.from?.[0]) / 1000,
+      to = Date.parse(filter.to?.[0]) / 1000 + 86400;
     if (Number.isNaN(from) && Number.isNaN(to)) return null;
     return (time) => !Number.isNaN(time) && !(time < from) && !(time >= to);
   }
@@ -101,15 +111,5 @@ turnwise.filters = (() => {
     return points.length > 2 && points.flat().every(Number.isFinite) ? {level, points} : null;
   }
 
-  /** Whether a point lies within a polygon, by the parity of crossings. */
-  function inside(points, x, y) {
-    let within = false;
-    for (let i = 0, j = points.length - 1; i < points.length; j = i++) {
-      const [xi, yi] = points[i], [xj, yj] = points[j];
-      if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) within = !within;
-    }
-    return within;
-  }
-
-  return {select, lasso, inside, groupIds};
+  return {select, groupIds};
 })();

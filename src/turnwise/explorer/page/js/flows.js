@@ -2,7 +2,8 @@
 "use strict";
 
 turnwise.flows = (() => {
-  const START = -2, END = -3;
+  const START = -2,
+    END = -3;
 
   /** The group of every message, or that above it if `coarse`. */
   function codes(coarse) {
@@ -27,7 +28,9 @@ turnwise.flows = (() => {
    * @return `{from: Map(group → Map(next → count)), totals: Map(group → count), position: Map(group → mean, 0 to 1)}`
    */
   function transitions(group, selection) {
-    const from = new Map(), totals = new Map(), places = new Map();
+    const from = new Map(),
+      totals = new Map(),
+      places = new Map();
     const count = (before, after) => {
       if (!from.has(before)) from.set(before, new Map());
       const row = from.get(before);
@@ -53,7 +56,14 @@ turnwise.flows = (() => {
     for (const [before, row] of from) {
       for (const [after, count] of row) {
         const total = totals.get(before);
-        found.push({before, after, count, total, share: count / total, interval: turnwise.numbers.wilson(count, total)});
+        found.push({
+          before,
+          after,
+          count,
+          total,
+          share: count / total,
+          interval: turnwise.numbers.wilson(count, total),
+        });
       }
     }
     return found.sort((a, b) => b.count - a.count);
@@ -74,13 +84,19 @@ turnwise.flows = (() => {
       total += 1;
     });
     counts.delete(""); // nothing but messages in no group
-    return [...counts].map(([key, count]) => {
-      const groups = key.split(" ").map(Number);
-      return {
-        groups, cut: groups.length === length, count, total, share: count / total,
-        interval: turnwise.numbers.wilson(count, total),
-      };
-    }).sort((a, b) => b.count - a.count);
+    return [...counts]
+      .map(([key, count]) => {
+        const groups = key.split(" ").map(Number);
+        return {
+          groups,
+          cut: groups.length === length,
+          count,
+          total,
+          share: count / total,
+          interval: turnwise.numbers.wilson(count, total),
+        };
+      })
+      .sort((a, b) => b.count - a.count);
   }
 
   function name(id) {

@@ -23,10 +23,15 @@ turnwise.groupEdits = (() => {
   /** Of one group: its name, and splitting it. */
   function editing(level, group) {
     const name = element("input", {type: "text", value: group.name, maxlength: "200", "aria-label": "Name"});
-    const holder = element("fieldset", {class: "tools", id: "edit"}, element("legend", null, "Change this group"),
-      name, button("Rename", () => name.value.trim() && run(holder, "rename", level, [group.id], name.value.trim())),
+    const holder = element(
+      "fieldset",
+      {class: "tools", id: "edit"},
+      element("legend", null, "Change this group"),
+      name,
+      button("Rename", () => name.value.trim() && run(holder, "rename", level, [group.id], name.value.trim())),
       button("Split", () => run(holder, "split", level, [group.id])),
-      element("span", {class: "status", role: "status"}));
+      element("span", {class: "status", role: "status"}),
+    );
     return holder;
   }
 
@@ -36,10 +41,26 @@ turnwise.groupEdits = (() => {
     const one = element("select", {"aria-label": "The one"}, options());
     const other = element("select", {"aria-label": "The other"}, options());
     if (groups.length > 1) other.selectedIndex = 1;
-    const holder = element("fieldset", {class: "tools", id: "merge"}, element("legend", null, "Merge two groups"), one, other,
-      button("Merge", () => one.value !== other.value && run(holder, "merge", level, [Number(one.value), Number(other.value)],
-        turnwise.report.groups[level].name(Number(one.value)))),
-      element("span", {class: "status", role: "status"}));
+    const holder = element(
+      "fieldset",
+      {class: "tools", id: "merge"},
+      element("legend", null, "Merge two groups"),
+      one,
+      other,
+      button(
+        "Merge",
+        () =>
+          one.value !== other.value &&
+          run(
+            holder,
+            "merge",
+            level,
+            [Number(one.value), Number(other.value)],
+            turnwise.report.groups[level].name(Number(one.value)),
+          ),
+      ),
+      element("span", {class: "status", role: "status"}),
+    );
     return holder;
   }
 

@@ -24,7 +24,9 @@ turnwise.live = (() => {
 
   function send(name, body) {
     return fetch(`api/${name}`, {
-      method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body),
+      method: "POST",
+      headers: {"Content-Type": "application/json"},
+      body: JSON.stringify(body),
     });
   }
 

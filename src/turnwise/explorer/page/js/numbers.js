@@ -8,7 +8,8 @@ turnwise.numbers = (() => {
   /** Wilson's interval of a share of `count` among `total`. */
   function wilson(count, total) {
     if (total === 0) return [0, 1];
-    const share = count / total, square = Z * Z;
+    const share = count / total,
+      square = Z * Z;
     const centre = (share + square / (2 * total)) / (1 + square / total);
     const half = (Z / (1 + square / total)) * Math.sqrt((share * (1 - share)) / total + square / (4 * total * total));
     return [Math.max(0, centre - half), Math.min(1, centre + half)];
@@ -17,8 +18,10 @@ turnwise.numbers = (() => {
   /** Newcombe's interval of the difference of two independent shares. */
   function newcombe(count, total, otherCount, otherTotal) {
     if (total === 0 || otherTotal === 0) return [-1, 1];
-    const share = count / total, other = otherCount / otherTotal;
-    const [low, high] = wilson(count, total), [otherLow, otherHigh] = wilson(otherCount, otherTotal);
+    const share = count / total,
+      other = otherCount / otherTotal;
+    const [low, high] = wilson(count, total),
+      [otherLow, otherHigh] = wilson(otherCount, otherTotal);
     return [
       share - other - Math.hypot(share - low, otherHigh - other),
       share - other + Math.hypot(high - share, other - otherLow),

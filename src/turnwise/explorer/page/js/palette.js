@@ -7,7 +7,18 @@ turnwise.palette = (() => {
   const NONE = {light: "#a3a9b1", dark: "#5f6671"};
   const SHAPES = ["●", "■", "▲", "◆", "✚"];
   // Cividis, made for colour-blind readers: from what is expected to what surprises.
-  const RAMP = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
+  const RAMP = [
+    "#00224e",
+    "#123570",
+    "#3b496c",
+    "#575d6d",
+    "#707173",
+    "#8a8678",
+    "#a59c74",
+    "#c3b369",
+    "#e1cc55",
+    "#fee838",
+  ];
 
   function colours() {
     return turnwise.theme.isDark() ? DARK : LIGHT;

@@ -29,17 +29,34 @@ turnwise.parts = (() => {
   /** A score of surprise from 0 to 1, as a bar with its figure. */
   function surprise(value) {
     if (Number.isNaN(value)) return null;
-    return element("span", {class: "surprise", title: "surprise: 0 is expected, 1 is most unlike what usually follows"},
-      turnwise.charts.bar(value, value >= 0.9 ? "var(--alarm)" : "var(--accent)"), value.toFixed(2));
+    return element(
+      "span",
+      {class: "surprise", title: "surprise: 0 is expected, 1 is most unlike what usually follows"},
+      turnwise.charts.bar(value, value >= 0.9 ? "var(--alarm)" : "var(--accent)"),
+      value.toFixed(2),
+    );
   }
 
   /** A message in a list: who, what, of which group; leads to its place in the conversation. */
   function message(m, text, ...more) {
     const {messages, summary} = turnwise.report;
     const place = turnwise.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
-    return element("li", {class: "message"},
-      element("div", {class: "about"}, role(summary.roles[messages.role[m]]), group("message", messages.group[m]), more),
-      element("a", {class: "said", href: place}, text === "" ? element("em", {class: "muted"}, "(empty)") : quote(text)));
+    return element(
+      "li",
+      {class: "message"},
+      element(
+        "div",
+        {class: "about"},
+        role(summary.roles[messages.role[m]]),
+        group("message", messages.group[m]),
+        more,
+      ),
+      element(
+        "a",
+        {class: "said", href: place},
+        text === "" ? element("em", {class: "muted"}, "(empty)") : quote(text),
+      ),
+    );
   }
 
   function role(name) {
@@ -49,8 +66,14 @@ turnwise.parts = (() => {
   /** A list of messages, with their texts when these have arrived. */
   function messages(rows, extra = () => null) {
     const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
-    turnwise.texts.getAll(rows).then((texts) => fill(list, rows.map((m, i) => message(m, texts[i], extra(m)))),
-      (error) => fill(list, element("li", {class: "error"}, error.message)));
+    turnwise.texts.getAll(rows).then(
+      (texts) =>
+        fill(
+          list,
+          rows.map((m, i) => message(m, texts[i], extra(m))),
+        ),
+      (error) => fill(list, element("li", {class: "error"}, error.message)),
+    );
     return list;
   }
 
@@ -58,40 +81,92 @@ turnwise.parts = (() => {
   function conversations(rows, extra = () => null) {
     const {conversations: columns, ids} = turnwise.report;
     const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
-    turnwise.texts.getAll(rows.map((c) => columns.first[c])).then((texts) => fill(list, rows.map((c, i) =>
-      element("li", {class: "message"},
-        element("div", {class: "about"}, group("conversation", columns.group[c]),
-          element("span", {class: "muted"}, turnwise.numbers.plural(columns.turns[c], "message")),
-          !Number.isNaN(columns.time[c]) && element("span", {class: "muted"}, turnwise.numbers.day(columns.time[c])),
-          extra(c)),
-        element("a", {class: "said", href: turnwise.route.link("conversation", [c]), title: ids[c]}, quote(texts[i]))))),
-    (error) => fill(list, element("li", {class: "error"}, error.message)));
+    turnwise.texts.getAll(rows.map((c) => columns.first[c])).then(
+      (texts) =>
+        fill(
+          list,
+          rows.map((c, i) =>
+            element(
+              "li",
+              {class: "message"},
+              element(
+                "div",
+                {class: "about"},
+                group("conversation", columns.group[c]),
+                element("span", {class: "muted"}, turnwise.numbers.plural(columns.turns[c], "message")),
+                !Number.isNaN(columns.time[c]) &&
+                  element("span", {class: "muted"}, turnwise.numbers.day(columns.time[c])),
+                extra(c),
+              ),
+              element(
+                "a",
+                {class: "said", href: turnwise.route.link("conversation", [c]), title: ids[c]},
+                quote(texts[i]),
+              ),
+            ),
+          ),
+        ),
+      (error) => fill(list, element("li", {class: "error"}, error.message)),
+    );
     return list;
   }
 
   /** A table; numbers stand at the right. */
   function table(caption, headers, rows) {
-    return element("div", {class: "table", tabindex: "0", role: "region", "aria-label": caption},
-      element("table", null,
+    return element(
+      "div",
+      {class: "table", tabindex: "0", role: "region", "aria-label": caption},
+      element(
+        "table",
+        null,
         element("caption", {class: "for-screen-readers"}, caption),
-        element("thead", null, element("tr", null, headers.map((header) => element("th", {scope: "col"}, header)))),
-        element("tbody", null, rows.map((cells) => element("tr", null, cells.map((cell) =>
-          element("td", {class: typeof cell === "string" && /^[−\d]/.test(cell) ? "number" : null}, cell)))))));
+        element(
+          "thead",
+          null,
+          element(
+            "tr",
+            null,
+            headers.map((header) => element("th", {scope: "col"}, header)),
+          ),
+        ),
+        element(
+          "tbody",
+          null,
+          rows.map((cells) =>
+            element(
+              "tr",
+              null,
+              cells.map((cell) =>
+                element("td", {class: typeof cell === "string" && /^[−\d]/.test(cell) ? "number" : null}, cell),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
   /** Groups by size: name, bar, count, share. */
   function sizes(level, groups, counts, total) {
     const most = Math.max(1, ...groups.map((each) => counts.get(each.id) || 0));
-    return element("ul", {class: "sizes"}, groups.map((each) => {
-      const count = counts.get(each.id) || 0;
-      const {colour} = turnwise.palette.category(turnwise.report.groups[level].byId.get(
-        turnwise.report.groups[level].top(each.id)).colour);
-      return element("li", null,
-        element("span", {class: "name"}, group(level, each.id), badges(each)),
-        turnwise.charts.bar(count / most, colour),
-        element("span", {class: "number"}, integer(count)),
-        element("span", {class: "number muted"}, percent(total ? count / total : 0)));
-    }));
+    return element(
+      "ul",
+      {class: "sizes"},
+      groups.map((each) => {
+        const count = counts.get(each.id) || 0;
+        const {colour} = turnwise.palette.category(
+          turnwise.report.groups[level].byId.get(turnwise.report.groups[level].top(each.id)).colour,
+        );
+        return element(
+          "li",
+          null,
+          element("span", {class: "name"}, group(level, each.id), badges(each)),
+          turnwise.charts.bar(count / most, colour),
+          element("span", {class: "number"}, integer(count)),
+          element("span", {class: "number muted"}, percent(total ? count / total : 0)),
+        );
+      }),
+    );
   }
 
   /** How many of those that pass are in each group, fine and coarse; -1 for none. */
@@ -133,6 +208,21 @@ turnwise.parts = (() => {
     return element("p", {class: "note"}, content);
   }
 
-  return {NOUNS, sign, group, badges, surprise, message, messages, conversations, role, table, sizes, counts, inPieces,
-    panel, note};
+  return {
+    NOUNS,
+    sign,
+    group,
+    badges,
+    surprise,
+    message,
+    messages,
+    conversations,
+    role,
+    table,
+    sizes,
+    counts,
+    inPieces,
+    panel,
+    note,
+  };
 })();

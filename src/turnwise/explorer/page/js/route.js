@@ -12,7 +12,8 @@ turnwise.route = (() => {
   function parse(hash) {
     const [path, query] = hash.replace(/^#?\/?/, "").split(/\?(.*)/s);
     const [view, ...parts] = path.split("/").map(decoded);
-    const filter = {}, options = {};
+    const filter = {},
+      options = {};
     for (const [name, value] of new URLSearchParams(query || "")) {
       if (isFilter(name)) (filter[name] ||= []).push(value);
       else options[name] = value;

@@ -1,7 +1,8 @@
-/* Points drawn with WebGL 2 through twgl, with dragging, zooming, pinching, pointing and a lasso. */
+/* Points drawn with WebGL 2 through twgl, which can be moved, zoomed, pointed at and drawn around. */
 "use strict";
 
 turnwise.scatter = (() => {
+  const {extentOf, gridOf} = turnwise.geometry;
   const VERTEX = `#version 300 es
     in float x;
     in float y;
@@ -42,10 +43,9 @@ turnwise.scatter = (() => {
       if (alpha < 0.01) discard;
       result = vec4(mix(fill, faint.rgb, faint.a) * alpha, alpha);
     }`;
-  const GRID = 256;
   const NEAR = 14; // pixels between the pointer and the point it shows
-  const SLOW = 80, SKIPPED = 8; // milliseconds for a frame; of so many points one is drawn then
-  const CLICK = 5; // a drag of less is a press
+  const SLOW = 80,
+    SKIPPED = 8; // milliseconds for a frame; of so many points one is drawn then
 
   /**
    * A map of points on a canvas.
@@ -58,16 +58,25 @@ turnwise.scatter = (() => {
     if (!gl) throw new Error("This browser offers no WebGL 2, which the map is drawn with. All other views work.");
     const program = twgl.createProgramInfo(gl, [VERTEX, FRAGMENT]);
     const n = x.length;
-    const colour = new Uint8Array(4 * n), passes = new Uint8Array(n).fill(1);
+    const colour = new Uint8Array(4 * n),
+      passes = new Uint8Array(n).fill(1);
     const buffers = twgl.createBufferInfoFromArrays(gl, {
-      x: {numComponents: 1, data: x}, y: {numComponents: 1, data: y},
+      x: {numComponents: 1, data: x},
+      y: {numComponents: 1, data: y},
       colour: {numComponents: 4, data: colour, normalize: true, drawType: gl.DYNAMIC_DRAW},
       passes: {numComponents: 1, data: passes, normalize: false, drawType: gl.DYNAMIC_DRAW},
     });
-    const extent = extentOf(x, y), grid = gridOf(x, y, extent);
+    const extent = extentOf(x, y),
+      grid = gridOf(x, y, extent);
     const view = {x: 0, y: 0, scale: 1};
-    let fitted = 1, mask = passes, drawn = [1], faint = [0.6, 0.6, 0.6], lassoing = false, frame = 0;
-    let isSlow = false, rest = 0; // without a graphics card, some of the points have to do while the map moves
+    let fitted = 1,
+      mask = passes,
+      drawn = [1],
+      faint = [0.6, 0.6, 0.6],
+      lassoing = false,
+      frame = 0;
+    let isSlow = false,
+      rest = 0; // without a graphics card, some of the points have to do while the map moves
 
     function fit() {
       const {width, height} = size();
@@ -88,7 +97,8 @@ turnwise.scatter = (() => {
     function draw() {
       frame = 0;
       if (!canvas.isConnected) return;
-      const ratio = window.devicePixelRatio || 1, {width, height} = size();
+      const ratio = window.devicePixelRatio || 1,
+        {width, height} = size();
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
       gl.viewport(0, 0, canvas.width, canvas.height);
@@ -96,16 +106,26 @@ turnwise.scatter = (() => {
       gl.clear(gl.COLOR_BUFFER_BIT);
       gl.enable(gl.BLEND);
       gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-      const step = isSlow && rest ? SKIPPED : 1, began = performance.now();
-      for (const [name, bytes] of [["x", 4], ["y", 4], ["colour", 4], ["passes", 1]]) buffers.attribs[name].stride = step * bytes;
+      const step = isSlow && rest ? SKIPPED : 1,
+        began = performance.now();
+      for (const [name, bytes] of [
+        ["x", 4],
+        ["y", 4],
+        ["colour", 4],
+        ["passes", 1],
+      ])
+        buffers.attribs[name].stride = step * bytes;
       gl.useProgram(program.program);
       twgl.setBuffersAndAttributes(gl, program, buffers);
       const points = Math.sqrt((width * height) / Math.max(1, n));
       const pixels = Math.min(18, Math.max(2.2, Math.min(8, 0.6 * points)) * Math.pow(view.scale / fitted, 0.4));
       for (const wanted of drawn) {
         twgl.setUniforms(program, {
-          centre: [view.x, view.y], scale: [(2 * view.scale) / width, (2 * view.scale) / height], wanted,
-          size: ratio * pixels * (wanted ? 1 : 0.8), opacity: wanted ? (n > 50000 ? 0.55 : 0.85) : 0.35,
+          centre: [view.x, view.y],
+          scale: [(2 * view.scale) / width, (2 * view.scale) / height],
+          wanted,
+          size: ratio * pixels * (wanted ? 1 : 0.8),
+          opacity: wanted ? (n > 50000 ? 0.55 : 0.85) : 0.35,
           faint: [...faint, wanted ? 0 : 1],
         });
         gl.drawArrays(gl.POINTS, 0, Math.floor(n / step));
@@ -153,8 +173,10 @@ turnwise.scatter = (() => {
 
     /** The passing point nearest to a place on the canvas, or -1. */
     function nearest(sx, sy) {
-      const [px, py] = data(sx, sy), radius = NEAR / view.scale;
-      let best = -1, least = radius * radius;
+      const [px, py] = data(sx, sy),
+        radius = NEAR / view.scale;
+      let best = -1,
+        least = radius * radius;
       grid.each(px - radius, py - radius, px + radius, py + radius, (i) => {
         const distance = (x[i] - px) ** 2 + (y[i] - py) ** 2;
         if (mask[i] && distance < least) [best, least] = [i, distance];
@@ -176,20 +198,34 @@ turnwise.scatter = (() => {
       redraw();
     }
 
-    listen(canvas, {
-      pan, zoom, data,
+    turnwise.pointers.listen(canvas, {
+      pan,
+      zoom,
+      data,
       isLasso: (event) => lassoing || event.shiftKey,
       hover: (sx, sy) => on.point(nearest(sx, sy), {x: sx, y: sy}),
       leave: () => on.point(-1),
       press: (sx, sy) => on.press(nearest(sx, sy)),
       drawing: (corners) => on.drawing(corners),
-      drawn: (corners) => on.lasso(thinned(corners.map(([sx, sy]) => data(sx, sy)), 1.5 / view.scale)),
+      drawn: (corners) =>
+        on.lasso(
+          turnwise.geometry.thinned(
+            corners.map(([sx, sy]) => data(sx, sy)),
+            1.5 / view.scale,
+          ),
+        ),
     });
     const observer = new ResizeObserver(redraw);
     observer.observe(canvas);
     fit();
     return {
-      fit, pan, zoom, screen, paint, setMask, redraw,
+      fit,
+      pan,
+      zoom,
+      screen,
+      paint,
+      setMask,
+      redraw,
       zoomed: () => view.scale / fitted,
       setLasso: (wanted) => (lassoing = wanted),
       destroy() {
@@ -199,111 +235,5 @@ turnwise.scatter = (() => {
     };
   }
 
-  /** Pointers: one drags or draws, two pinch. */
-  function listen(canvas, act) {
-    const down = new Map();
-    let moved = 0, corners = null;
-
-    const place = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return [event.clientX - box.left, event.clientY - box.top];
-    };
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      act.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), ...place(event));
-    }, {passive: false});
-    canvas.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      canvas.setPointerCapture(event.pointerId);
-      down.set(event.pointerId, place(event));
-      moved = 0;
-      corners = down.size === 1 && act.isLasso(event) ? [place(event)] : null;
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      const now = place(event), before = down.get(event.pointerId);
-      if (!before) return act.hover(...now);
-      moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
-      if (corners) {
-        corners.push(now);
-        act.drawing(corners);
-      } else if (down.size === 1) {
-        act.pan(now[0] - before[0], now[1] - before[1]);
-      } else {
-        const other = [...down].find(([id]) => id !== event.pointerId)[1];
-        const distance = (point) => Math.max(1, Math.hypot(point[0] - other[0], point[1] - other[1]));
-        act.zoom(distance(now) / distance(before), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
-      }
-      down.set(event.pointerId, now);
-    });
-    const up = (event) => {
-      if (!down.delete(event.pointerId)) return;
-      if (corners) {
-        act.drawing([]);
-        if (corners.length > 3 && moved > 4 * CLICK) act.drawn(corners);
-      } else if (moved < CLICK && event.type === "pointerup") {
-        act.press(...place(event));
-      }
-      corners = null;
-    };
-    canvas.addEventListener("pointerup", up);
-    canvas.addEventListener("pointercancel", up);
-    canvas.addEventListener("pointerleave", act.leave);
-  }
-
-  function extentOf(x, y) {
-    const range = (values) => {
-      let low = Infinity, high = -Infinity;
-      for (const value of values) {
-        if (value < low) low = value;
-        if (value > high) high = value;
-      }
-      return low < high ? [low, high] : [(low || 0) - 1, (low || 0) + 1];
-    };
-    const [left, right] = range(x), [low, high] = range(y);
-    return {left, right, low, high, width: right - left, height: high - low};
-  }
-
-  /** Points by cells, so that the nearest is found without looking at all. */
-  function gridOf(x, y, {left, low, width, height}) {
-    const column = (value) => Math.max(0, Math.min(GRID - 1, Math.floor(((value - left) / width) * GRID)));
-    const row = (value) => Math.max(0, Math.min(GRID - 1, Math.floor(((value - low) / height) * GRID)));
-    const cells = Uint32Array.from(x, (value, i) => row(y[i]) * GRID + column(value));
-    const starts = new Uint32Array(GRID * GRID + 1);
-    for (const cell of cells) starts[cell + 1] += 1;
-    for (let cell = 0; cell < GRID * GRID; cell++) starts[cell + 1] += starts[cell];
-    const filled = starts.slice(), order = new Uint32Array(x.length);
-    cells.forEach((cell, i) => (order[filled[cell]++] = i));
-    return {
-      each(x0, y0, x1, y1, callback) {
-        for (let r = row(y0); r <= row(y1); r++) {
-          const from = starts[r * GRID + column(x0)], to = starts[r * GRID + column(x1) + 1];
-          for (let k = from; k < to; k++) callback(order[k]);
-        }
-      },
-    };
-  }
-
-  /** A polygon with fewer corners (Douglas and Peucker), short enough for an address. */
-  function thinned(points, tolerance) {
-    let kept = points;
-    for (let allowed = tolerance; kept === points || kept.length > 60; allowed *= 1.5) kept = simplified(points, allowed);
-    return kept;
-  }
-
-  function simplified(points, tolerance) {
-    if (points.length < 3) return points;
-    const [x0, y0] = points[0], [x1, y1] = points[points.length - 1], length = Math.hypot(x1 - x0, y1 - y0);
-    let worst = 0, at = 0;
-    for (let i = 1; i < points.length - 1; i++) {
-      const [px, py] = points[i];
-      const distance = length > 0
-        ? Math.abs((x1 - x0) * (y0 - py) - (x0 - px) * (y1 - y0)) / length
-        : Math.hypot(px - x0, py - y0);
-      if (distance > worst) [worst, at] = [distance, i];
-    }
-    if (worst <= tolerance) return [points[0], points[points.length - 1]];
-    return [...simplified(points.slice(0, at + 1), tolerance).slice(0, -1), ...simplified(points.slice(at), tolerance)];
-  }
-
-  return {create, thinned};
+  return {create};
 })();

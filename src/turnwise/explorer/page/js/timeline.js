@@ -16,7 +16,12 @@ turnwise.timeline = (() => {
     const days = [1, 7, 30, 91, 365].find((length) => (last - first) / (length * DAY) <= 40) || 365;
     const start = Math.floor(first / DAY) * DAY;
     const count = Math.floor((last - start) / (days * DAY)) + 1;
-    return {start, width: days * DAY, count, unit: {1: "day", 7: "week", 30: "30 days", 91: "quarter", 365: "year"}[days]};
+    return {
+      start,
+      width: days * DAY,
+      count,
+      unit: {1: "day", 7: "week", 30: "30 days", 91: "quarter", 365: "year"}[days],
+    };
   }
 
   /**
@@ -29,17 +34,24 @@ turnwise.timeline = (() => {
     const rows = [];
     for (let row = 0; row < time.length; row++) if (selection[level][row] && !Number.isNaN(time[row])) rows.push(row);
     if (rows.length < 2) return null;
-    let first = Infinity, last = -Infinity;
+    let first = Infinity,
+      last = -Infinity;
     for (const row of rows) {
       first = Math.min(first, time[row]);
       last = Math.max(last, time[row]);
     }
     if (last <= first) return null;
     const {start, width, count, unit} = bins(first, last);
-    const counts = new Float64Array(count), totals = new Float64Array(count);
-    const middle = (first + last) / 2, halves = [[0, 0], [0, 0]];
+    const counts = new Float64Array(count),
+      totals = new Float64Array(count);
+    const middle = (first + last) / 2,
+      halves = [
+        [0, 0],
+        [0, 0],
+      ];
     for (const row of rows) {
-      const bin = Math.floor((time[row] - start) / width), half = halves[time[row] < middle ? 0 : 1];
+      const bin = Math.floor((time[row] - start) / width),
+        half = halves[time[row] < middle ? 0 : 1];
       totals[bin] += 1;
       half[1] += 1;
       if (member(row)) {
@@ -48,7 +60,10 @@ turnwise.timeline = (() => {
       }
     }
     const points = Array.from(counts, (n, bin) => ({
-      start: start + bin * width, count: n, total: totals[bin], share: totals[bin] ? n / totals[bin] : NaN,
+      start: start + bin * width,
+      count: n,
+      total: totals[bin],
+      share: totals[bin] ? n / totals[bin] : NaN,
       interval: turnwise.numbers.wilson(n, totals[bin]),
     }));
     return {unit, points, change: change(halves)};
@@ -57,7 +72,9 @@ turnwise.timeline = (() => {
   function change([[before, beforeTotal], [after, afterTotal]]) {
     if (beforeTotal === 0 || afterTotal === 0) return null;
     return {
-      before: before / beforeTotal, after: after / afterTotal, difference: after / afterTotal - before / beforeTotal,
+      before: before / beforeTotal,
+      after: after / afterTotal,
+      difference: after / afterTotal - before / beforeTotal,
       interval: turnwise.numbers.newcombe(after, afterTotal, before, beforeTotal),
     };
   }

@@ -15,12 +15,23 @@ turnwise.views.conversations = (() => {
     const {conversations: columns, summary} = turnwise.report;
     const order = ORDERS[route.options.order] ? route.options.order : "given";
     const rows = sorted(selection, order);
-    const orders = Object.entries(ORDERS).filter(([name]) => (name !== "surprise" || summary.surprise)
-      && (name !== "newest" || summary.times.first !== null)).map(([name, [label]]) => [name, label]);
-    add(main,
+    const orders = Object.entries(ORDERS)
+      .filter(
+        ([name]) => (name !== "surprise" || summary.surprise) && (name !== "newest" || summary.times.first !== null),
+      )
+      .map(([name, [label]]) => [name, label]);
+    add(
+      main,
       element("h1", null, turnwise.numbers.plural(rows.length, "conversation")),
-      element("div", {class: "tools"}, choice("Order", orders, order, (value) => turnwise.route.setOptions({order: value}))),
-      turnwise.parts.inPieces(rows, (some) => turnwise.parts.conversations(some, (c) => turnwise.parts.surprise(columns.surprise[c]))));
+      element(
+        "div",
+        {class: "tools"},
+        choice("Order", orders, order, (value) => turnwise.route.setOptions({order: value})),
+      ),
+      turnwise.parts.inPieces(rows, (some) =>
+        turnwise.parts.conversations(some, (c) => turnwise.parts.surprise(columns.surprise[c])),
+      ),
+    );
     return {};
   }
 

@@ -7,17 +7,41 @@ turnwise.views.search = (() => {
   const MOST = 200;
 
   function render(main, route, selection) {
-    const query = route.options.q || "", meaning = turnwise.live.isLive();
+    const query = route.options.q || "",
+      meaning = turnwise.live.isLive();
     const mode = meaning && ["vector", "hybrid"].includes(route.options.mode) ? route.options.mode : "words";
-    const input = element("input", {type: "search", id: "search", value: query, placeholder: "what somebody said", "aria-label": "Search"});
+    const input = element("input", {
+      type: "search",
+      id: "search",
+      value: query,
+      placeholder: "what somebody said",
+      "aria-label": "Search",
+    });
     const found = element("div", {id: "found"});
     input.addEventListener("change", () => turnwise.route.setOptions({q: input.value.trim()}));
-    add(main, element("h1", null, "Search"),
-      element("div", {class: "tools search"}, input,
-        meaning && choice("Find", [["words", "all words"], ["vector", "the meaning"], ["hybrid", "both"]], mode,
-          (value) => turnwise.route.setOptions({mode: value}))),
-      found);
-    if (document.activeElement === document.body || document.activeElement === document.getElementById("main")) input.focus();
+    add(
+      main,
+      element("h1", null, "Search"),
+      element(
+        "div",
+        {class: "tools search"},
+        input,
+        meaning &&
+          choice(
+            "Find",
+            [
+              ["words", "all words"],
+              ["vector", "the meaning"],
+              ["hybrid", "both"],
+            ],
+            mode,
+            (value) => turnwise.route.setOptions({mode: value}),
+          ),
+      ),
+      found,
+    );
+    if (document.activeElement === document.body || document.activeElement === document.getElementById("main"))
+      input.focus();
     show(found, query, mode, selection);
     return {};
   }
@@ -26,7 +50,7 @@ turnwise.views.search = (() => {
     fill(found, element("p", {class: "muted", role: "status"}, "Searching …"));
     try {
       const hits = mode === "words" ? await words(query, selection) : await ranked(query, mode, selection);
-      fill(found, heading(query, hits, mode), list(hits, query));
+      fill(found, heading(query, hits, mode), list(hits));
     } catch (error) {
       fill(found, element("p", {class: "error", role: "alert"}, error.message));
     }
@@ -39,7 +63,7 @@ turnwise.views.search = (() => {
     return element("p", null, `${count} of the ${MOST} nearest pass the filter, the nearest first`);
   }
 
-  function list(hits, query) {
+  function list(hits) {
     return turnwise.parts.inPieces(hits, (rows) => turnwise.parts.messages(rows.map(([m]) => m)));
   }
 
