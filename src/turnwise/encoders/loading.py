@@ -101,7 +101,7 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
             problem = "the sizes of its weights are not those that its config.json says"
         raise ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}") from error
     if encoder.transformers_model is None:
-        encoder.source = name  # a transformer knows its own
+        encoder.source = name  # type: ignore[assignment]  # a transformer knows its own
     _check_pooling(encoder, name)
     is_local = Path(name).is_dir()
     weights = Path(name) / "model.safetensors" if is_local else try_to_load_from_cache(name, "model.safetensors")
