@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,6 +13,7 @@ import typer
 
 from turnwise._utils.files import atomic_path, check_file, only_writer
 from turnwise._utils.progress import console, progress_bar
+from turnwise._utils.strict_json import strict_json
 from turnwise.cli.options import (
     Cache,
     ChatFile,
@@ -194,7 +195,10 @@ def _load_reranker(name: str) -> Any:
 
 
 def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    text, _ = strict_json(value, indent=2, default=str)
+    typer.echo(
+        re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    )  # JSON leaves terminals these orders
 
 
 @contextmanager
