@@ -10,6 +10,7 @@ from rich.logging import RichHandler
 from turnwise._utils.progress import error_console
 from turnwise.cli.bench import bench
 from turnwise.cli.data import convert
+from turnwise.cli.distill import distill
 from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.inspect import inspect
@@ -38,6 +39,7 @@ COMMANDS = (
     convert_plato,
     adapt,
     train,
+    distill,
     embed,
     evaluate,
     reply,
