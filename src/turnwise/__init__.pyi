@@ -3,6 +3,7 @@
 from . import baselines as baselines
 from . import collators as collators
 from . import evaluation as evaluation
+from . import explorer as explorer
 from . import losses as losses
 from . import replies as replies
 from . import service as service
@@ -29,6 +30,7 @@ from .encoders.views import add_views as add_views
 from .errors import ConversationError as ConversationError
 from .evaluation import evaluate as evaluate
 from .evaluation import mteb_tasks as mteb_tasks
+from .explorer import explore as explore
 from .losses import C3LLoss as C3LLoss
 from .losses import CCLLoss as CCLLoss
 from .losses import Dial2vecLoss as Dial2vecLoss

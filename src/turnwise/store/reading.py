@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from turnwise.store.adding import ids_among
 from turnwise.store.records import chat_form
 from turnwise.store.tables import Tables, rows_of
@@ -17,6 +19,13 @@ def all_ids(tables: Tables) -> list[str]:
     """The ids of all conversations."""
     found = tables.conversations.search().select(["conversation"]).limit(tables.conversations.count_rows())
     return found.to_arrow()["conversation"].to_pylist()
+
+
+def batches_of(table: Any, columns: Sequence[str], rows: int = 8192) -> Iterator[pa.RecordBatch]:
+    """All rows of a table, a batch at a time, in no particular order."""
+    count = table.count_rows()
+    if count:
+        yield from table.search().select(list(columns)).limit(count).to_batches(rows)
 
 
 def conversations_of(tables: Tables, ids: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ from turnwise.store.opening import other_encoder
 from turnwise.store.prefixes import similar_places
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import StoreState
-from turnwise.store.tables import Reader
+from turnwise.store.tables import Reader, Tables
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -54,6 +54,14 @@ class StoreReader:
         """All conversations as they were added, in no particular order; those that are there now."""
         tables = self._reader.tables()
         return conversations_of(tables, all_ids(tables))
+
+    def tables(self) -> Tables:
+        """The tables as last committed, for whoever goes through all of them; they stay as they are."""
+        return self._reader.tables()
+
+    def encoder(self) -> StoreEncoder:
+        """The store's encoder, loaded if it was not given."""
+        return self._encoder(self._reader.tables().state)
 
     def search_messages(
         self,
