@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def split_group(near: IntArray, labels: IntArray, group: int, seed: int = 0) -> 
     return None
 
 
-def _nearest_large(graph: object, parts: IntArray, large: IntArray) -> IntArray:
+def _nearest_large(graph: Any, parts: IntArray, large: IntArray) -> IntArray:
     """Small parts joined to the large one they have most links with."""
     links = np.stack([np.asarray(graph @ (parts == part)).ravel() for part in large], axis=1)
     place = np.full(parts.max() + 1, -1)
