@@ -22,6 +22,7 @@ from .data.splitting import split_conversations as split_conversations
 from .encoders.conversations import encode_conversations as encode_conversations
 from .encoders.loading import load_encoder as load_encoder
 from .encoders.plato import convert_plato as convert_plato
+from .encoders.static import distill_static as distill_static
 from .encoders.turn_tables import add_turn_tables as add_turn_tables
 from .encoders.utterances import encode_utterances as encode_utterances
 from .encoders.vector_cache import VectorCache as VectorCache

@@ -11,6 +11,7 @@ from turnwise._utils.progress import error_console
 from turnwise.cli.bench import bench
 from turnwise.cli.cluster import cluster
 from turnwise.cli.data import convert
+from turnwise.cli.distill import distill
 from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.explore import explore
@@ -40,6 +41,7 @@ COMMANDS = (
     convert_plato,
     adapt,
     train,
+    distill,
     embed,
     evaluate,
     reply,

@@ -27,6 +27,10 @@ Data = Annotated[
     typer.Argument(help="Files, folders or globs of conversations; - is the standard input.", show_default=False),
 ]
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
+OptionalData = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Files, folders or globs of conversations to compare on.", show_default=False),
+]
 Format = Annotated[str, typer.Option(help="Source format; by default detected from the content.")]
 SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")]
 Split = Annotated[str | None, typer.Option(help="Only conversations whose label `split` is this, such as test.")]
@@ -89,6 +93,10 @@ RankingFile = Annotated[
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the unfinished run of this output.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output and discard its unfinished run.")]
+
+# Distilling
+DistilledTo = Annotated[Literal["static"], typer.Option("--to", help="What to make of the model.")]
+DistilledDimensions = Annotated[int, typer.Option("--dimensions", min=1, help="Length of the static vectors.")]
 
 # Training
 Method = Annotated[str | None, typer.Option(help="Training method; by default dialogue-cse.")]
