@@ -1,0 +1,1 @@
+"""Groups of any vectors: found, named, recognised when data has grown."""
