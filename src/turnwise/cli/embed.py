@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from turnwise._utils.progress import note
-from turnwise.cli.options import Data, Force, Level, Model, Pooling, Resume, VectorFile
+from turnwise.cli.options import ActorCount, DataOrUrls, Engine, Force, Level, Model, Pooling, Resume, Vectors
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
 
 @reads_conversations
 def embed(
-    data: Data,
-    output: VectorFile,
+    data: DataOrUrls,
+    output: Vectors,
     reading: Reading,
     model: Model = None,
     level: Level = "utterance",
     pooling: Pooling = "mean",
+    engine: Engine = "local",
+    actors: ActorCount = None,
     resume: Resume = False,
     force: Force = False,
 ) -> None:
@@ -25,10 +28,42 @@ def embed(
 
     The columns are id, turn, role, text and vector, or only id and vector for whole conversations: in a .parquet or
     .csv file; or the vectors in a .npy file and the rest beside it as .jsonl; or as JSON lines on the standard output.
+    A large corpus goes into a folder of Parquet parts, which several processes can write; with --resume, what was added
+    to the corpus is embedded too.
 
     Example: `turnwise embed chats.jsonl --model model --output vectors.parquet`
+
+    Example: `turnwise embed "s3://logs/*.parquet" --engine ray --output s3://logs-embedded`
     """
     quiet_transformers()
+    from turnwise.data.reading.files import check_apart
+    from turnwise.distributed.inputs import is_url
+    from turnwise.distributed.output import is_folder_name
+
+    if not is_folder_name(output):
+        if engine == "ray" or any(map(is_url, data)):
+            what = "--engine ray is" if engine == "ray" else "URLs are"
+            raise ValueError(f"{output}: {what} for folders of parts: give a name without ending, or a URL")
+        count = _into_a_file([Path(path) for path in data], Path(output), reading, model, level, pooling, resume, force)
+    else:
+        from turnwise.distributed.corpus import embed_corpus
+
+        check_apart(output, data)
+        how = (model, level, pooling, engine, actors, resume, force)
+        count = embed_corpus(data, output, *how, **reading.arguments)
+    note(f"Wrote {count:,} embeddings to {output}")
+
+
+def _into_a_file(
+    data: list[Path],
+    output: Path,
+    reading: Reading,
+    model: str | None,
+    level: str,
+    pooling: str,
+    resume: bool,
+    force: bool,
+) -> int:
     from turnwise.data.reading.files import check_apart
     from turnwise.encoders.embed import embed_messages, embed_whole, write_embeddings
     from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
@@ -41,5 +76,4 @@ def embed(
     encoder = load_encoder(model)
     embed_rows = partial(embed_whole, encoder, pooling) if level == "dialogue" else partial(embed_messages, encoder)
     what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": level, "pooling": pooling}
-    count = write_embeddings(embed_rows, what, conversations, output, resume, force)
-    note(f"Wrote {count:,} embeddings to {output}")
+    return write_embeddings(embed_rows, what, conversations, output, resume, force)

@@ -26,6 +26,13 @@ Data = Annotated[
     list[Path],
     typer.Argument(help="Files, folders or globs of conversations; - is the standard input.", show_default=False),
 ]
+DataOrUrls = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files, folders or globs of conversations, or URLs of them such as s3://…; - is the standard input.",
+        show_default=False,
+    ),
+]
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
 Format = Annotated[str, typer.Option(help="Source format; by default detected from the content.")]
 SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")]
@@ -64,8 +71,14 @@ ChatFile = Annotated[
         "--out", "--output", "-o", help="The .jsonl or .jsonl.gz file to write, or - for the standard output."
     ),
 ]
-VectorFile = Annotated[
-    Path, typer.Option("--output", "-o", help="The .parquet, .csv or .npy file to write, or - for the standard output.")
+Vectors = Annotated[
+    str,
+    typer.Option(
+        "--output",
+        "-o",
+        help="The .parquet, .csv or .npy file to write, or - for the standard output; a name without ending, or a URL, "
+        "is a folder of Parquet parts.",
+    ),
 ]
 Picture = Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")]
 FiguresFile = Annotated[
@@ -122,6 +135,19 @@ Level = Annotated[
 Pooling = Annotated[
     str,
     typer.Option(help="How to pool whole conversations: mean, interlocutor, messages, or speaker:ROLE."),
+]
+Engine = Annotated[
+    Literal["local", "ray"],
+    typer.Option(help="For folders of parts: this process, or a Ray cluster (by default one on this machine)."),
+]
+ActorCount = Annotated[
+    int | None,
+    typer.Option(
+        "--actors",
+        min=1,
+        help="Processes of Ray that embed; by default one for each GPU, or for four CPUs.",
+        show_default=False,
+    ),
 ]
 Tasks = Annotated[
     list[str] | None, typer.Option("--task", help="Evaluation task, may be repeated; by default semantic-retrieval.")
