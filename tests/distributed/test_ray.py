@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -29,10 +32,10 @@ def cluster():
 
 @pytest.fixture
 def embed(corpus, tiny_encoder_path):
-    """Embeds the corpus with the tiny encoder, by two actors."""
+    """Embeds the corpus with the tiny encoder."""
 
-    def run(output: Path, engine: str = "ray", **further) -> int:
-        actors = 2 if engine == "ray" else None
+    def run(output: Path, actors: int | None = None, **further) -> int:
+        engine = "local" if actors is None else "ray"
         return turnwise.embed_corpus(
             corpus, output, tiny_encoder_path, engine=engine, actors=actors, shard_size=SHARD_SIZE, **further
         )
@@ -40,16 +43,11 @@ def embed(corpus, tiny_encoder_path):
     return run
 
 
-def test_both_engines_write_the_same_bytes(embed, tmp_path) -> None:
-    assert embed(tmp_path / "ray") == embed(tmp_path / "local", "local")
-    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
-
-
-def test_a_killed_actor_loses_nothing(embed, tmp_path, monkeypatch) -> None:
+def test_both_engines_write_the_same_bytes_though_an_actor_is_killed(embed, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(ray_engine, "_Actor", killing_once(tmp_path / "killed"))
-    embed(tmp_path / "ray")
+    rows = embed(tmp_path / "ray", actors=2)
     assert (tmp_path / "killed").exists()
-    embed(tmp_path / "local", "local")
+    assert embed(tmp_path / "local") == rows
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
 
 
@@ -69,18 +67,39 @@ def killing_once(sign: Path) -> type:
     return Killed
 
 
+def test_after_a_killed_driver_only_what_is_missing_is_embedded(embed, corpus, tiny_encoder_path, tmp_path) -> None:
+    code = (
+        "import sys, turnwise; corpus, output, model = sys.argv[1:];"
+        f"turnwise.embed_corpus(corpus, output, model, engine='ray', actors=1, shard_size={SHARD_SIZE})"
+    )
+    environment = {**os.environ, "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
+    output = tmp_path / "ray"
+    driver = subprocess.Popen(
+        [sys.executable, "-c", code, str(corpus), str(output), str(tiny_encoder_path)], env=environment
+    )
+    while not any(output.glob("part-*")) and driver.poll() is None:
+        time.sleep(0.01)
+    driver.kill()
+    driver.wait()
+    assert not manifest(output)["complete"]
+    first = min(output.glob("part-*"), key=lambda part: part.stat().st_mtime_ns)
+    written = first.stat().st_mtime_ns
+    embed(output, resume=True)
+    embed(tmp_path / "local")
+    assert first.stat().st_mtime_ns == written
+    assert contents(output) == contents(tmp_path / "local")
+
+
 def test_what_a_reader_stumbles_on_is_told_as_by_one_process(embed, corpus, tmp_path) -> None:
     (corpus / "bad.jsonl").write_text('{"messages": 3}\n', encoding="utf-8")
     with pytest.raises(turnwise.ConversationError, match=r"bad\.jsonl:1: found 3 as 'messages'"):
-        embed(tmp_path / "ray")
-    embed(tmp_path / "ray", on_error="skip", resume=True)
-    assert manifest(tmp_path / "ray")["complete"]
+        embed(tmp_path / "ray", actors=1)
 
 
 def test_datasets_of_ray_go_through_an_encoder(embed, corpus, tiny_encoder_path, tmp_path) -> None:
     dataset = turnwise.embed_dataset(turnwise.read_dataset(corpus), str(tiny_encoder_path), actors=1)
     rows = dataset.take_all()
-    embed(tmp_path / "local", "local")
+    embed(tmp_path / "local")
     assert Counter(row["text"] for row in rows) == Counter(texts(tmp_path / "local"))
     assert {len(row["vector"]) for row in rows} == {32}
 
