@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from turnwise._utils.files import is_url
 from turnwise._utils.progress import note
 from turnwise.cli.options import ActorCount, DataOrUrls, Engine, Force, Level, Model, Pooling, Resume, Vectors
 from turnwise.cli.reading import Reading, reads_conversations
@@ -37,7 +38,6 @@ def embed(
     """
     quiet_transformers()
     from turnwise.data.reading.files import check_apart
-    from turnwise.distributed.inputs import is_url
     from turnwise.distributed.output import is_folder_name
 
     if not is_folder_name(output):

@@ -213,10 +213,15 @@ GoalSpeaker = Annotated[
 ]
 
 # Stores
-NewStore = Annotated[Path, typer.Option("--store", help="Folder of the store; made if it is not there.")]
-StoreArgument = Annotated[Path, typer.Argument(help="Folder of the store.", show_default=False)]
+NewStore = Annotated[
+    str,
+    typer.Option("--store", help="Folder of the store, or qdrant://host:6333/collection; made if it is not there."),
+]
+StoreArgument = Annotated[
+    str, typer.Argument(help="Folder of the store, or qdrant://host:6333/collection.", show_default=False)
+]
 GivenStore = Annotated[
-    Path | None, typer.Option("--store", help="A store whose messages are the candidates, instead of --candidates.")
+    str | None, typer.Option("--store", help="A store whose messages are the candidates, instead of --candidates.")
 ]
 Query = Annotated[str, typer.Argument(help="What to look for.", show_default=False)]
 SearchLevel = Annotated[
@@ -261,7 +266,9 @@ PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 # The service
 Stores = Annotated[
     list[str] | None,
-    typer.Option("--store", help="A conversation store, FOLDER or NAME=FOLDER; may be repeated.", show_default=False),
+    typer.Option(
+        "--store", help="A conversation store, FOLDER, qdrant://… or NAME=either; may be repeated.", show_default=False
+    ),
 ]
 Host = Annotated[str, typer.Option(envvar="TURNWISE_HOST", help="Address to listen on.")]
 Port = Annotated[int, typer.Option(envvar="TURNWISE_PORT", min=0, max=65535, help="Port to listen on.")]

@@ -13,7 +13,7 @@ from typing import Any
 from fsspec.core import has_magic, url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-from turnwise._utils.files import is_standard
+from turnwise._utils.files import is_standard, is_url
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.companions import without_companions
 from turnwise.data.reading.files import Paths, find_files
@@ -63,11 +63,6 @@ def find_inputs(paths: Paths, format: str = "auto") -> list[InputFile]:
     files = [Path(path) for path in dict.fromkeys(found)]
     names = default_names(files)
     return [InputFile(number, names[Path(path)], path) for number, path in enumerate(dict.fromkeys(found))]
-
-
-def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether this is a URL, such as ``s3://bucket/key``, and not a path."""
-    return "://" in str(path)
 
 
 def _find(path: str, format: str) -> list[str]:

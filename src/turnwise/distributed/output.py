@@ -17,8 +17,7 @@ from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-from turnwise._utils.files import is_standard, only_writer
-from turnwise.distributed.inputs import is_url
+from turnwise._utils.files import is_standard, is_url, only_writer
 from turnwise.distributed.shards import Shard, digest_of
 
 MANIFEST = "_manifest.json"  # readers of folders of Parquet pass over names that begin so

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
 
+from turnwise._utils.files import is_url
 from turnwise.encoders.loading import load_encoder
 from turnwise.store.backend import Backend
 from turnwise.store.encoding import StoreEncoder
@@ -25,7 +26,7 @@ def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
 
 def place_of(path: str | os.PathLike[str]) -> Path | str:
     """The folder, or the address of a Qdrant server, that a path or URL names."""
-    return str(path) if "://" in str(path) else Path(path)
+    return str(path) if is_url(path) else Path(path)
 
 
 def backend_of(place: Path | str) -> Backend:
