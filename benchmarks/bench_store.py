@@ -163,9 +163,10 @@ def main() -> None:
             store.compact()
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
             return
+        # first, since a process is told the peak of the one that started it, if that is higher
+        for part in (messages // 4, messages):
+            print(f"peak memory of indexing {part:,}: {peak_memory(part):,.0f} MB", flush=True)
         measure(Path(folder), messages)
-    for part in (messages // 4, messages):
-        print(f"peak memory of indexing {part:,}: {peak_memory(part):,.0f} MB", flush=True)
 
 
 if __name__ == "__main__":

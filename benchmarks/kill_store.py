@@ -105,17 +105,20 @@ def killed(writer: Callable[..., None], folder: Path, rows: Rows) -> tuple[list[
     return confirmed, process.exitcode == 0
 
 
-def check(folder: Path, rows: Rows, confirmed: dict[str, int]) -> Counter[str]:
+def check(
+    folder: Path, rows: Rows, confirmed: dict[str, int], encoder: StoreEncoder | str | None = None
+) -> Counter[str]:
     """What is wrong with a store.
 
     Args:
         folder: The store.
         rows: All conversations.
         confirmed: How many turns of a conversation must be there.
+        encoder: The store's encoder; by default, `HashVectors`.
     """
     faults: Counter[str] = Counter()
     try:
-        store = ConversationStore.open(folder, HashVectors(), create=False)
+        store = ConversationStore.open(folder, encoder or HashVectors(), create=False)
         found = list(store.export())
     except (ValueError, OSError) as error:
         return Counter({f"does not open: {error}": 1})
@@ -169,6 +172,15 @@ def note(confirmed: dict[str, int], rows: Rows, told: list[Any]) -> None:
             place += one
 
 
+def conversations(count: int) -> Rows:
+    """Conversations without labels."""
+    corpus = turnwise.read_conversations(SGD) if SGD.is_file() else turnwise.sample_conversations(count)
+    return [
+        {"id": row["id"], "messages": [{"role": m["role"], "content": m["content"]} for m in row["messages"]]}
+        for row in corpus.select(range(min(count, len(corpus))))
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=50)
@@ -176,11 +188,7 @@ def main() -> None:
     arguments = parser.parse_args()
     random.seed(0)
     multiprocessing.set_forkserver_preload(["turnwise.store", "__main__"])
-    corpus = turnwise.read_conversations(SGD) if SGD.is_file() else turnwise.sample_conversations(3000)
-    rows = [
-        {"id": row["id"], "messages": [{"role": m["role"], "content": m["content"]} for m in row["messages"]]}
-        for row in corpus.select(range(min(arguments.conversations, len(corpus))))
-    ]
+    rows = conversations(arguments.conversations)
     run("index", index_all, rows, arguments.kills)
     run("messages one by one", grow, rows[:200], arguments.kills)
 

@@ -67,7 +67,7 @@ def commands(inputs: Path) -> list[Command]:
     encoder = str(save_tiny_encoder(inputs))
     for file in inputs.rglob("*"):
         file.chmod(0o755)  # also for another user
-    sizes = {"convert": 2000, "embed": 500, "train": 200}
+    sizes = {"convert": 10000, "embed": 500, "train": 200}
     files = {name: str(inputs / f"{name}.jsonl") for name in sizes}
     for name, size in sizes.items():
         turnwise.sample_conversations(size).to_json(files[name])

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from fuzz.checks import CHECKS, check_reading
 from fuzz.hostile import changed_value, damaged_bytes, typed_tables, values
+from fuzz.requests import bodies, check_request
 
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "data")]
@@ -172,4 +173,5 @@ TARGETS: dict[str, Target] = {
     "sts": Target(_inputs("sts.txt", b"3.5\ta b\tc d\n1.0\tx\ty\n"), _check_file("sts")),
     "recipe": Target(_inputs("recipe.toml", _RECIPE.encode()), _check_file("recipe")),
     "model": Target(model_files(), check_model),
+    "request": Target(bodies().map(lambda made: Input(*made)), lambda given: check_request(given.name, given.content)),
 }

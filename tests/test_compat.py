@@ -96,6 +96,17 @@ def test_attention_dropouts_are_found(tiny_encoder: SentenceTransformer) -> None
     assert all(isinstance(dropout, nn.Dropout) for dropout in found)
 
 
+def test_linear_layers_go_through_onednn() -> None:
+    if not (torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()):
+        pytest.skip("torch is built without MKL or oneDNN")
+    assert _compat.has_onednn_linear(), "torch.ops.mkldnn no longer has _linear_pointwise: src/turnwise/_compat.py"
+    layer = nn.Linear(24, 16)
+    for x in (torch.randn(5, 24), torch.randn(3, 5, 24), torch.randn(1, 24), torch.randn(24, 5).T):
+        with torch.inference_mode():
+            torch.testing.assert_close(_compat.onednn_linear(x, layer.weight, layer.bias), layer(x))
+            torch.testing.assert_close(_compat.onednn_linear(x, layer.weight), layer(x) - layer.bias)
+
+
 def test_the_cache_of_datasets_is_configured_where_we_look(monkeypatch, tmp_path: Path) -> None:
     moved(importlib.import_module("datasets.config"), "HF_DATASETS_CACHE")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))

@@ -26,6 +26,7 @@ from .encoders.loading import load_encoder as load_encoder
 from .encoders.plato import convert_plato as convert_plato
 from .encoders.turn_tables import add_turn_tables as add_turn_tables
 from .encoders.utterances import encode_utterances as encode_utterances
+from .encoders.vector_cache import VectorCache as VectorCache
 from .encoders.views import add_views as add_views
 from .errors import ConversationError as ConversationError
 from .evaluation import evaluate as evaluate

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from sentence_transformers import SentenceTransformer
 
 from turnwise.encoders import embed
 
@@ -19,11 +20,11 @@ def test_embedding_goes_on_where_it_was_cut_off(chats, tiny_encoder_path, tmp_pa
     succeed(*arguments, tmp_path / "whole.parquet")
     embedded, seen = embed.encode_utterances, []
 
-    def cut_off(*given):
+    def cut_off(*given, **options):
         seen.append(given)
         if len(seen) == 3:
             raise KeyboardInterrupt
-        return embedded(*given)
+        return embedded(*given, **options)
 
     monkeypatch.setattr(embed, "encode_utterances", cut_off)
     result = run(*arguments, tmp_path / "cut.parquet")
@@ -97,3 +98,30 @@ def test_files_are_not_for_clusters_and_urls(chats, tmp_path) -> None:
     for arguments in ((chats, "--engine", "ray"), ("s3://bucket/chats.jsonl",)):
         result = run("embed", *arguments, "--output", tmp_path / "v.parquet")
         assert result.exit_code == 1 and "give a name without ending, or a URL" in result.output
+
+
+def test_no_text_is_embedded_twice_unless_asked(chats, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+    seen: list[str] = []
+    preprocess = SentenceTransformer.preprocess
+    monkeypatch.setattr(
+        SentenceTransformer,
+        "preprocess",
+        lambda self, texts, **how: seen.extend(texts) or preprocess(self, texts, **how),
+    )
+    arguments = ("embed", chats, "--model", tiny_encoder_path, "--output")
+    succeed(*arguments, tmp_path / "first.parquet")
+    assert len(seen) == len(set(seen)) > 0
+    seen.clear()
+    succeed(*arguments, tmp_path / "second.parquet")
+    assert not seen
+    succeed(*arguments, tmp_path / "third.parquet", "--no-cache")
+    assert seen
+    first, *others = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("first", "second", "third"))
+    assert all(table.equals(first) for table in others)
+
+
+def test_half_precision_is_recorded(chats, tiny_encoder_path, tmp_path) -> None:
+    arguments = ("embed", chats, "--model", tiny_encoder_path, "--output", tmp_path / "v.parquet")
+    succeed(*arguments, "--dtype", "bfloat16")
+    record = json.loads(pq.read_schema(tmp_path / "v.parquet").metadata[b"turnwise"])
+    assert record["dtype"] == "bfloat16"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -49,7 +50,8 @@ def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not (tmp_path / "keys.toml").exists()
 
 
-def test_the_command_serves_until_it_is_told_to_stop(tiny_encoder_path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_until_it_is_told_to_stop(tiny_encoder_path: Path, tmp_path: Path, told: int) -> None:
     import httpx2
 
     command = [sys.executable, "-m", "turnwise", "serve", "--port", "0", "--set", "max_texts=1"]
@@ -60,7 +62,17 @@ def test_the_command_serves_until_it_is_told_to_stop(tiny_encoder_path: Path, tm
     next(line for line in process.stderr if "serving tiny" in line)
     assert httpx2.post(f"{url}/v1/embeddings", json={"input": ["a"]}, timeout=60).json()["model"] == "tiny"
     assert httpx2.post(f"{url}/v1/embeddings", json={"input": ["a", "b"]}, timeout=60).status_code == 413
-    process.send_signal(signal.SIGINT)
+    process.send_signal(told)
     log = process.stderr.read()
     assert process.wait(60) == 0
     assert "POST '/v1/embeddings' 200" in log and "Application shutdown complete" in log
+    assert "--resume" not in log
+
+
+def test_a_port_that_is_taken_fails(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "turnwise", "serve", "--port", port, "--model", str(tiny_encoder_path)]
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert ended.returncode == 3  # uvicorn's
+    assert "address already in use" in ended.stderr and "Stopped" not in ended.stderr

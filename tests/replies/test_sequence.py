@@ -148,13 +148,14 @@ def test_adding_turns_equals_starting_over(triple: SequenceModel, last_rows: int
 
 def test_every_turn_is_encoded_once_in_each_view_and_relation(triple: SequenceModel, monkeypatch) -> None:
     encoded: list[tuple[str, str]] = []
-    encode = SentenceTransformer.encode
+    preprocess = SentenceTransformer.preprocess
 
-    def counted(encoder, texts, prompt_name=None, **options):
-        encoded.extend((prompt_name, text) for text in texts)
-        return encode(encoder, texts, prompt_name=prompt_name, **options)
+    def counted(encoder, texts, prompt=None, **options):
+        (name,) = (name for name, text in encoder.prompts.items() if text == prompt)
+        encoded.extend((name, text) for text in texts)
+        return preprocess(encoder, texts, prompt=prompt, **options)
 
-    monkeypatch.setattr(SentenceTransformer, "encode", counted)
+    monkeypatch.setattr(SentenceTransformer, "preprocess", counted)
     running = triple.start("assistant")
     for turn in TURNS[:3]:
         running.add(*turn)

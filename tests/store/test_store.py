@@ -46,8 +46,8 @@ def test_conversations_come_back_as_they_were_added(filled, labelled) -> None:
 
 def test_adding_again_embeds_only_what_is_new(store, conversations, tiny_encoder, monkeypatch) -> None:
     seen: list[str] = []
-    encode = tiny_encoder.encode
-    monkeypatch.setattr(tiny_encoder, "encode", lambda texts, **how: seen.extend(texts) or encode(texts, **how))
+    preprocess = tiny_encoder.preprocess
+    monkeypatch.setattr(tiny_encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
     assert store.add(conversations) == AddReport(unchanged=5)
     assert not seen
     rows = conversations.to_list()
@@ -232,8 +232,8 @@ def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path
     assert store.search_messages("my card") == before  # nothing is switched yet
     store.delete(["talk-0"])
     seen: list[str] = []
-    encode = other.encode
-    monkeypatch.setattr(other, "encode", lambda texts, **how: seen.extend(texts) or encode(texts, **how))
+    preprocess = other.preprocess
+    monkeypatch.setattr(other, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
     store.reindex(other)
     assert 0 < len(seen) < store.stats().messages  # the first ones were done
     assert places(store) == texts(row for row in conversations if row["id"] != "talk-0")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
-def strict_json(value: Any, indent: int | None = None) -> tuple[str, int]:
+def strict_json(value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> tuple[str, int]:
     """A value as JSON text, with null for numbers that JSON does not know, and how many of those there were."""
+    dumps = partial(json.dumps, ensure_ascii=False, indent=indent, allow_nan=False, default=default)
     try:
-        return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False), 0
+        return dumps(value), 0
     except ValueError:  # rare, so only now is every number looked at
         replaced: list[float] = []
-        text = json.dumps(_finite(value, replaced), ensure_ascii=False, indent=indent, allow_nan=False)
-        return text, len(replaced)
+        return dumps(_finite(value, replaced)), len(replaced)
 
 
 def _finite(value: Any, replaced: list[float]) -> Any:

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from turnwise._utils.files import is_url
 from turnwise._utils.progress import note
-from turnwise.cli.options import ActorCount, DataOrUrls, Engine, Force, Level, Model, Pooling, Resume, Vectors
+from turnwise.cli.options import (
+    ActorCount,
+    Cache,
+    DataOrUrls,
+    Dtype,
+    Engine,
+    Force,
+    Level,
+    Model,
+    Pooling,
+    Resume,
+    Vectors,
+)
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
+
+if TYPE_CHECKING:
+    from turnwise.distributed.job import Embedding
 
 
 @reads_conversations
@@ -20,6 +37,8 @@ def embed(
     model: Model = None,
     level: Level = "utterance",
     pooling: Pooling = "mean",
+    dtype: Dtype = None,
+    cache: Cache = True,
     engine: Engine = "local",
     actors: ActorCount = None,
     resume: Resume = False,
@@ -38,42 +57,42 @@ def embed(
     """
     quiet_transformers()
     from turnwise.data.reading.files import check_apart
+    from turnwise.distributed.job import Embedding
     from turnwise.distributed.output import is_folder_name
 
+    how = Embedding(model, level, pooling, dtype)
     if not is_folder_name(output):
         if engine == "ray" or any(map(is_url, data)):
             what = "--engine ray is" if engine == "ray" else "URLs are"
             raise ValueError(f"{output}: {what} for folders of parts: give a name without ending, or a URL")
-        count = _into_a_file([Path(path) for path in data], Path(output), reading, model, level, pooling, resume, force)
+        paths = [Path(path) for path in data]
+        count = _into_a_file(paths, Path(output), reading, how, cache, resume, force)
     else:
         from turnwise.distributed.corpus import embed_corpus
 
         check_apart(output, data)
-        how = (model, level, pooling, engine, actors, resume, force)
-        count = embed_corpus(data, output, *how, **reading.arguments)
+        further = {"engine": engine, "actors": actors, "resume": resume, "force": force, **reading.arguments}
+        count = embed_corpus(data, output, **asdict(how), **further)
     note(f"Wrote {count:,} embeddings to {output}")
 
 
 def _into_a_file(
-    data: list[Path],
-    output: Path,
-    reading: Reading,
-    model: str | None,
-    level: str,
-    pooling: str,
-    resume: bool,
-    force: bool,
+    data: list[Path], output: Path, reading: Reading, how: Embedding, cache: bool, resume: bool, force: bool
 ) -> int:
     from turnwise.data.reading.files import check_apart
     from turnwise.encoders.embed import embed_messages, embed_whole, write_embeddings
     from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
+    from turnwise.encoders.vector_cache import VectorCache, can_be_cached
     from turnwise.encoders.vector_files import check_vector_file
 
     check_vector_file(output, force)
     if output.suffix.lower() == ".npy":  # which has a file beside it
         check_apart(output.with_suffix(".jsonl"), data)
     conversations = reading.read(data, output)
-    encoder = load_encoder(model)
-    embed_rows = partial(embed_whole, encoder, pooling) if level == "dialogue" else partial(embed_messages, encoder)
-    what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": level, "pooling": pooling}
+    encoder = load_encoder(how.model)
+    embed_rows: Any = partial(embed_whole, encoder, how.pooling, dtype=how.dtype)
+    if how.level == "utterance":
+        kept = VectorCache(encoder) if cache and can_be_cached(encoder) else None
+        embed_rows = partial(embed_messages, encoder, dtype=how.dtype, cache=kept)
+    what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **how.settings}
     return write_embeddings(embed_rows, what, conversations, output, resume, force)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from turnwise.cli.options import (
     given,
     parse_settings,
 )
-from turnwise.cli.terminal import quiet_transformers
+from turnwise.cli.terminal import TERMINATED, quiet_transformers
 
 if TYPE_CHECKING:
     from turnwise.service import ServiceSettings
@@ -77,8 +76,11 @@ def serve(
         server.should_exit = server.should_exit or loaded.exception() is not None
 
     loaded.add_done_callback(stop_if_failed)
-    with suppress(KeyboardInterrupt):
+    try:
         server.run()
+    except (KeyboardInterrupt, SystemExit) as stop:  # uvicorn sends the signals on that it has obeyed
+        if isinstance(stop, SystemExit) and stop.code != TERMINATED:
+            raise
     if loaded.done() and loaded.exception() is not None:
         raise loaded.exception()
 

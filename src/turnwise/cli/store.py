@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,7 +13,9 @@ import typer
 
 from turnwise._utils.files import atomic_path, check_file, is_url, only_writer
 from turnwise._utils.progress import console, progress_bar
+from turnwise._utils.strict_json import strict_json
 from turnwise.cli.options import (
+    Cache,
     ChatFile,
     Data,
     Diversity,
@@ -57,6 +59,7 @@ def index(
     pooling: StorePooling = "messages",
     tokenizer: Tokenizer = "",
     language: Language = "English",
+    cache: Cache = True,
     json_output: PrintJson = False,
 ) -> None:
     """Put conversations into a store, or what is new of them.
@@ -71,7 +74,7 @@ def index(
     conversations = reading.read(data, None if is_url(store) else Path(store))
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
     with _progress("indexing conversations", len(conversations)) as advance:
-        report = opened.add(conversations, advance)
+        report = opened.add(conversations, advance, cache)
     opened.compact()  # even if nothing is new: a killed command may have left it undone
     if json_output:
         _print_json(asdict(report))
@@ -192,7 +195,10 @@ def _load_reranker(name: str) -> Any:
 
 
 def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    text, _ = strict_json(value, indent=2, default=str)
+    typer.echo(
+        re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    )  # JSON leaves terminals these orders
 
 
 @contextmanager

@@ -8,13 +8,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 from typing_extensions import override
 
 from turnwise._utils.progress import error_console
+
+TERMINATED = 128 + signal.SIGTERM  # exit code of a process that was asked to end
 
 
 class Commands(TyperGroup):
@@ -25,16 +27,24 @@ class Commands(TyperGroup):
         try:
             with exit_on_sigterm():
                 return super().invoke(ctx)
-        except (KeyboardInterrupt, SystemExit) as stop:
-            error_console.print("Stopped. A command that has --resume keeps what is done: run it again with --resume.")
-            number = signal.SIGINT if isinstance(stop, KeyboardInterrupt) else signal.SIGTERM
-            raise typer.Exit(128 + number) from None
+        except KeyboardInterrupt:
+            self._stop(ctx, signal.SIGINT)
+        except SystemExit as stop:
+            if stop.code != TERMINATED:
+                raise
+            self._stop(ctx, signal.SIGTERM)
         except BrokenPipeError:  # whoever reads our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except (ValueError, OSError, ImportError) as error:
             error_console.print(f"error: {_message(error)}", style="red", soft_wrap=True)
             raise typer.Exit(1) from None
+
+    def _stop(self, ctx: Any, number: int) -> NoReturn:
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        resumes = command is not None and any(option.name == "resume" for option in command.params)
+        error_console.print("Stopped. What is done is kept: run it again with --resume." if resumes else "Stopped.")
+        raise typer.Exit(128 + number) from None
 
 
 @contextmanager
@@ -52,7 +62,7 @@ def exit_on_sigterm() -> Iterator[None]:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    raise SystemExit(TERMINATED)
 
 
 def _message(error: Exception) -> str:

@@ -18,6 +18,7 @@ from turnwise.distributed.job import Embedding, Job
 from turnwise.distributed.output import PartFolder
 from turnwise.distributed.ray_engine import write_on_ray
 from turnwise.distributed.shards import CONVERSATIONS_IN_SHARD, Shard
+from turnwise.encoders.inference import Half
 
 Engine = Literal["local", "ray"]
 
@@ -28,6 +29,7 @@ def embed_corpus(
     model: str | os.PathLike[str] | None = None,
     level: str = "utterance",
     pooling: str = "mean",
+    dtype: Half | None = None,
     engine: Engine = "local",
     actors: int | None = None,
     resume: bool = False,
@@ -50,6 +52,7 @@ def embed_corpus(
         model: A folder that all workers see, or a Hub name; by default the default encoder.
         level: ``"utterance"``, a vector for each message, or ``"dialogue"``, one for each conversation.
         pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
+        dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
         engine: ``"local"``, this process, or ``"ray"``: the cluster that this process or ``RAY_ADDRESS`` names, else
             one on this machine.
         actors: Of Ray: processes that embed, each with an encoder. By default one for each GPU, or for four CPUs.
@@ -76,7 +79,7 @@ def embed_corpus(
         raise ValueError(f"shard_size is {shard_size}; expected at least 1")
     files = find_inputs(paths, format)
     options = ReadingOptions.of(format, on_error, columns, redact)
-    embedding = Embedding(None if model is None else str(model), level, pooling)
+    embedding = Embedding(None if model is None else str(model), level, pooling, dtype)
     folder = PartFolder(str(output))
     embedder = Embedder(embedding)
     settings = embedder.settings

@@ -22,6 +22,8 @@ from turnwise.distributed.shards import CONVERSATIONS_IN_SHARD
 if TYPE_CHECKING:
     import ray.data
 
+    from turnwise.encoders.inference import Half
+
 
 def read_dataset(
     paths: Paths,
@@ -66,6 +68,7 @@ def embed_dataset(
     model: str | None = None,
     level: str = "utterance",
     pooling: str = "mean",
+    dtype: Half | None = None,
     actors: int | None = None,
     batch_size: int = CONVERSATIONS_IN_SHARD,
 ) -> ray.data.Dataset:
@@ -78,7 +81,8 @@ def embed_dataset(
         model: A folder that all workers see, or a Hub name; by default the default encoder.
         level: ``"utterance"`` or ``"dialogue"``.
         pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
-        actors: As for `embed_corpus`.
+        dtype: As for `embed_corpus`.
+        actors: ″
         batch_size: Conversations that an actor takes at a time.
 
     Returns:
@@ -93,7 +97,7 @@ def embed_dataset(
         _Actor,
         batch_size=batch_size,
         batch_format="pyarrow",
-        fn_constructor_args=(Embedding(model, level, pooling), plan.cpus),
+        fn_constructor_args=(Embedding(model, level, pooling, dtype), plan.cpus),
         compute=ray.data.ActorPoolStrategy(size=plan.number),
         **plan.resources,
     )

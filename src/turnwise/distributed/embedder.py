@@ -28,15 +28,14 @@ class Embedder:
             torch.set_num_threads(threads)
         encoder = load_encoder(embedding.model)
         self._embed = (
-            partial(embed_whole, encoder, embedding.pooling)
+            partial(embed_whole, encoder, embedding.pooling, dtype=embedding.dtype)
             if embedding.level == "dialogue"
-            else partial(embed_messages, encoder)
+            else partial(embed_messages, encoder, dtype=embedding.dtype)
         )
         self.settings: dict[str, Any] = {
             "encoder": encoder_source(encoder),
             "weights": weights_digest(encoder),
-            "level": embedding.level,
-            "pooling": embedding.pooling,
+            **embedding.settings,
         }
 
     def embed(self, conversations: list[dict[str, Any]]) -> pa.Table:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnwise.data.reading.options import ReadingOptions
 from turnwise.distributed.inputs import InputFile
 from turnwise.distributed.output import PartFolder
 from turnwise.distributed.shards import CONVERSATIONS_IN_SHARD, Shard, read_shards
+
+if TYPE_CHECKING:
+    from turnwise.encoders.inference import Half
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,7 @@ class Embedding:
         model: A folder that every process sees, or a Hub name; ``None`` is the default encoder.
         level: ``"utterance"`` or ``"dialogue"``.
         pooling: How whole conversations are pooled.
+        dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
 
     Raises:
         ValueError: The level is neither.
@@ -28,10 +32,17 @@ class Embedding:
     model: str | None = None
     level: str = "utterance"
     pooling: str = "mean"
+    dtype: Half | None = None
 
     def __post_init__(self) -> None:
         if self.level not in ("utterance", "dialogue"):
             raise ValueError(f"level is {self.level!r}; expected 'utterance' or 'dialogue'")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the vectors depend on besides the encoder."""
+        precision = {} if self.dtype is None else {"dtype": self.dtype}
+        return {"level": self.level, "pooling": self.pooling, **precision}
 
 
 @dataclass(frozen=True)

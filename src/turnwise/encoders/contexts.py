@@ -41,7 +41,7 @@ def encode_contexts(
     encoder: SentenceTransformer,
     contexts: Sequence[Sequence[str]],
     context: Context = "joined",
-    batch_size: int = 64,
+    batch_size: int | None = None,
     show_progress_bar: bool = False,
 ) -> np.ndarray:
     """Embed contexts of one or more turns, each as one vector.
@@ -51,7 +51,7 @@ def encode_contexts(
         contexts: For each context its turns, oldest first.
         context: ``"joined"``, all turns as one text; ``"averaged"``, the mean of the last turn alone and of the earlier
             ones joined, each of length 1.
-        batch_size: Texts per forward pass.
+        batch_size: At most this many texts in a forward pass; by default as many as suit the device.
         show_progress_bar: Show a progress bar.
 
     Returns:

@@ -15,6 +15,7 @@ from torch.nn.functional import normalize, one_hot
 from turnwise._utils.progress import progress_bar
 from turnwise.data.messages import Messages, check_messages
 from turnwise.encoders.forward import full_precision
+from turnwise.encoders.inference import Half, inference
 from turnwise.encoders.message_pooling import encode_from_messages
 from turnwise.encoders.rendering import Keep, Renderer
 from turnwise.encoders.rows import encode_rows
@@ -30,6 +31,7 @@ def encode_conversations(
     keep: Keep = "head",
     show_progress_bar: bool = False,
     absent: Literal["raise", "zero"] = "raise",
+    dtype: Half | None = None,
 ) -> np.ndarray:
     """Embed whole conversations.
 
@@ -51,6 +53,7 @@ def encode_conversations(
         keep: ``"head"``, ``"tail"`` or ``"both"``.
         show_progress_bar: Show a progress bar.
         absent: What a conversation in which the role asked for is missing or says nothing is: an error or zeros.
+        dtype: Half precision to compute in, see `encode_utterances`.
 
     Returns:
         Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim).
@@ -66,11 +69,11 @@ def encode_conversations(
         raise ValueError(f"absent must be 'raise' or 'zero', got {absent!r}")
     check_messages(conversations)
     if pooling == "messages":
-        return encode_from_messages(encoder, conversations, show_progress_bar)
+        return encode_from_messages(encoder, conversations, show_progress_bar, dtype)
     renderer = Renderer(encoder, keep=keep)
     encoder.eval()
     embeddings = []
-    with progress_bar() as bar, torch.inference_mode():
+    with progress_bar() as bar, inference(encoder.device, dtype):
         task = bar.add_task("embedding conversations", total=len(conversations), visible=show_progress_bar)
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
             some = conversations[start : start + _CONVERSATIONS_AT_ONCE]

@@ -21,25 +21,31 @@ from turnwise._utils.runs import RunFolder
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.inference import Half
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.vector_cache import VectorCache
 from turnwise.encoders.vector_files import check_vector_file, write_vectors
 
 _CONVERSATIONS_IN_PART = 200
 _METADATA = "turnwise"  # what the vectors depend on, in the metadata of the file
 
 
-def embed_messages(encoder: SentenceTransformer, conversations: Dataset) -> pa.Table:
-    """One row for every message: id, turn, role, text, vector (float32)."""
+def embed_messages(
+    encoder: SentenceTransformer,
+    conversations: Dataset,
+    dtype: Half | None = None,
+    cache: VectorCache | None = None,
+) -> pa.Table:
+    """One row for every message: id, turn, role, text, vector (float32); see `turnwise.encode_utterances`."""
     rows = [
         {"id": row["id"], "turn": turn, "role": message["role"], "text": message["content"]}
         for row in conversations
         for turn, message in enumerate(row["messages"])
     ]
     schema = pa.schema({"id": pa.string(), "turn": pa.int32(), "role": pa.string(), "text": pa.string()})
-    return _with_vectors(
-        pa.Table.from_pylist(rows, schema=schema), encode_utterances(encoder, [row["text"] for row in rows])
-    )
+    vectors = encode_utterances(encoder, [row["text"] for row in rows], dtype=dtype, cache=cache)
+    return _with_vectors(pa.Table.from_pylist(rows, schema=schema), vectors)
 
 
 def embed_taught(
@@ -65,10 +71,12 @@ def embed_taught(
     return _with_vectors(table, encode_utterances(teacher, table["text"].to_pylist()), "teacher_response")
 
 
-def embed_whole(encoder: SentenceTransformer, pooling: str, conversations: Dataset) -> pa.Table:
+def embed_whole(
+    encoder: SentenceTransformer, pooling: str, conversations: Dataset, dtype: Half | None = None
+) -> pa.Table:
     """One row for every conversation: id, vector (float32)."""
     table = pa.table({"id": pa.array(conversations["id"], pa.string())})
-    return _with_vectors(table, encode_conversations(encoder, conversations["messages"][:], pooling))
+    return _with_vectors(table, encode_conversations(encoder, conversations["messages"][:], pooling, dtype=dtype))
 
 
 def _with_vectors(table: pa.Table, vectors: np.ndarray, name: str = "vector") -> pa.Table:

@@ -71,11 +71,11 @@ def full_precision(device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, enabled=False)
 
 
-def slice_rows(order: Tensor, lengths: list[int], budget: int) -> list[Tensor]:
-    """Cut rows sorted by length into runs of at most ``budget`` padded tokens (one row at least)."""
+def slice_rows(order: Tensor, lengths: list[int], budget: int, most: int | None = None) -> list[Tensor]:
+    """Cut rows sorted by length into runs of at most ``budget`` padded tokens (one row at least) and ``most`` rows."""
     runs, start = [], 0
     for end in range(1, len(lengths) + 1):
-        if end == len(lengths) or (end + 1 - start) * lengths[end] > budget:
+        if end == len(lengths) or (end + 1 - start) * lengths[end] > budget or end - start == most:
             runs.append(order[start:end])
             start = end
     return runs

@@ -9,6 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct, unit_vectors
 from turnwise.data.messages import Messages
+from turnwise.encoders.inference import Half
 from turnwise.encoders.utterances import encode_utterances
 
 
@@ -43,7 +44,10 @@ def message_tokens(encoder: SentenceTransformer, texts: Sequence[str]) -> IntArr
 
 
 def encode_from_messages(
-    encoder: SentenceTransformer, conversations: Sequence[Messages], show_progress_bar: bool = False
+    encoder: SentenceTransformer,
+    conversations: Sequence[Messages],
+    show_progress_bar: bool = False,
+    dtype: Half | None = None,
 ) -> np.ndarray:
     """Embed each distinct message once, and pool them.
 
@@ -51,6 +55,7 @@ def encode_from_messages(
         encoder: The encoder.
         conversations: Lists of messages, ``{"role", "content"}``, none empty.
         show_progress_bar: Show a progress bar.
+        dtype: Half precision to compute in, see `turnwise.encode_utterances`.
 
     Returns:
         float32, of length 1 (conversations, dim).
@@ -59,5 +64,5 @@ def encode_from_messages(
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
     texts = [message["content"] for messages in conversations for message in messages]
     starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
-    vectors = encode_utterances(encoder, texts, show_progress_bar=show_progress_bar)
+    vectors = encode_utterances(encoder, texts, show_progress_bar=show_progress_bar, dtype=dtype)
     return pool_messages(vectors, message_tokens(encoder, texts), starts).astype(np.float32)

@@ -3,40 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from turnwise._utils.progress import shows_progress
+from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import embed_distinct
+from turnwise.encoders.inference import Half, encode_texts
+
+if TYPE_CHECKING:
+    from turnwise.encoders.vector_cache import VectorCache
 
 
 def encode_utterances(
     encoder: SentenceTransformer,
     texts: Sequence[str],
-    batch_size: int = 64,
+    batch_size: int | None = None,
     show_progress_bar: bool = False,
     prompt_name: str | None = None,
+    dtype: Half | None = None,
+    cache: VectorCache | None = None,
 ) -> np.ndarray:
-    """Embed utterances, each distinct text once.
+    """Embed utterances, each distinct text once: what the encoder's own ``encode`` gives, sooner.
 
     Args:
         encoder: The encoder.
         texts: The utterances.
-        batch_size: Texts per forward pass.
+        batch_size: At most this many texts in a forward pass; by default as many as suit the device.
         show_progress_bar: Show a progress bar on a terminal.
         prompt_name: The encoder's prompt to put before each text; by default that of the encoder, if any.
+        dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision, on hardware made for it several times
+            faster; cosines move by some thousandths. By default the precision in which the encoder was loaded.
+        cache: Keeps vectors of this encoder for next time.
 
     Returns:
         Embeddings, float32 (len(texts), dim).
+
+    Raises:
+        ValueError: The encoder has no such prompt, or an unknown ``dtype``.
     """
     if not len(texts):
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
-    encode = partial(
-        encoder.encode,
-        prompt_name=prompt_name,
-        batch_size=batch_size,
-        show_progress_bar=show_progress_bar and shows_progress(),
-    )
-    return embed_distinct(encode, texts).astype(np.float32, copy=False)
+    prompt = _prompt(encoder, prompt_name)
+    with progress_bar(show_progress_bar) as bar:
+        task = bar.add_task("embedding messages", total=len(texts))
+
+        def embed(distinct: list[str]) -> np.ndarray:
+            bar.update(task, total=len(distinct))
+            return encode_texts(encoder, distinct, prompt, batch_size, dtype, lambda count: bar.advance(task, count))
+
+        if cache is None:
+            return embed_distinct(embed, texts)
+        return embed_distinct(lambda distinct: cache.embed(embed, distinct, kind=repr((prompt, dtype))), texts)
+
+
+def _prompt(encoder: SentenceTransformer, name: str | None) -> str | None:
+    name = name or encoder.default_prompt_name
+    if name is not None and name not in encoder.prompts:
+        known = ", ".join(encoder.prompts) or "none"
+        raise ValueError(f"this encoder has no prompt {name!r}, only the prompts {known}")
+    return None if name is None else encoder.prompts[name]

@@ -160,7 +160,7 @@ def encode_view(
     texts: Sequence[str],
     view: View,
     same: bool = True,
-    batch_size: int = 64,
+    batch_size: int | None = None,
     show_progress_bar: bool = False,
 ) -> np.ndarray:
     """Embed texts in a view, each distinct text once; a plain encoder embeds them as they are, whatever the view.
@@ -170,7 +170,7 @@ def encode_view(
         texts: The utterances.
         view: See `view_prompt`.
         same: Likewise.
-        batch_size: Texts per forward pass.
+        batch_size: At most this many texts in a forward pass; by default as many as suit the device.
         show_progress_bar: Show a progress bar.
 
     Returns:

@@ -13,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray
 from turnwise.encoders.forward import TOKENS_PER_SLICE, slice_rows
+from turnwise.encoders.inference import inference
 from turnwise.encoders.loading import encoder_source
 from turnwise.service.batching import TokenRow
 
@@ -56,7 +57,6 @@ class ServedModel:
                 rows.append(ids[mask.bool()].tolist())
         return rows
 
-    @torch.inference_mode()
     def embed(self, rows: Sequence[TokenRow]) -> FloatArray:
         """The vectors of token rows, float32 (rows, dim)."""
         lengths = torch.tensor([len(row) for row in rows])
@@ -66,7 +66,8 @@ class ServedModel:
         for numbers in slice_rows(order, lengths[order].tolist(), budget):
             features = self.encoder.tokenizer.pad({"input_ids": [rows[row] for row in numbers]}, return_tensors="pt")
             features = {name: tensor.to(self.encoder.device) for name, tensor in features.items()}
-            vectors.append(self.encoder({**features, **self._further})["sentence_embedding"].float())
+            with inference(self.encoder.device):
+                vectors.append(self.encoder({**features, **self._further})["sentence_embedding"].float())
         embedded = torch.cat(vectors)[order.argsort()][:, : self.encoder.truncate_dim]
         return embedded.cpu().numpy()
 
@@ -80,7 +81,7 @@ class ServedModel:
 
         def forward(features: dict[str, Any], **further: Any) -> Any:
             def run_pass() -> Any:
-                with torch.inference_mode():
+                with inference(encoder.device):
                     return encoder(features, **further)
 
             return run(run_pass, features["input_ids"].numel())

@@ -72,7 +72,10 @@ class ConversationStore(StoreReader):
         return cls(place, given, digest, read_only)
 
     def add(
-        self, conversations: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None = None
+        self,
+        conversations: Iterable[Mapping[str, Any]],
+        progress: Callable[[int], None] | None = None,
+        cache: bool = False,
     ) -> AddReport:
         """Add conversations, or what is new of them.
 
@@ -83,6 +86,7 @@ class ConversationStore(StoreReader):
         Args:
             conversations: Rows ``{"id", "messages", …labels}``: a `datasets.Dataset`, or any others.
             progress: Called after each batch with the number of its conversations.
+            cache: Keep the vectors of messages for next time, see `turnwise.VectorCache`.
 
         Raises:
             ConversationError: A row has no id or no messages; those before it may have been added.
@@ -92,6 +96,7 @@ class ConversationStore(StoreReader):
         report = AddReport()
         with self._backend.changes(LOCK_SECONDS) as changes:
             encoder = self._encoder(changes.tables.state)
+            encoder = encoder.with_cache() if cache else encoder
             for records in batches(conversations):
                 report += add_batch(changes, encoder, records)
                 self._backend.tidy(changes)

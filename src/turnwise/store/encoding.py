@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import threading
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
@@ -16,6 +18,7 @@ from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
 from turnwise.encoders.turn_order_head import map_candidates, turn_order_head_of
 from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.vector_cache import VectorCache, can_be_cached
 from turnwise.encoders.views import encode_view, views_of
 from turnwise.replies.sequence import Mode, SequenceModel, next_speaker
 
@@ -31,7 +34,14 @@ class StoreEncoder:
     def __init__(self, encoder: SentenceTransformer, pooling: str) -> None:
         self.encoder = encoder
         self.pooling = pooling
+        self._cache: VectorCache | None = None
         self._lock = threading.RLock()  # tokenizers are changed while they are used
+
+    def with_cache(self) -> Self:
+        """The same, but vectors of messages are kept on disk for next time, where that pays."""
+        other = copy.copy(self)
+        other._cache = VectorCache(self.encoder) if can_be_cached(self.encoder) else None
+        return other
 
     @property
     def dim(self) -> int:
@@ -60,7 +70,7 @@ class StoreEncoder:
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """The columns of messages: vectors of length 1 (n, dim), the same as candidates, and numbers of tokens (n,)."""
         with self._lock:
-            vectors = encode_utterances(self.encoder, texts)
+            vectors = encode_utterances(self.encoder, texts, cache=self._cache)
             columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(self.encoder, texts)}
             head = turn_order_head_of(self.encoder)
             if head is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from turnwise.store.records import conversation_schema, message_schema
 from turnwise.store.state import StoreState, read_state, state_stamp, write_state, writer_lock
 
 FIRST_FOLDER = "v1"
+# Of LanceDB, read when it is imported: compaction would read 2 GB ahead, and an index that it balances is no warning.
+_ENVIRONMENT = {"LANCE_DEFAULT_IO_BUFFER_SIZE": str(128 * 2**20), "LANCE_LOG": "error"}
 
 
 def new_state(encoder: StoreEncoder, tokenizer: str, language: str) -> StoreState:
@@ -38,7 +41,7 @@ def create_tables(path: Path, state: StoreState) -> StoreState:
     """Make the tables of a new store or a new generation of it; not committed yet."""
     folder = path / state.folder
     shutil.rmtree(folder, ignore_errors=True)  # of a process killed while it made them
-    database = require("lancedb", "store").connect(str(folder))
+    database = _database(folder)
     messages = database.create_table("messages", schema=message_schema(state.dim, state.has_replies))
     conversations = database.create_table("conversations", schema=conversation_schema(state.dim))
     return replace(state, messages=messages.version, conversations=conversations.version)
@@ -66,7 +69,7 @@ class Reader:
 
 def open_tables(path: Path, state: StoreState) -> Tables:
     """The tables at the versions of a state, for reading."""
-    database = require("lancedb", "store").connect(str(path / state.folder))
+    database = _database(path / state.folder)
     messages, conversations = database.open_table("messages"), database.open_table("conversations")
     messages.checkout(state.messages)
     conversations.checkout(state.conversations)
@@ -115,7 +118,7 @@ def transaction(path: Path, seconds: float) -> Iterator[Transaction]:
     """
     with writer_lock(path, seconds):
         state = read_state(path)
-        database = require("lancedb", "store").connect(str(path / state.folder))
+        database = _database(path / state.folder)
         opened = {name: database.open_table(name) for name in ("messages", "conversations")}
         changes = Transaction(path, Tables(state, **{name: LanceTable(table) for name, table in opened.items()}))
         if any([_rolled_back(table, getattr(state, name)) for name, table in opened.items()]):  # both, not the first
@@ -130,3 +133,9 @@ def _rolled_back(table: Any, version: int) -> bool:
     table.checkout(version)
     table.restore()
     return True
+
+
+def _database(folder: Path) -> Any:
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    return require("lancedb", "store").connect(str(folder))

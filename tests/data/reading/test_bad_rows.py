@@ -95,6 +95,8 @@ def test_a_label_of_two_types_is_one_error_naming_it(tmp_path: Path) -> None:
         ("chat.json", b'[{"messages": [], "n": ' + b"9" * 5000 + b"}]", "Number of too many digits"),
         ("chat.parquet", GOOD.encode(), "Parquet"),
         ("chat.docx", GOOD.encode(), "unknown ending '.docx'"),
+        ("export.zip", b"PK", "unpack it"),
+        ("export.tar.gz", gzip.compress(b""), "unpack it"),
         ("chat.jsonl", b'{"utterance_list": 1}\n', "could not detect the format: found the columns or keys utt"),
         ("chat.txt", b"just a line\n", "could not detect the format: found 'just a line"),
         ("chat.csv", b"who,what\na,b\n", "found the columns or keys what, who"),

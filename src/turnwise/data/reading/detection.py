@@ -14,6 +14,7 @@ from turnwise.data.reading.suggesting import Layout, look_at
 from turnwise.errors import ConversationError
 
 _TEXT_ENDINGS = (".txt", ".vtt", ".srt", ".mbox")
+_PACKED = (".zip", ".tar", ".tgz", ".rar", ".7z")  # as most exports arrive
 _KEYS_SHOWN = 20
 
 
@@ -25,6 +26,10 @@ def detect_format(source: Source) -> Format:
     """
     if source.path.is_dir():  # the only folders that `find_files` gives
         return slack.FORMAT
+    if source.ending in _PACKED:
+        raise ConversationError(
+            str(source.path), f"a {source.ending} is not read: unpack it and give the folder or file"
+        )
     if source.ending not in ENDINGS:
         known = ", ".join(ENDINGS)
         problem = f"unknown ending {source.ending!r}; known are {known}, each also with .gz; otherwise name the format"

@@ -1,0 +1,134 @@
+"""Embedding messages against stock ``encode`` of the same encoder, in CPU seconds of all threads, interleaved.
+
+Prints (a) the ratio with every text embedded, and that of torch's own matrix products, (b) with distinct texts only and
+the cache, part by part as `turnwise embed` goes, on the corpus as it is, (c) the largest difference of a vector, (d)
+half precision with its cosines, and (e) how many messages and characters of whole corpora are repetitions.
+
+Run: python benchmarks/bench_encoding.py [--messages 8000] [--encoder MODEL]
+Data: $TURNWISE_DATA/sgd and $TURNWISE_DATA/taskmaster4 if there, else generated conversations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise import _compat
+from turnwise._utils.vectors import unit_vectors
+from turnwise.encoders.inference import encode_texts
+
+DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+CONVERSATIONS_IN_PART = 200
+
+
+def corpora() -> dict[str, list[list[str]]]:
+    """The messages of each conversation of each corpus at hand, in an order that mixes what a file has together."""
+    found = {}
+    for name in ("sgd", "taskmaster4"):
+        if (DATA / name).is_dir():
+            files = sorted(str(file) for file in (DATA / name).glob("*.jsonl.gz"))
+            found[name] = turnwise.read_conversations(files)
+    found = found or {"generated": turnwise.sample_conversations(2000)}
+    return {
+        name: [[message["content"] for message in messages] for messages in rows.shuffle(seed=0)["messages"][:]]
+        for name, rows in found.items()
+    }
+
+
+def parts(conversations: Sequence[Sequence[str]], messages: int) -> list[list[str]]:
+    """The messages of so many conversations each, in all at least so many."""
+    found: list[list[str]] = []
+    for start in range(0, len(conversations), CONVERSATIONS_IN_PART):
+        if sum(map(len, found)) >= messages:
+            break
+        found.append([text for texts in conversations[start : start + CONVERSATIONS_IN_PART] for text in texts])
+    return found
+
+
+def seconds(embed: Callable[[list[str]], np.ndarray], texts: list[str]) -> tuple[float, np.ndarray]:
+    start = time.process_time()
+    vectors = embed(texts)
+    return time.process_time() - start, vectors
+
+
+def by_torch(encoder: SentenceTransformer, texts: list[str]) -> np.ndarray:
+    has, _compat.has_onednn_linear = _compat.has_onednn_linear, lambda: False
+    try:
+        return encode_texts(encoder, texts)
+    finally:
+        _compat.has_onednn_linear = has
+
+
+def ratio(stock: Sequence[float], other: Sequence[float]) -> str:
+    """The ratio of the sums, and the range of nine tenths of the parts drawn anew."""
+    random = np.random.default_rng(0)
+    drawn = random.integers(len(stock), size=(2000, len(stock)))
+    low, high = np.quantile(np.array(stock)[drawn].sum(1) / np.array(other)[drawn].sum(1), (0.05, 0.95))
+    return f"{sum(stock) / sum(other):.2f} [{low:.2f}, {high:.2f}]"
+
+
+def repetitions(conversations: Sequence[Sequence[str]]) -> tuple[float, float, int]:
+    """The share of messages and of characters that were there before, and the number of messages."""
+    texts = [text for said in conversations for text in said]
+    distinct = set(texts)
+    characters = sum(map(len, distinct)) / sum(map(len, texts))
+    return 1 - len(distinct) / len(texts), 1 - characters, len(texts)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, default=8000)
+    parser.add_argument("--encoder", help="a folder or a Hub name; by default the default encoder")
+    options = parser.parse_args()
+
+    encoder, found = turnwise.load_encoder(options.encoder), corpora()
+    name = next(iter(found))
+    encoder.encode(["a first text takes longer"] * 64)
+    with tempfile.TemporaryDirectory() as folder:
+        cache = turnwise.VectorCache(encoder, Path(folder) / "vectors.sqlite")
+        ways: dict[str, Callable[[list[str]], np.ndarray]] = {
+            "stock": lambda texts: encoder.encode(texts, show_progress_bar=False),
+            "all": lambda texts: encode_texts(encoder, texts),
+            "torch": lambda texts: by_torch(encoder, texts),
+            "distinct": lambda texts: turnwise.encode_utterances(encoder, texts, cache=cache),
+            "half": lambda texts: encode_texts(encoder, texts, dtype="bfloat16"),
+        }
+        times: dict[str, list[float]] = {way: [] for way in ways}
+        difference, cosine = 0.0, 1.0
+        some = parts(found[name], options.messages)
+        for texts in some:
+            vectors = {}
+            for way, embed in ways.items():
+                spent, vectors[way] = seconds(embed, texts)
+                times[way].append(spent)
+            for way in ("all", "torch", "distinct"):
+                difference = max(difference, float(np.abs(vectors[way] - vectors["stock"]).max()))
+            halves, exact = unit_vectors(vectors["half"]), unit_vectors(vectors["stock"])
+            cosine = min(cosine, float((halves * exact).sum(1).min()))
+    own = {way: ratio(times["stock"], spent) for way, spent in times.items()}
+    texts = [text for part in some for text in part]
+    print(f"{len(texts):,} messages of {name}, of them {len(set(texts)):,} distinct; stock {sum(times['stock']):.0f} s")
+    print(f"(a) every text: ratio {own['all']} (target: at least 1.4); with torch's own products {own['torch']}")
+    print(f"(b) distinct texts and the cache: ratio {own['distinct']} (target on a whole corpus: at least 2.5)")
+    print(f"(c) largest difference of a vector {difference:.1e} (target: at most 1e-6)")
+    print(f"(d) bfloat16: ratio {own['half']}; lowest cosine with the exact vector {cosine:.4f}")
+    for corpus, conversations in found.items():
+        messages, characters, count = repetitions(conversations)
+        print(
+            f"(e) {corpus}, {count:,} messages: {100 * messages:.1f} % of the messages and {100 * characters:.1f} % of "
+            "the characters were there before"
+        )
+    return int(sum(times["stock"]) < 1.4 * sum(times["all"]) or difference > 1e-6)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

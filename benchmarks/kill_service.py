@@ -1,0 +1,112 @@
+"""Kill -9 a service while clients add conversations over HTTP, and look at what its store holds.
+
+Several clients send conversations, each once for every message that it has more; what was answered with 200 is
+confirmed. After each kill the store must open, hold at least what was confirmed, hold nothing in part or twice, and
+be searchable; the next service goes on with it. In the end all of it is sent once more, and the store must be whole.
+
+Run: python benchmarks/kill_service.py [--kills 50]
+Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations; a tiny encoder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+
+from kill_store import Rows, check, conversations
+from turnwise.store import ConversationStore
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from tiny_encoder import save_tiny_encoder
+
+CLIENTS = 4
+MOST_COMMITS = 40  # of a service that is killed
+Turns = dict[str, int]
+
+
+@contextmanager
+def service(encoder: Path, folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A service in a process of its own; gives its address."""
+    command = [sys.executable, "-m", "turnwise", "serve", "--port", "0", "--model", str(encoder)]
+    process = subprocess.Popen([*command, "--store", str(folder)], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        url = next(found[0] for line in process.stderr if (found := re.search(r"http://[\d.:]+", line)))
+        next(line for line in process.stderr if "INFO serving" in line)
+        threading.Thread(target=process.stderr.read, daemon=True).start()  # its log must not fill the pipe
+        yield url, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def grow(url: str, rows: Rows, confirmed: Turns) -> None:
+    """Send conversations, message by message, until that fails."""
+    try:
+        with httpx2.Client(base_url=url, timeout=60) as client:
+            for row in rows:
+                for turns in range(confirmed.get(row["id"], 0) + 1, len(row["messages"]) + 1):
+                    body = {"conversations": [{**row, "messages": row["messages"][:turns]}]}
+                    client.post("/v1/conversations", json=body).raise_for_status()
+                    confirmed[row["id"]] = turns
+    except httpx2.TransportError:  # it was killed
+        pass
+
+
+def killed(encoder: Path, folder: Path, rows: Rows, confirmed: Turns) -> None:
+    """Kill a service while it commits, after none to forty of its answers."""
+    with service(encoder, folder) as (url, process), ThreadPoolExecutor(CLIENTS) as pool:
+        before, wanted, began = sum(confirmed.values()), random.randrange(MOST_COMMITS), time.monotonic()
+        sending = [pool.submit(grow, url, rows[client::CLIENTS], confirmed) for client in range(CLIENTS)]
+        while sum(list(confirmed.values())) - before < wanted and not all(client.done() for client in sending):
+            time.sleep(0.001)
+        each = (time.monotonic() - began) / wanted if wanted else 0.1
+        time.sleep(random.uniform(0, 2 * each))
+        os.kill(process.pid, signal.SIGKILL)
+        for client in sending:
+            client.result()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=50)
+    arguments = parser.parse_args()
+    random.seed(0)
+    rows = conversations(2000)
+    confirmed: Turns = {}
+    faults: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as parent:
+        folder, encoder = Path(parent) / "store", save_tiny_encoder(Path(parent))
+        ConversationStore.open(folder, str(encoder))
+        for _ in range(arguments.kills):
+            killed(encoder, folder, rows, confirmed)
+            faults += check(folder, rows, confirmed, str(encoder))
+        commits = sum(confirmed.values())
+        begun = [row for row in rows if row["id"] in confirmed]
+        with service(encoder, folder) as (url, _):
+            answer = httpx2.post(f"{url}/v1/conversations", json={"conversations": begun}, timeout=600)
+            answer.raise_for_status()
+        faults += check(folder, begun, {row["id"]: len(row["messages"]) for row in begun}, str(encoder))
+    told = ", ".join(f"{count} {fault}" for fault, count in faults.items()) or "nothing lost, doubled or in part"
+    print(
+        f"adds over HTTP: {arguments.kills} kills, {commits:,} confirmed messages of {len(begun)} conversations: {told}"
+    )
+
+
+if __name__ == "__main__":
+    main()

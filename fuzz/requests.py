@@ -1,0 +1,73 @@
+"""Bodies of requests to the service, and what must hold of its answers."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import tempfile
+import threading
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from fuzz.hostile import changed_value, damaged_bytes
+
+TESTS = Path(__file__).parents[1] / "tests"
+sys.path.insert(0, str(TESTS))
+
+_MESSAGES = [{"role": "user", "content": "my card is lost", "time": "2024-05-01"}, {"role": "agent", "content": "oh"}]
+_TALK = {"id": "a/b 1", "messages": _MESSAGES, "topic": "card", "tags": ["x"], "n": 1}
+_SEARCH = {"limit": 3, "offset": 1, "where": "role = 'user' and not label.n in (1, 2)"}
+# By the name of the file in which a finding is kept.
+_BODIES: dict[str, tuple[str, Any]] = {
+    "embeddings": ("/v1/embeddings", {"input": ["a", "b"], "encoding_format": "base64", "dimensions": 8, "user": "u"}),
+    "tokens": ("/v1/embeddings", {"model": "tiny", "input": [[5, 6], [7]]}),
+    "dialogue": ("/v1/embeddings", {"messages": _MESSAGES, "pooling": "mean"}),
+    "rerank": ("/v1/rerank", {"query": "a", "documents": ["b", {"text": "c"}], "top_n": 1, "return_documents": True}),
+    "conversations": ("/v1/conversations", {"conversations": [_TALK]}),
+    "lines": ("/v1/conversations", _TALK),
+    "search": ("/v1/search", {"query": "card", "mode": "hybrid", "diversity": 0.5, **_SEARCH}),
+    "prefix": ("/v1/search", {"messages": _MESSAGES, "level": "prefix", **_SEARCH}),
+    "next": ("/v1/next", {"messages": _MESSAGES, "candidates": ["a", "b"], "speaker": "user", "last_rows": 2}),
+    "replies": ("/v1/next", {"messages": _MESSAGES, "distinct": True, "where": "role = 'agent'", "limit": 3}),
+}
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A route, and a body that resembles what it takes."""
+    name, (_, body) = draw(st.sampled_from(sorted(_BODIES.items())))
+    if draw(st.booleans()):
+        return name, json.dumps(draw(changed_value(body))).encode("utf-8", "replace")
+    return name, draw(damaged_bytes(json.dumps(body).encode()))
+
+
+@cache
+def _client() -> Any:
+    """A client of a service in a thread of this process, so that Atheris sees its lines; it ends with the process."""
+    import httpx2
+    import uvicorn
+
+    from tiny_encoder import save_tiny_encoder
+    from turnwise.service import ServiceSettings, create_app
+
+    folder = Path(tempfile.mkdtemp(prefix="turnwise-fuzz-"))
+    app = create_app(ServiceSettings(model=str(save_tiny_encoder(folder)), stores={"talks": folder / "talks"}))
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+    threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True).start()
+    app.state.service.worker.loaded.result(60)
+    return httpx2.Client(base_url=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=60)
+
+
+def check_request(name: str, body: bytes) -> None:
+    """The service answers, or refuses with an error in JSON; it never fails."""
+    kind = "application/x-ndjson" if name == "lines" else "application/json"
+    answer = _client().post(_BODIES[name][0], content=body, headers={"Content-Type": kind})
+    said = answer.json()
+    if answer.status_code != 200:
+        assert answer.status_code in (400, 404, 413, 422), (answer.status_code, answer.text)
+        assert isinstance(said["error"]["message"], str) and said["error"]["type"], said

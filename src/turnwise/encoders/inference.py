@@ -1,0 +1,129 @@
+"""Running an encoder without gradients: what stock ``encode`` gives, with less padding and quicker matrix products.
+
+Sorted by tokens (the stock method sorts by characters) and cut into slices of so many tokens (not of so many texts), a
+text meets hardly any padding and a slice stays in a processor's cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Transformer
+from torch import Tensor
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+from typing_extensions import override
+
+from turnwise import _compat
+from turnwise.encoders.forward import TOKENS_PER_SLICE, slice_rows
+
+Half = Literal["bfloat16", "float16"]
+
+_TEXTS_AT_ONCE = 1024  # tokenized together: with less, slices are cut short; with more, long texts fill the memory
+
+
+@contextmanager
+def inference(device: torch.device, dtype: Half | None = None) -> Iterator[None]:
+    """Inside the block, the encoder runs without gradients, and as quickly as its processor can.
+
+    Args:
+        device: Where it runs.
+        dtype: Compute in half precision, which moves cosines by some thousandths; by default as it was loaded.
+
+    Raises:
+        ValueError: An unknown ``dtype``.
+    """
+    if dtype is not None and dtype not in get_args(Half):
+        raise ValueError(f"dtype must be 'bfloat16', 'float16' or None, got {dtype!r}")
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode())
+        if dtype is not None:
+            stack.enter_context(torch.autocast(device.type, getattr(torch, dtype)))
+        elif device.type == "cpu" and _compat.has_onednn_linear():
+            stack.enter_context(_ThroughOneDnn())
+        yield
+
+
+class _ThroughOneDnn(TorchFunctionMode):
+    """Linear layers through oneDNN: torch takes MKL, which is half as fast on other processors than Intel's."""
+
+    @override
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is functional.linear and not kwargs and args[0].dtype is args[1].dtype is torch.float32:
+            return _compat.onednn_linear(*args)
+        return func(*args, **(kwargs or {}))
+
+
+def encode_texts(
+    encoder: SentenceTransformer,
+    texts: Sequence[str],
+    prompt: str | None = None,
+    batch_size: int | None = None,
+    dtype: Half | None = None,
+    advance: Callable[[int], None] = lambda count: None,
+) -> np.ndarray:
+    """Embed texts, through whatever modules an encoder has.
+
+    Args:
+        encoder: The encoder. One whose inputs are no rows padded on the right (static embeddings, sequences packed for
+            FlashAttention) embeds them by its own ``encode``.
+        texts: At least one text.
+        prompt: What to put before each text.
+        batch_size: At most this many texts in a forward pass.
+        dtype: See `inference`.
+        advance: Called with the number of texts that have been embedded since it was called last.
+
+    Returns:
+        float32 (texts, dim)
+    """
+    encoder.eval()
+    order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+    vectors: list[np.ndarray] = []
+    with inference(encoder.device, dtype):
+        for start in range(0, len(order), _TEXTS_AT_ONCE):
+            some = [texts[number] for number in order[start : start + _TEXTS_AT_ONCE]]
+            features = encoder.preprocess(some, prompt=prompt) if isinstance(encoder[0], Transformer) else {}
+            if _are_right_padded(features):
+                found = _encode_features(encoder, features, batch_size)[:, : encoder.truncate_dim].float().cpu().numpy()
+            else:
+                found = encoder.encode(some, prompt=prompt, batch_size=batch_size or 64, show_progress_bar=False)
+            vectors.append(found.astype(np.float32, copy=False))
+            advance(len(some))
+    return np.concatenate(vectors)[np.argsort(order)]
+
+
+def _are_right_padded(features: dict[str, Any]) -> bool:
+    """Whether columns can be cut off on the right where a slice has padding only."""
+    shapes = {value.shape for value in features.values() if isinstance(value, Tensor)}
+    mask = features.get("attention_mask")
+    return len(shapes) == 1 and isinstance(mask, Tensor) and mask.ndim == 2 and bool(mask[:, 0].all())
+
+
+def _encode_features(encoder: SentenceTransformer, features: dict[str, Any], batch_size: int | None) -> Tensor:
+    """The vectors of tokenized texts, on the encoder's device (texts, dim)."""
+    lengths = features["attention_mask"].sum(1)
+    order = lengths.argsort(stable=True)
+    budget = TOKENS_PER_SLICE.get(encoder.device.type, 8192)
+    vectors = []
+    for rows in slice_rows(order, lengths[order].tolist(), budget, batch_size):
+        length = int(lengths[rows].max())
+        inputs = {
+            name: _moved(value[rows, :length], encoder.device) if isinstance(value, Tensor) else value
+            for name, value in features.items()
+        }
+        vectors.append(encoder(inputs)["sentence_embedding"])
+    # Fetched once for all slices, so that a GPU does not wait for each.
+    return torch.cat(vectors)[order.argsort().to(encoder.device)]
+
+
+def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+    if device.type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)

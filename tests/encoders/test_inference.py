@@ -1,0 +1,149 @@
+"""Vectors are those of stock ``encode``, whatever modules an encoder has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Normalize
+from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from turnwise import _compat
+from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.inference import encode_texts, inference
+from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.views import add_views, encode_view
+
+TEXTS = [
+    "i want to order a pizza",
+    "thanks",
+    "",
+    "my card is lost, " * 30,  # beyond the encoder's limit
+    "cancel the flight",
+    *(f"{'please ' * (number % 7)}order {number}" for number in range(60)),
+    "thanks",
+]
+
+
+def pooled(encoder: SentenceTransformer, mode: str) -> None:
+    encoder[1] = Pooling(32, mode)
+
+
+def projected(encoder: SentenceTransformer) -> None:
+    encoder.append(Dense(32, 16))
+    encoder.append(Normalize())
+
+
+def prompted(encoder: SentenceTransformer) -> None:
+    encoder[1] = Pooling(32, "mean", include_prompt=False)
+    encoder.prompts, encoder.default_prompt_name = {"query": "i want: "}, "query"
+
+
+def truncated(encoder: SentenceTransformer) -> None:
+    encoder.truncate_dim = 8
+
+
+def chatting(encoder: SentenceTransformer) -> None:
+    encoder.tokenizer.chat_template = (
+        "{{ cls_token }}{% for m in messages %}{{ m['content'] }}{{ sep_token }}{% endfor %}"
+    )
+    _compat.accept_messages(encoder)
+
+
+CHANGES: dict[str, Callable[[SentenceTransformer], None]] = {
+    "as it is": lambda encoder: None,
+    **{mode: lambda encoder, mode=mode: pooled(encoder, mode) for mode in Pooling.POOLING_MODES},
+    "dense and normalised": projected,
+    "prompt": prompted,
+    "truncated": truncated,
+    "chat template": chatting,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_vectors_are_those_of_the_stock_method(tiny_encoder, change) -> None:
+    CHANGES[change](tiny_encoder)
+    found = encode_utterances(tiny_encoder, TEXTS)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, tiny_encoder.encode(TEXTS), atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("batch_size", (1, 7))
+def test_the_size_of_a_batch_changes_nothing(tiny_encoder, batch_size) -> None:
+    found = encode_utterances(tiny_encoder, TEXTS, batch_size=batch_size)
+    np.testing.assert_allclose(found, encode_utterances(tiny_encoder, TEXTS), atol=1e-6, rtol=1e-5)
+
+
+def test_a_named_prompt_is_put_before_each_text(tiny_encoder) -> None:
+    add_views(tiny_encoder, "ccl")
+    expected = tiny_encoder.encode(TEXTS, prompt_name="after")
+    np.testing.assert_allclose(encode_view(tiny_encoder, TEXTS, "after"), expected, atol=1e-6, rtol=1e-5)
+    with pytest.raises(ValueError, match=r"no prompt 'nothing', only the prompts .*after"):
+        encode_utterances(tiny_encoder, TEXTS, prompt_name="nothing")
+
+
+def test_a_static_encoder_embeds_by_its_own_method() -> None:
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "card": 1, "pizza": 2}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    encoder = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu")
+    np.testing.assert_array_equal(encode_utterances(encoder, TEXTS), encoder.encode(TEXTS))
+
+
+def test_what_is_padded_on_the_left_is_left_to_the_stock_method(tiny_encoder, monkeypatch) -> None:
+    tiny_encoder.tokenizer.padding_side = "left"
+    seen: list[str] = []
+    encode = tiny_encoder.encode
+    monkeypatch.setattr(tiny_encoder, "encode", lambda texts, **how: seen.extend(texts) or encode(texts, **how))
+    assert encode_utterances(tiny_encoder, TEXTS).shape == (len(TEXTS), 32)
+    assert sorted(seen) == sorted(set(TEXTS))
+
+
+def test_slices_hold_texts_of_similar_length_and_bounded_size(tiny_encoder, monkeypatch) -> None:
+    seen: list[torch.Tensor] = []
+    forward = tiny_encoder.forward
+    monkeypatch.setattr(
+        tiny_encoder, "forward", lambda features: seen.append(features["attention_mask"]) or forward(features)
+    )
+    encode_texts(tiny_encoder, TEXTS * 20, batch_size=100)
+    tokens, padded = sum(int(mask.sum()) for mask in seen), sum(mask.numel() for mask in seen)
+    assert all(len(mask) <= 100 and mask.numel() <= 2048 for mask in seen) and sum(map(len, seen)) == 20 * len(TEXTS)
+    assert padded < 1.15 * tokens
+
+
+def test_without_onednn_the_vectors_are_the_same(tiny_encoder, monkeypatch) -> None:
+    found = encode_utterances(tiny_encoder, TEXTS)
+    monkeypatch.setattr(_compat, "has_onednn_linear", lambda: False)
+    np.testing.assert_allclose(encode_utterances(tiny_encoder, TEXTS), found, atol=1e-6, rtol=1e-5)
+
+
+def test_half_precision_is_near(tiny_encoder, conversations) -> None:
+    tiny_encoder.append(Normalize())
+    for embed, inputs in ((encode_utterances, TEXTS), (encode_conversations, conversations["messages"][:])):
+        exact, half = embed(tiny_encoder, inputs), embed(tiny_encoder, inputs, dtype="bfloat16")
+        assert half.dtype == np.float32 and np.abs(half - exact).max() > 0
+        assert (half * exact).sum(1).min() > 0.99
+    with pytest.raises(ValueError, match="dtype must be 'bfloat16', 'float16' or None, got 'int8'"):
+        encode_utterances(tiny_encoder, TEXTS, dtype="int8")
+
+
+def test_a_half_precision_encoder_gives_float32(tiny_encoder_path: Path) -> None:
+    encoder = SentenceTransformer(str(tiny_encoder_path), device="cpu", model_kwargs={"dtype": torch.bfloat16})
+    assert encode_utterances(encoder, TEXTS).dtype == np.float32
+
+
+def test_progress_counts_every_text(tiny_encoder) -> None:
+    counts: list[int] = []
+    encode_texts(tiny_encoder, TEXTS * 20, advance=counts.append)
+    assert len(counts) > 1 and sum(counts) == 20 * len(TEXTS)
+
+
+def test_gradients_are_back_after_inference() -> None:
+    layer = torch.nn.Linear(3, 2)
+    with inference(torch.device("cpu")):
+        assert not layer(torch.ones(4, 3)).requires_grad
+    assert layer(torch.ones(4, 3)).requires_grad
