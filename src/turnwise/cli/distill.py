@@ -101,4 +101,4 @@ def _agreement(
         vectors.append(encode_utterances(encoder, texts, show_progress_bar=True))
         seconds.append(time.process_time() - start)
     console.print(f"{seconds[0] / seconds[1]:.0f} times as fast in processor time")
-    return agreement(*vectors)
+    return agreement(vectors[0], vectors[1])

@@ -34,7 +34,7 @@ def recomputed_activations(encoder: SentenceTransformer, wanted: bool) -> Iterat
             return forward(features, **further)
         return checkpoint(forward, dict(features), use_reentrant=False, **further)
 
-    transformer.forward = forward_again  # type: ignore[method-assign, assignment]
+    transformer.forward = forward_again
     try:
         yield
     finally:
