@@ -27,7 +27,6 @@ import numpy as np
 
 from turnwise.store import ConversationStore
 from turnwise.store.encoding import StoreEncoder
-from turnwise.store.searching import by_vector
 
 DIM, TURNS, QUERIES = 384, 16, 20
 MESSAGES_IN_CLUSTER, CLUSTERS_IN_TOPIC = 20, 200
@@ -112,8 +111,8 @@ def measure(folder: Path, messages: int) -> None:
     def report(what: str, seconds: float, further: str = "") -> None:
         print(f"{what:34} {1000 * seconds:8.1f} ms {seconds / numpy_pass:7.2f} passes{further}", flush=True)
 
-    exact = partial(by_vector, store._reader.tables().messages, "vector", where=None, count=10, columns=["turn"])
-    report("exact search", per_query(lambda query: exact(query=queries[query])))
+    exact = partial(store._backend.tables().messages.nearest, "vector", where=None, count=10, columns=["turn"])
+    report("exact search", per_query(lambda query: exact(queries[query])))
     for kind in ("flat", "compressed"):
         building = cpu(lambda kind=kind: store.compact(index=kind))
         facts = store.stats().indexes["vector"]

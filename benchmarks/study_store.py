@@ -23,7 +23,7 @@ import turnwise
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
 from turnwise.replies.sequence import next_speaker
 from turnwise.store import ConversationStore
-from turnwise.store.searching import by_vector, indexed_columns
+from turnwise.store.searching import indexed_columns
 
 SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "test.jsonl.gz"
 LIMIT, NEAREST = 200, 10
@@ -57,7 +57,7 @@ def same_intent(store: ConversationStore, message: Row, mode: str) -> float:
 def replies(store: ConversationStore, model: str, rows: list[Row], queries: int) -> None:
     """Print (b)."""
     sequence = turnwise.SequenceModel(turnwise.load_encoder(model))
-    tables = store._reader.tables()
+    tables = store._backend.tables()
     table, column = indexed_columns(tables)["reply"]
     texts = sorted({message["content"] for row in store.export() for message in row["messages"]})
     candidates = sequence.encode_candidates(texts)
@@ -70,8 +70,8 @@ def replies(store: ConversationStore, model: str, rows: list[Row], queries: int)
             running.add(message["content"], message["role"])
         scores = np.sort(running.score(candidates))[::-1][:NEAREST]
         query = running.query_of().astype(np.float32)
-        exact = distinct_scores(by_vector(table, column, query, None, LIMIT, ["text"]))
-        found = distinct_scores(by_vector(table, column, query, None, LIMIT, ["text"], tables.state.indexes["reply"]))
+        exact = distinct_scores(table.nearest(column, query, None, LIMIT, ["text"]))
+        found = distinct_scores(table.nearest(column, query, None, LIMIT, ["text"], tables.state.indexes["reply"]))
         count = min(len(exact), NEAREST)  # a text that is said very often leaves fewer
         differences.append(float(np.abs(exact[:count] - scores[:count]).max()))
         equal.append(differences[-1] < 1e-4 * max(1.0, abs(scores[0])))
@@ -105,7 +105,7 @@ def main() -> None:
         rows = conversations.to_list()
         print(f"{len(rows):,} conversations; {store.stats().indexes}")
         by_mode(store, rows, arguments.queries)
-        if store._reader.tables().state.has_replies:
+        if store._backend.tables().state.has_replies:
             replies(store, arguments.model, rows, arguments.queries)
 
 

@@ -19,6 +19,9 @@ from .data.conversations import convert_conversations as convert_conversations
 from .data.conversations import read_conversations as read_conversations
 from .data.sample_corpus import sample_conversations as sample_conversations
 from .data.splitting import split_conversations as split_conversations
+from .distributed.corpus import embed_corpus as embed_corpus
+from .distributed.datasets import embed_dataset as embed_dataset
+from .distributed.datasets import read_dataset as read_dataset
 from .encoders.conversations import encode_conversations as encode_conversations
 from .encoders.loading import load_encoder as load_encoder
 from .encoders.plato import convert_plato as convert_plato

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing_extensions import override
+
 _LONGEST_LINE = 300  # characters
 
 
@@ -23,3 +25,8 @@ class ConversationError(ValueError):
         super().__init__(f"{where}: {problem}")
         self.where = where
         self.problem = problem
+
+    @override
+    def __reduce__(self) -> tuple[type[ConversationError], tuple[str, str]]:
+        # by default the message alone, which makes no such error on the other side of a process
+        return type(self), (self.where, self.problem)

@@ -83,6 +83,23 @@ def test_other_endings_and_a_file_in_the_way_are_refused_at_once(chats, tmp_path
     assert result.exit_code == 1 and "v.jsonl exists already" in result.output
 
 
+def test_a_name_without_ending_is_a_folder_of_parts(chats, tiny_encoder_path, tmp_path) -> None:
+    arguments = ("embed", chats, "--model", tiny_encoder_path, "--output")
+    assert "Wrote" in succeed(*arguments, tmp_path / "parts")
+    succeed(*arguments, tmp_path / "v.parquet")
+    assert pq.read_table(tmp_path / "parts").equals(pq.read_table(tmp_path / "v.parquet"))
+    again = run(*arguments, tmp_path / "parts")
+    assert again.exit_code == 1 and "--resume" in again.output
+    inside = run("embed", tmp_path, "--output", tmp_path / "more")
+    assert inside.exit_code == 1 and "choose a place outside" in inside.output
+
+
+def test_files_are_not_for_clusters_and_urls(chats, tmp_path) -> None:
+    for arguments in ((chats, "--engine", "ray"), ("s3://bucket/chats.jsonl",)):
+        result = run("embed", *arguments, "--output", tmp_path / "v.parquet")
+        assert result.exit_code == 1 and "give a name without ending, or a URL" in result.output
+
+
 def test_no_text_is_embedded_twice_unless_asked(chats, tiny_encoder_path, tmp_path, monkeypatch) -> None:
     seen: list[str] = []
     preprocess = SentenceTransformer.preprocess

@@ -12,6 +12,7 @@ pytest.importorskip("model2vec", reason="needs the extra static")
 pytest.importorskip("skeletoken", reason="needs the extra static")
 
 from turnwise import distill_static, encode_conversations, encode_utterances, load_encoder
+from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.message_pooling import message_tokens
 from turnwise.encoders.static import save_static
@@ -50,6 +51,7 @@ def test_it_embeds_whatever_other_encoders_embed(static, tiny_encoder, tmp_path,
     joined = [" ".join(message["content"] for message in messages) for messages in talks]
     np.testing.assert_allclose(encode_conversations(loaded, talks), static.encode(joined), atol=1e-6)
     assert encode_conversations(loaded, talks, "messages").shape == (5, 16)
+    assert encode_contexts(loaded, [["my card", "thanks"], ["yes"]]).shape == (2, 16)
     with pytest.raises(ValueError, match="'interlocutor' needs a transformer: take 'mean' or 'messages'"):
         encode_conversations(loaded, talks, "interlocutor")
 

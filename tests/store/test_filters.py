@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from turnwise.store import SQL, FilterError
+from turnwise.store import SQL, FilterError, StoreError
 from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, filter_sql
 
 # what is written, and the messages that fulfil it, as conversation and turn
@@ -66,6 +67,10 @@ MISTAKES = [
 @pytest.mark.parametrize(("filter", "expected"), MESSAGES)
 def test_messages_that_fulfil_a_filter(filled, labelled: list[dict[str, Any]], filter: str, expected: set) -> None:
     store = filled(labelled)
+    if isinstance(filter, SQL) and not isinstance(store.path, Path):
+        with pytest.raises(StoreError, match="filters in SQL are for stores in folders"):
+            store.search_messages("my card", where=filter)
+        return
     hits = store.search_messages("my card", where=filter, limit=100)
     assert {(hit.conversation, hit.turn) for hit in hits} == expected
 

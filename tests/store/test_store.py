@@ -15,6 +15,8 @@ from turnwise.errors import ConversationError
 from turnwise.store import AddReport, ConversationStore, StoreError, StoreLockedError, adding, indexing
 from turnwise.store.state import writer_lock
 
+from .cases import in_folders
+
 
 def places(store: ConversationStore) -> dict[str, list[str]]:
     """What a store holds, by its table of messages, which must agree with that of conversations."""
@@ -138,6 +140,7 @@ def test_readers_see_what_was_committed_since(store, tiny_encoder) -> None:
         reader.add([late])
 
 
+@in_folders
 def test_only_one_writes(store, monkeypatch) -> None:
     monkeypatch.setattr("turnwise.store.conversation_store.LOCK_SECONDS", 0.0)
     with writer_lock(store.path, 0), pytest.raises(StoreLockedError, match="is being written by process"):
@@ -183,12 +186,14 @@ def test_bad_rows(store, row, problem) -> None:
         store.add([row])
 
 
+@in_folders
 def test_a_store_whose_making_was_killed_is_made_anew(store, tiny_encoder) -> None:
     (store.path / "store.json").unlink()
     made = ConversationStore.open(store.path, tiny_encoder)
     assert (made.stats().conversations, list(made.export())) == (0, [])
 
 
+@in_folders
 def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_path) -> None:
     reader = ConversationStore.open(store.path, read_only=True)
     other = SentenceTransformer(str(tiny_encoder_path), device="cpu")
@@ -208,6 +213,7 @@ def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_
     assert places(store) == texts(conversations)
 
 
+@in_folders
 def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path, monkeypatch) -> None:
     monkeypatch.setattr(adding, "_CONVERSATIONS_IN_BATCH", 1)
     other = SentenceTransformer(str(tiny_encoder_path), device="cpu")
@@ -253,6 +259,7 @@ def test_texts_added_one_by_one_are_found_first(filled) -> None:
     assert all(store.search_messages(text, "text")[0].text == text for text in texts)
 
 
+@in_folders
 @pytest.mark.parametrize("kind", ["flat", "compressed"])
 def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch, kind) -> None:
     monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 300)

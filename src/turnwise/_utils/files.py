@@ -29,6 +29,11 @@ def is_standard(path: str | os.PathLike[str]) -> bool:
     return str(path) == "-"
 
 
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a URL, such as ``s3://bucket/key``, and not a path."""
+    return "://" in str(path)
+
+
 def check_file(path: str | os.PathLike[str], force: bool = False) -> Path:
     """Return ``path``, refusing to overwrite a file unless ``force``, and a folder in any case.
 

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from turnwise._utils.files import is_url
 from turnwise._utils.progress import note
-from turnwise.cli.options import Cache, Data, Dtype, Force, Level, Model, Pooling, Resume, VectorFile, given
+from turnwise.cli.options import (
+    ActorCount,
+    Cache,
+    DataOrUrls,
+    Dtype,
+    Engine,
+    Force,
+    Level,
+    Model,
+    Pooling,
+    Resume,
+    Vectors,
+)
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
+
+if TYPE_CHECKING:
+    from turnwise.distributed.job import Embedding
 
 
 @reads_conversations
 def embed(
-    data: Data,
-    output: VectorFile,
+    data: DataOrUrls,
+    output: Vectors,
     reading: Reading,
     model: Model = None,
     level: Level = "utterance",
     pooling: Pooling = "mean",
     dtype: Dtype = None,
     cache: Cache = True,
+    engine: Engine = "local",
+    actors: ActorCount = None,
     resume: Resume = False,
     force: Force = False,
 ) -> None:
@@ -28,10 +48,37 @@ def embed(
 
     The columns are id, turn, role, text and vector, or only id and vector for whole conversations: in a .parquet or
     .csv file; or the vectors in a .npy file and the rest beside it as .jsonl; or as JSON lines on the standard output.
+    A large corpus goes into a folder of Parquet parts, which several processes can write; with --resume, what was added
+    to the corpus is embedded too.
 
     Example: `turnwise embed chats.jsonl --model model --output vectors.parquet`
+
+    Example: `turnwise embed "s3://logs/*.parquet" --engine ray --output s3://logs-embedded`
     """
     quiet_transformers()
+    from turnwise.data.reading.files import check_apart
+    from turnwise.distributed.job import Embedding
+    from turnwise.distributed.output import is_folder_name
+
+    how = Embedding(model, level, pooling, dtype)
+    if not is_folder_name(output):
+        if engine == "ray" or any(map(is_url, data)):
+            what = "--engine ray is" if engine == "ray" else "URLs are"
+            raise ValueError(f"{output}: {what} for folders of parts: give a name without ending, or a URL")
+        paths = [Path(path) for path in data]
+        count = _into_a_file(paths, Path(output), reading, how, cache, resume, force)
+    else:
+        from turnwise.distributed.corpus import embed_corpus
+
+        check_apart(output, data)
+        further = {"engine": engine, "actors": actors, "resume": resume, "force": force, **reading.arguments}
+        count = embed_corpus(data, output, **asdict(how), **further)
+    note(f"Wrote {count:,} embeddings to {output}")
+
+
+def _into_a_file(
+    data: list[Path], output: Path, reading: Reading, how: Embedding, cache: bool, resume: bool, force: bool
+) -> int:
     from turnwise.data.reading.files import check_apart
     from turnwise.encoders.embed import embed_messages, embed_whole, write_embeddings
     from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
@@ -42,12 +89,10 @@ def embed(
     if output.suffix.lower() == ".npy":  # which has a file beside it
         check_apart(output.with_suffix(".jsonl"), data)
     conversations = reading.read(data, output)
-    encoder = load_encoder(model)
-    embed_rows: Any = partial(embed_whole, encoder, pooling, dtype=dtype)
-    if level == "utterance":
+    encoder = load_encoder(how.model)
+    embed_rows: Any = partial(embed_whole, encoder, how.pooling, dtype=how.dtype)
+    if how.level == "utterance":
         kept = VectorCache(encoder) if cache and can_be_cached(encoder) else None
-        embed_rows = partial(embed_messages, encoder, dtype=dtype, cache=kept)
-    what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": level, "pooling": pooling}
-    what |= given({"dtype": dtype})
-    count = write_embeddings(embed_rows, what, conversations, output, resume, force)
-    note(f"Wrote {count:,} embeddings to {output}")
+        embed_rows = partial(embed_messages, encoder, dtype=how.dtype, cache=kept)
+    what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **how.settings}
+    return write_embeddings(embed_rows, what, conversations, output, resume, force)

@@ -26,6 +26,13 @@ Data = Annotated[
     list[Path],
     typer.Argument(help="Files, folders or globs of conversations; - is the standard input.", show_default=False),
 ]
+DataOrUrls = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files, folders or globs of conversations, or URLs of them such as s3://…; - is the standard input.",
+        show_default=False,
+    ),
+]
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
 OptionalData = Annotated[
     list[Path] | None,
@@ -68,8 +75,14 @@ ChatFile = Annotated[
         "--out", "--output", "-o", help="The .jsonl or .jsonl.gz file to write, or - for the standard output."
     ),
 ]
-VectorFile = Annotated[
-    Path, typer.Option("--output", "-o", help="The .parquet, .csv or .npy file to write, or - for the standard output.")
+Vectors = Annotated[
+    str,
+    typer.Option(
+        "--output",
+        "-o",
+        help="The .parquet, .csv or .npy file to write, or - for the standard output; a name without ending, or a URL, "
+        "is a folder of Parquet parts.",
+    ),
 ]
 Picture = Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")]
 FiguresFile = Annotated[
@@ -131,12 +144,28 @@ Pooling = Annotated[
     str,
     typer.Option(help="How to pool whole conversations: mean, interlocutor, messages, or speaker:ROLE."),
 ]
+Engine = Annotated[
+    Literal["local", "ray"],
+    typer.Option(help="For folders of parts: this process, or a Ray cluster (by default one on this machine)."),
+]
+ActorCount = Annotated[
+    int | None,
+    typer.Option(
+        "--actors",
+        min=1,
+        help="Processes of Ray that embed; by default one for each GPU, or for four CPUs.",
+        show_default=False,
+    ),
+]
 Dtype = Annotated[
     Literal["bfloat16", "float16"] | None,
     typer.Option(help="Compute in half precision, several times faster on hardware made for it; by default in full."),
 ]
 Cache = Annotated[
-    bool, typer.Option(help="Keep the vectors of messages on disk, so that no text is embedded twice by a model.")
+    bool,
+    typer.Option(
+        help="Keep the vectors of messages on disk, so that no text is embedded twice by a model; not for folders."
+    ),
 ]
 Tasks = Annotated[
     list[str] | None, typer.Option("--task", help="Evaluation task, may be repeated; by default semantic-retrieval.")
@@ -202,10 +231,15 @@ GoalSpeaker = Annotated[
 ]
 
 # Stores
-NewStore = Annotated[Path, typer.Option("--store", help="Folder of the store; made if it is not there.")]
-StoreArgument = Annotated[Path, typer.Argument(help="Folder of the store.", show_default=False)]
+NewStore = Annotated[
+    str,
+    typer.Option("--store", help="Folder of the store, or qdrant://host:6333/collection; made if it is not there."),
+]
+StoreArgument = Annotated[
+    str, typer.Argument(help="Folder of the store, or qdrant://host:6333/collection.", show_default=False)
+]
 GivenStore = Annotated[
-    Path | None, typer.Option("--store", help="A store whose messages are the candidates, instead of --candidates.")
+    str | None, typer.Option("--store", help="A store whose messages are the candidates, instead of --candidates.")
 ]
 Query = Annotated[str, typer.Argument(help="What to look for.", show_default=False)]
 SearchLevel = Annotated[
@@ -284,7 +318,9 @@ NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the ad
 # The service
 Stores = Annotated[
     list[str] | None,
-    typer.Option("--store", help="A conversation store, FOLDER or NAME=FOLDER; may be repeated.", show_default=False),
+    typer.Option(
+        "--store", help="A conversation store, FOLDER, qdrant://… or NAME=either; may be repeated.", show_default=False
+    ),
 ]
 Host = Annotated[str, typer.Option(envvar="TURNWISE_HOST", help="Address to listen on.")]
 Port = Annotated[int, typer.Option(envvar="TURNWISE_PORT", min=0, max=65535, help="Port to listen on.")]

@@ -94,7 +94,7 @@ def reply(
 
 
 def _reply_from_store(
-    path: Path, model: str, messages: list[dict[str, Any]], settings: dict[str, Any], json_file: Path | None
+    path: str, model: str, messages: list[dict[str, Any]], settings: dict[str, Any], json_file: Path | None
 ) -> None:
     from turnwise.store import ConversationStore
 

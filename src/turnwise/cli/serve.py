@@ -106,10 +106,9 @@ def new_key(
     console.print(secret, soft_wrap=True)
 
 
-def _named_store(value: str) -> tuple[str, Path]:
-    name, equals, folder = value.partition("=")
-    path = Path(folder if equals else value)
-    return (name if equals else path.resolve().name, path)
+def _named_store(value: str) -> tuple[str, str]:
+    name, equals, place = value.partition("=")
+    return (name, place) if equals else (Path(value).resolve().name, value)
 
 
 def _settings(values: dict[str, Any]) -> ServiceSettings:

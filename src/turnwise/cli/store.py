@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from turnwise._utils.files import atomic_path, check_file, only_writer
+from turnwise._utils.files import atomic_path, check_file, is_url, only_writer
 from turnwise._utils.progress import console, progress_bar
 from turnwise._utils.strict_json import strict_json
 from turnwise.cli.options import (
@@ -73,7 +73,7 @@ def index(
     quiet_transformers()
     from turnwise.store import ConversationStore
 
-    conversations = reading.read(data, store)
+    conversations = reading.read(data, None if is_url(store) else Path(store))
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
     report = fill(opened, conversations, cache)
     if json_output:
@@ -190,7 +190,7 @@ def reindex(store: StoreArgument, model: Model = None, pooling: NewPooling = Non
     console.print(f"{store} holds vectors of {opened.stats().encoder} now")
 
 
-def _open(path: Path, read_only: bool = False) -> ConversationStore:
+def _open(path: str, read_only: bool = False) -> ConversationStore:
     from turnwise.store import ConversationStore
 
     return ConversationStore.open(path, create=False, read_only=read_only)

@@ -110,7 +110,7 @@ class Redaction:
         """The text with placeholders; what two finders both found has the placeholder of the longer."""
         return replaced(text, ((*span, word) for word, find in self._finders for span in find(text)))
 
-    def conversation(self, row: dict[str, Any], number: int) -> dict[str, Any]:
+    def conversation(self, row: dict[str, Any], number: str) -> dict[str, Any]:
         """A checked conversation with placeholders in texts, speakers and labels.
 
         An id with personal data becomes ``conversation-<number>``. Speakers stay as many as they were: of those that

@@ -38,7 +38,7 @@ def agreement(vectors: FloatArray, others: FloatArray, neighbours: int = 10) -> 
         nearest.append(np.argpartition(-scores, neighbours - 1, axis=1)[:, :neighbours])
     shared = np.mean([len(np.intersect1d(*both)) for both in zip(*nearest)]) / neighbours
     return {
-        "cosine_correlation": round(100 * float(np.corrcoef(*cosines)[0, 1]), 6),
+        "cosine_correlation": round(100 * float(np.asarray(np.corrcoef(cosines))[0, 1]), 6),
         "shared_neighbours": 100 * float(shared),
         "pairs": len(cosines[0]),
     }

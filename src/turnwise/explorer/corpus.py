@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from turnwise.explorer.labels import Label, Labels
 from turnwise.explorer.progress import Advance, silent
-from turnwise.store.reading import batches_of
+from turnwise.store.backend import Tables
 from turnwise.store.records import vectors_of
-from turnwise.store.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
     conversations = _read_conversations(tables, folder)
     first = np.cumsum([0, *conversations.turns])[:-1].astype(np.uint32)
     messages = _Messages(tables, folder, dict(zip(conversations.ids, first.tolist())), sum(conversations.turns))
-    for batch in batches_of(tables.messages, ["conversation", "turn", "role", "text", "time", "fields", "vector"]):
+    for batch in tables.messages.batches(["conversation", "turn", "role", "text", "time", "fields", "vector"]):
         messages.take(batch)
         advance(len(batch))
     turns = np.asarray(conversations.turns, np.uint32)
@@ -108,7 +107,7 @@ def _read_conversations(tables: Tables, folder: Path) -> _Conversations:
     if not count:
         raise ValueError("the store holds no conversation: add some with turnwise index")
     found = _Conversations(count, tables.state.dim, folder)
-    for batch in batches_of(tables.conversations, ["conversation", "turns", "fields", "vector"]):
+    for batch in tables.conversations.batches(["conversation", "turns", "fields", "vector"]):
         start = len(found.ids)
         found.ids += batch["conversation"].to_pylist()
         found.turns += batch["turns"].to_pylist()

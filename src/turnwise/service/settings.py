@@ -15,7 +15,7 @@ class ServiceSettings(BaseSettings):
     Attributes:
         model: The encoder, a folder or a Hub name; by default that of the stores, else the default encoder.
         model_name: What clients call it; by default its Hub name or the name of its folder.
-        stores: Folders of conversation stores by the name that clients and keys know them under.
+        stores: Folders of conversation stores, or addresses on Qdrant, by the names that clients and keys know.
         keys: The file of API keys, see `turnwise.service.keys`. Without it only this machine is served.
         max_body_bytes: Longest body of a request.
         max_texts: Most texts, documents or conversations in a request for embeddings, ranking or replies.
@@ -31,7 +31,7 @@ class ServiceSettings(BaseSettings):
 
     model: str | None = None
     model_name: str | None = None
-    stores: dict[str, Path] = Field(default_factory=dict)
+    stores: dict[str, str | Path] = Field(default_factory=dict)
     keys: Path | None = None
     max_body_bytes: PositiveInt = 8 * 2**20
     max_texts: PositiveInt = 2048

@@ -23,11 +23,12 @@ _Result = TypeVar("_Result")
 _READERS = 4
 
 
-def encoder_of(path: Path) -> str | None:
+def encoder_of(path: str | Path) -> str | None:
     """What the encoder of a store was loaded from; ``None`` where there is no store yet."""
     from turnwise.store import ConversationStore
+    from turnwise.store.opening import backend_of, place_of
 
-    if not path.exists():
+    if not backend_of(place_of(path)).exists():
         return None
     return ConversationStore.open(path, create=False, read_only=True).stats().encoder
 
@@ -53,7 +54,7 @@ class Stores:
         waiting: Most searches, and most changes, that wait or run at a time.
     """
 
-    def __init__(self, folders: Mapping[str, Path], waiting: int) -> None:
+    def __init__(self, folders: Mapping[str, str | Path], waiting: int) -> None:
         self._folders = folders
         self._opened: dict[str, OpenStore] = {}
         self._readers = BoundedThreads("search", _READERS, waiting)

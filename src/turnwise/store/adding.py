@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from turnwise.store.backend import Changes, Tables
+from turnwise.store.conditions import Among, Condition
 from turnwise.store.encoding import StoreEncoder
-from turnwise.store.filters import sql_text
 from turnwise.store.hits import AddReport
-from turnwise.store.indexing import add_text_index, has_text_index
 from turnwise.store.records import Record, conversation_row, message_rows, table_of, vectors_of
-from turnwise.store.tables import Tables, Transaction, rows_of
 
 _MESSAGES_IN_BATCH = 2048  # what is embedded at once, and lost by a kill
 _CONVERSATIONS_IN_BATCH = 512
@@ -48,7 +47,7 @@ def batches(conversations: Iterable[Mapping[str, Any]]) -> Iterator[list[Record]
         yield list(batch.values())
 
 
-def add_batch(changes: Transaction, encoder: StoreEncoder, records: Sequence[Record]) -> AddReport:
+def add_batch(changes: Changes, encoder: StoreEncoder, records: Sequence[Record]) -> AddReport:
     """Write what is new of some conversations, and commit it.
 
     Args:
@@ -61,48 +60,40 @@ def add_batch(changes: Transaction, encoder: StoreEncoder, records: Sequence[Rec
     if work:
         embedded = _embed(encoder, work)
         vectors = _dialogue_vectors(tables, encoder, work, embedded)
-        _replace(tables, work)
+        _replace(changes, work)
         rows = [row for one in work for row in message_rows(one.record, one.start)]
         tables.messages.add(table_of(rows, tables.messages.schema, **embedded))
         whole = [conversation_row(one.record) for one in work]
         tables.conversations.add(table_of(whole, tables.conversations.schema, vector=vectors))
-        changes.commit(commits=tables.state.commits + 1, tokenizer=_text_index(tables, rows))
+        changes.commit(commits=tables.state.commits + 1, tokenizer=changes.prepare_texts(rows))
     added = sum(not one.replaces and not one.start for one in work)
     grown = sum(one.start > 0 for one in work)
     messages = sum(len(one.record.messages) - one.start for one in work)
     return AddReport(added, grown, len(work) - added - grown, len(records) - len(work), messages)
 
 
-def delete_conversations(changes: Transaction, ids: Sequence[str]) -> int:
+def delete_conversations(changes: Changes, ids: Sequence[str]) -> int:
     """Delete conversations with their messages; ids that are not there do not count."""
     tables = changes.tables
     count = 0
     for start in range(0, len(ids), _CONVERSATIONS_IN_BATCH):
         where = ids_among(ids[start : start + _CONVERSATIONS_IN_BATCH])
         count += tables.conversations.count_rows(where)
-        tables.messages.delete(where)
         tables.conversations.delete(where)
+        tables.messages.delete(where)
     if count:
         changes.commit(commits=tables.state.commits + 1)
     return count
 
 
-def ids_among(ids: Iterable[str]) -> str:
+def ids_among(ids: Iterable[str]) -> Condition:
     """The condition that a conversation is one of several."""
-    return f"conversation IN ({', '.join(map(sql_text, ids))})"
-
-
-def _text_index(tables: Tables, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Build the index of texts with the first batch; its tokenizer."""
-    state = tables.state
-    if has_text_index(tables):
-        return state.tokenizer
-    return add_text_index(tables, state.tokenizer, state.language, [row["text"] for row in rows])
+    return Among("conversation", tuple(ids))
 
 
 def _to_do(tables: Tables, records: Sequence[Record]) -> list[_Work]:
     where = ids_among(record.id for record in records)
-    found = rows_of(tables.conversations, where, ["conversation", "digest", "turns"]).to_pylist()
+    found = tables.conversations.rows(where, ["conversation", "digest", "turns"]).to_pylist()
     stored = {row["conversation"]: row for row in found}
     work = []
     for record in records:
@@ -142,16 +133,17 @@ def _stored_vectors(tables: Tables, grown: Sequence[_Work]) -> dict[str, tuple[n
     if not grown:
         return {}
     columns = ["conversation", "turn", "tokens", "vector"]
-    found = rows_of(tables.messages, ids_among(one.record.id for one in grown), columns)
+    found = tables.messages.rows(ids_among(one.record.id for one in grown), columns)
     found = found.sort_by([("conversation", "ascending"), ("turn", "ascending")])
     names = np.asarray(found["conversation"].to_pylist())
     vectors, tokens = vectors_of(found["vector"]), np.asarray(found["tokens"])
     return {one.record.id: (vectors[names == one.record.id], tokens[names == one.record.id]) for one in grown}
 
 
-def _replace(tables: Tables, work: Sequence[_Work]) -> None:
-    """Take away what will be written anew."""
-    if changed := [one.record.id for one in work if one.replaces and not one.start]:
-        tables.messages.delete(ids_among(changed))
+def _replace(changes: Changes, work: Sequence[_Work]) -> None:
+    """Take away what will be written anew; the row of a conversation, which says that it is complete, first."""
     if replaced := [one.record.id for one in work if one.replaces]:
-        tables.conversations.delete(ids_among(replaced))
+        changes.tables.conversations.delete(ids_among(replaced))
+    # where a batch does not count as a whole, a killed writer may have left messages of those that seem new
+    if rewritten := [one.record.id for one in work if not one.start and (one.replaces or not changes.is_atomic)]:
+        changes.tables.messages.delete(ids_among(rewritten))

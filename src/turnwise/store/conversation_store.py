@@ -1,4 +1,4 @@
-"""The conversation store: conversations and their vectors in a folder, searched while new ones arrive."""
+"""The conversation store: conversations and their vectors, searched while new ones arrive."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from typing import Any, Self
 from turnwise.store.adding import add_batch, batches, delete_conversations
 from turnwise.store.encoding import StoreEncoder
 from turnwise.store.hits import AddReport
-from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
-from turnwise.store.opening import LOCK_SECONDS, Encoder, create_store, other_encoder, store_encoder
-from turnwise.store.reindexing import forget_old, reindex
-from turnwise.store.state import IndexKind, StoreError, read_state, state_stamp
+from turnwise.store.indexing import RETENTION
+from turnwise.store.opening import Encoder, backend_of, other_encoder, place_of, store_encoder
+from turnwise.store.state import LOCK_SECONDS, IndexKind, StoreError
 from turnwise.store.store_reader import StoreReader
-from turnwise.store.tables import transaction
 
 
 class ConversationStore(StoreReader):
-    """Conversations in a folder, with the vectors of their messages and of the whole; made by `open`.
+    """Conversations in a folder or on a server, with vectors of their messages and of the whole; made by `open`.
 
     Searches see what was last committed, by whichever process, and are never blocked. Several threads may use a store.
     Filters (``where``) are expressions, see `turnwise.store.filters.filter_sql`, or `SQL`.
     """
 
-    def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None, read_only: bool) -> None:
+    def __init__(self, path: Path | str, encoder: StoreEncoder | None, digest: str | None, read_only: bool) -> None:
         super().__init__(path, encoder, digest)
         self.read_only = read_only
 
@@ -41,10 +39,10 @@ class ConversationStore(StoreReader):
         tokenizer: str = "",
         language: str = "English",
     ) -> Self:
-        """Open the store in a folder, or make a new one.
+        """Open a store, or make a new one.
 
         Args:
-            path: The folder.
+            path: The folder, or a collection of a Qdrant server: ``qdrant://host:6333/collection``.
             encoder: The encoder, its folder or its Hub name; a `StoreEncoder` where it is to be used in another way.
                 ``None`` is that of the store, loaded when it is needed; for a new store, the default encoder.
             create: Make a new store if there is none; never with ``read_only``.
@@ -58,19 +56,20 @@ class ConversationStore(StoreReader):
         Raises:
             StoreError: There is no store, the folder holds something else, or the store has another encoder.
         """
-        path = Path(path)
-        if state_stamp(path) is not None:
-            given = None if encoder is None else store_encoder(encoder, read_state(path).pooling)
+        place = place_of(path)
+        backend = backend_of(place)
+        if backend.exists():
+            given = None if encoder is None else store_encoder(encoder, backend.tables().state.pooling)
         elif read_only or not create:
-            raise StoreError(f"{path} is no store: make one with turnwise index DATA --store {path}")
+            raise StoreError(f"{place} is no store: make one with turnwise index DATA --store {place}")
         else:
             given = store_encoder(encoder, pooling)
-            create_store(path, given, tokenizer, language)
+            backend.create(given, tokenizer, language)
         digest = given.digest() if given is not None else None
-        state = read_state(path)
+        state = backend.tables().state
         if digest not in (None, state.digest):
-            raise other_encoder(path, state, str(given and given.name))
-        return cls(path, given, digest, read_only)
+            raise other_encoder(place, state, str(given and given.name))
+        return cls(place, given, digest, read_only)
 
     def add(
         self,
@@ -95,13 +94,12 @@ class ConversationStore(StoreReader):
         """
         self._check_writable()
         report = AddReport()
-        with transaction(self.path, LOCK_SECONDS) as changes:
+        with self._backend.changes(LOCK_SECONDS) as changes:
             encoder = self._encoder(changes.tables.state)
             encoder = encoder.with_cache() if cache else encoder
             for records in batches(conversations):
                 report += add_batch(changes, encoder, records)
-                if tidy_is_due(changes.tables):
-                    tidy(changes, RETENTION)
+                self._backend.tidy(changes)
                 if progress is not None:
                     progress(len(records))
         return report
@@ -116,7 +114,7 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
         """
         self._check_writable()
-        with transaction(self.path, LOCK_SECONDS) as changes:
+        with self._backend.changes(LOCK_SECONDS) as changes:
             return delete_conversations(changes, list(dict.fromkeys(ids)))
 
     def compact(self, retention: timedelta = RETENTION, index: IndexKind | None = None) -> None:
@@ -131,9 +129,8 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
         """
         self._check_writable()
-        with transaction(self.path, LOCK_SECONDS) as changes:
-            tidy(changes, retention, index)
-            forget_old(self.path, changes.tables.state)
+        with self._backend.changes(LOCK_SECONDS) as changes:
+            self._backend.compact(changes, retention, index)
 
     def reindex(
         self,
@@ -154,12 +151,12 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
         """
         self._check_writable()
-        with transaction(self.path, LOCK_SECONDS) as changes:
+        with self._backend.changes(LOCK_SECONDS) as changes:
             state = changes.tables.state
             new = store_encoder(encoder, pooling or state.pooling)
             digest = new.digest()
             if (digest, new.pooling) != (state.digest, state.pooling):
-                reindex(self.path, changes, new, LOCK_SECONDS, progress)
+                self._backend.reindex(changes, new, LOCK_SECONDS, progress)
             self._given, self._loaded = new, (digest, new)
 
     def _check_writable(self) -> None:

@@ -1,4 +1,4 @@
-"""Filters: a small expression that is parsed and written anew as SQL, so that nothing of it reaches the store as it is.
+"""Filters: a small expression that is parsed and written anew, so that nothing of it reaches the store as it is.
 
 role = 'user' and label.intent in ('refund', 'cancel') and time >= 2024-01-01 and not text contains 'test'
 """
@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
+
+from turnwise.store.conditions import All, Compared, Condition, Contains, Either, Has, Not, Raw, sql_of
 
 _LONGEST = 10_000  # characters
 _DEEPEST = 50  # parentheses and nots within each other
@@ -77,25 +79,25 @@ CONVERSATION_COLUMNS = {
 
 
 def filter_sql(filter: str, columns: Mapping[str, Column]) -> str:
-    """A filter as SQL.
+    """A filter as SQL; see `read_filter`."""
+    return sql_of(read_filter(filter, columns))
+
+
+def read_filter(filter: str, columns: Mapping[str, Column]) -> Condition:
+    """What a filter means.
 
     Args:
         filter: Comparisons (``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in (…)``, ``not in (…)``, ``contains``)
             of a column with texts in quotes, numbers or ISO 8601 times, joined by ``and``, ``or``, ``not`` and
-            parentheses. Labels are ``label.NAME`` or ``label."any name"``. An `SQL` is returned as it is.
+            parentheses. Labels are ``label.NAME`` or ``label."any name"``. An `SQL` stays as it is.
         columns: What may be named.
 
     Raises:
         FilterError: It cannot be read; says where.
     """
     if isinstance(filter, SQL):
-        return str(filter)
+        return Raw(str(filter))
     return _Parser(filter, columns).parse()
-
-
-def sql_text(value: str) -> str:
-    """A text as an SQL literal."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def label_entry(name: str, value: object) -> str:
@@ -122,11 +124,11 @@ class _Parser:
         self._next = 0
         self._depth = 0
 
-    def parse(self) -> str:
-        sql = self._either()
+    def parse(self) -> Condition:
+        found = self._either()
         if self._peek().kind != "end":
             raise self._error("expected 'and', 'or' or the end", self._peek())
-        return sql
+        return found
 
     def _tokenize(self) -> list[_Token]:
         if len(self._filter) > _LONGEST:
@@ -145,33 +147,36 @@ class _Parser:
             position = found.end()
         return [*tokens, _Token("end", "", end)]
 
-    def _either(self) -> str:
-        return self._joined(self._all, "or")
+    def _either(self) -> Condition:
+        parts = self._joined(self._all, "or")
+        return parts[0] if len(parts) == 1 else Either(parts)
 
-    def _all(self) -> str:
-        return self._joined(self._one, "and")
+    def _all(self) -> Condition:
+        parts = self._joined(self._one, "and")
+        return parts[0] if len(parts) == 1 else All(parts)
 
-    def _joined(self, part: Callable[[], str], word: str) -> str:
+    def _joined(self, part: Callable[[], Condition], word: str) -> tuple[Condition, ...]:
         parts = [part()]
         while self._take_word(word):
             parts.append(part())
-        return parts[0] if len(parts) == 1 else "(" + f" {word.upper()} ".join(parts) + ")"
+        return tuple(parts)
 
-    def _one(self) -> str:
+    def _one(self) -> Condition:
+        found: Condition
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self._error(f"expected at most {_DEEPEST} levels of parentheses and nots", self._peek())
         if self._take_word("not"):
-            sql = f"(NOT {self._one()})"
+            found = Not(self._one())
         elif self._take_sign("("):
-            sql = self._either()
+            found = self._either()
             self._expect(")")
         else:
-            sql = self._comparison()
+            found = self._comparison()
         self._depth -= 1
-        return sql
+        return found
 
-    def _comparison(self) -> str:
+    def _comparison(self) -> Condition:
         column, label = self._column()
         operator = self._peek()
         self._next += 1
@@ -181,9 +186,9 @@ class _Parser:
         if word == "contains":
             if column.kind != "text":
                 raise self._error("'contains' belongs to texts", operator)
-            return f"contains({column.name}, {self._value(column)})"
+            return Contains(column.name, self._text())
         if word == "not" and self._take_word("in"):
-            return f"(NOT {self._among(column, label)})"
+            return Not(self._among(column, label))
         if word == "in":
             return self._among(column, label)
         raise self._error("expected =, !=, <, <=, >, >=, in, not in or contains", operator)
@@ -205,27 +210,27 @@ class _Parser:
             raise self._error("expected the name of a label, as in label.intent", token)
         return column, label
 
-    def _compared(self, column: Column, label: str | None, sign: str, operator: _Token) -> str:
-        if sign in _ORDERED and column.kind in ("texts", "labels"):
-            raise self._error("labels and lists are compared with =, != and in only", operator)
-        sql = self._equal(column, label) if column.kind in ("texts", "labels") else ""
-        if sql:
-            return sql if sign == "=" else f"(NOT {sql})"
-        return f"{column.name} {sign} {self._value(column)}"
+    def _compared(self, column: Column, label: str | None, sign: str, operator: _Token) -> Condition:
+        if column.kind in ("texts", "labels"):
+            if sign in _ORDERED:
+                raise self._error("labels and lists are compared with =, != and in only", operator)
+            found = self._equal(column, label)
+            return found if sign == "=" else Not(found)
+        return Compared(column.name, sign, self._value(column))
 
-    def _among(self, column: Column, label: str | None) -> str:
+    def _among(self, column: Column, label: str | None) -> Condition:
         self._expect("(")
         parts = [self._equal(column, label)]
         while self._take_sign(","):
             parts.append(self._equal(column, label))
         self._expect(")")
-        return "(" + " OR ".join(parts) + ")"
+        return Either(tuple(parts))
 
-    def _equal(self, column: Column, label: str | None) -> str:
+    def _equal(self, column: Column, label: str | None) -> Condition:
         if column.kind not in ("texts", "labels"):
-            return f"{column.name} = {self._value(column)}"
+            return Compared(column.name, "=", self._value(column))
         if label is None:
-            return f"array_has({column.name}, {self._value(column)})"
+            return Has(column.name, self._text())
         token = self._peek()
         if token.kind not in ("text", "number", "time", "word"):
             raise self._error("expected the value of a label", token)
@@ -233,29 +238,33 @@ class _Parser:
             raise self._error("expected a text in quotes, a number, true or false", token)
         self._next += 1
         value = _unquoted(token.text) if token.kind == "text" else token.text
-        return f"array_has({column.name}, {sql_text(label_entry(label, value))})"
+        return Has(column.name, label_entry(label, value))
 
-    def _value(self, column: Column) -> str:
-        token = self._peek()
-        self._next += 1
+    def _value(self, column: Column) -> str | int | float | datetime:
         if column.kind == "number":
+            token = self._peek()
+            self._next += 1
             if token.kind != "number":
                 raise self._error("expected a number", token)
-            return token.text
-        if column.kind == "time":
-            return self._time(token)
+            return float(token.text) if "." in token.text else int(token.text)
+        return self._time() if column.kind == "time" else self._text()
+
+    def _text(self) -> str:
+        token = self._peek()
+        self._next += 1
         if token.kind != "text":
             raise self._error("expected a text in quotes", token)
-        return sql_text(_unquoted(token.text))
+        return _unquoted(token.text)
 
-    def _time(self, token: _Token) -> str:
+    def _time(self) -> datetime:
+        token = self._peek()
+        self._next += 1
         written = _unquoted(token.text) if token.kind == "text" else token.text
         try:
             moment = datetime.fromisoformat(written)
         except ValueError:
             raise self._error("expected a time, such as 2024-01-31 or 2024-01-31T12:00:00Z", token) from None
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        return f"timestamp '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
     def _peek(self) -> _Token:
         return self._tokens[min(self._next, len(self._tokens) - 1)]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from turnwise.store.backend import Tables
+from turnwise.store.conditions import Condition
 from turnwise.store.diversity import diverse
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnwise.store.records import vectors_of
-from turnwise.store.searching import by_text, by_vector, fused, index_for
-from turnwise.store.tables import Tables
+from turnwise.store.searching import fused, index_for
 
 _COLUMNS = ["conversation", "turn", "role", "text", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
@@ -29,7 +30,7 @@ def find_messages(
     tables: Tables,
     vector: np.ndarray | None,
     text: str | None,
-    where: str | None,
+    where: Condition | None,
     limit: int,
     offset: int,
     diversity: float | None,
@@ -43,9 +44,9 @@ def find_messages(
     rankings = []
     if vector is not None:
         index = index_for(tables, "vector", where)
-        rankings.append(by_vector(tables.messages, "vector", vector, where, fetched, columns, index))
+        rankings.append(tables.messages.nearest("vector", vector, where, fetched, columns, index))
     if text is not None:
-        rankings.append(by_text(tables.messages, text, where, fetched, columns))
+        rankings.append(tables.messages.matching(text, where, fetched, columns))
     found = fused(rankings, depth) if is_hybrid else rankings[0]
     if rerank is not None and len(found):
         found = _reranked(found, rerank)
@@ -56,7 +57,7 @@ def find_messages(
 
 
 def find_replies(
-    tables: Tables, query: np.ndarray, where: str | None, limit: int, offset: int, distinct: bool
+    tables: Tables, query: np.ndarray, where: Condition | None, limit: int, offset: int, distinct: bool
 ) -> list[ReplyHit]:
     """The messages with the greatest inner products with a query for the next one (dim,), each text once if wanted."""
     column = "reply" if tables.state.has_replies else "vector"
@@ -64,7 +65,7 @@ def find_replies(
     wanted = limit + offset
     count = 2 * wanted if distinct else wanted
     while True:
-        rows = by_vector(tables.messages, column, query, where, count, _COLUMNS, index).to_pylist()
+        rows = tables.messages.nearest(column, query, where, count, _COLUMNS, index).to_pylist()
         chosen = _first_of_each_text(rows) if distinct else rows
         if len(chosen) >= wanted or len(rows) < count:
             return [_hit(ReplyHit, row) for row in chosen[offset:wanted]]
@@ -77,12 +78,11 @@ def cross_encoder_scores(reranker: CrossEncoder, query: str) -> Callable[[Sequen
 
 
 def find_conversations(
-    tables: Tables, vector: np.ndarray, where: str | None, limit: int, offset: int
+    tables: Tables, vector: np.ndarray, where: Condition | None, limit: int, offset: int
 ) -> list[ConversationHit]:
     """Whole conversations like a vector (dim,)."""
     index = index_for(tables, "conversation", where)
-    columns = _CONVERSATION_COLUMNS
-    found = by_vector(tables.conversations, "vector", vector, where, limit + offset, columns, index)
+    found = tables.conversations.nearest("vector", vector, where, limit + offset, _CONVERSATION_COLUMNS, index)
     return [_conversation_hit(row) for row in found.slice(offset, limit).to_pylist()]
 
 

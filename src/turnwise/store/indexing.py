@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from turnwise._utils.optional import require
+from turnwise.store.backend import Changes, Table, Tables
+from turnwise.store.lance_table import LanceTable
 from turnwise.store.records import vectors_of
-from turnwise.store.searching import SMALLEST_INDEXED, by_vector, indexed_columns
+from turnwise.store.searching import SMALLEST_INDEXED, indexed_columns
 from turnwise.store.state import IndexFacts, IndexKind
-from turnwise.store.tables import Tables, Transaction
 
 _COMMITS_UNTIL_TIDY = 64
 _LARGEST_UNINDEXED = 0.25  # texts outside their index, as a share of those in it
@@ -33,6 +34,11 @@ _SETTINGS: dict[IndexKind, list[tuple[int, int]]] = {
 }
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SHARE_OF_CJK = 0.2  # of all characters
+
+
+def lance(table: Table) -> Any:
+    """LanceDB's own table."""
+    return cast(LanceTable, table).inner
 
 
 def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequence[str]) -> str:
@@ -55,13 +61,13 @@ def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequenc
         )
     else:
         config = fts(base_tokenizer=tokenizer, language=language)
-    tables.messages.create_index("text", config=config)
+    lance(tables.messages).create_index("text", config=config)
     return tokenizer
 
 
 def has_text_index(tables: Tables) -> bool:
     """Whether texts can be searched."""
-    return any(index.index_type == "FTS" for index in tables.messages.list_indices())
+    return any(index.index_type == "FTS" for index in lance(tables.messages).list_indices())
 
 
 def tidy_is_due(tables: Tables) -> bool:
@@ -69,12 +75,12 @@ def tidy_is_due(tables: Tables) -> bool:
 
     Those outside are found too, but LanceDB scores them by how frequent words are inside, and not quite alike.
     """
-    text = next((index for index in tables.messages.list_indices() if index.index_type == "FTS"), None)
+    text = next((index for index in lance(tables.messages).list_indices() if index.index_type == "FTS"), None)
     outgrown = text is not None and text.num_unindexed_rows > _LARGEST_UNINDEXED * text.num_indexed_rows
     return tables.state.commits >= _COMMITS_UNTIL_TIDY or outgrown
 
 
-def tidy(changes: Transaction, retention: timedelta, kind: IndexKind | None = None) -> None:
+def tidy(changes: Changes, retention: timedelta, kind: IndexKind | None = None) -> None:
     """Merge small files, bring the indexes up to date, and forget versions that nobody reads any more.
 
     Args:
@@ -84,12 +90,14 @@ def tidy(changes: Transaction, retention: timedelta, kind: IndexKind | None = No
     """
     tables = changes.tables
     for table in (tables.messages, tables.conversations):
-        table.optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
+        lance(table).optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
     changes.commit(commits=0)
     for name, (table, column) in indexed_columns(tables).items():
         _build_index(changes, name, table, column, kind)
     for table in (tables.messages, tables.conversations):
-        table.optimize(cleanup_older_than=retention, delete_unverified=True)  # under the lock: nobody else writes
+        lance(table).optimize(
+            cleanup_older_than=retention, delete_unverified=True
+        )  # under the lock: nobody else writes
     changes.commit()
     _give_back_memory()
 
@@ -100,24 +108,24 @@ def _give_back_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _build_index(changes: Transaction, name: str, table: Any, column: str, kind: IndexKind | None) -> None:
+def _build_index(changes: Changes, name: str, table: Table, column: str, kind: IndexKind | None) -> None:
     indexes, rows = changes.tables.state.indexes, table.count_rows()
     facts = indexes.get(name)
     if rows < (SMALLEST_INDEXED if facts is None or kind is not None else _GROWTH * facts.rows):
         return
     kind = kind or (facts.kind if facts is not None else "flat")
     types = require("lancedb.index", "store")
-    table.create_index(column, config=(types.IvfFlat if kind == "flat" else types.IvfRq)(distance_type="dot"))
+    lance(table).create_index(column, config=(types.IvfFlat if kind == "flat" else types.IvfRq)(distance_type="dot"))
     changes.commit(indexes={**indexes, name: _measured(table, column, rows, kind)})
 
 
-def _measured(table: Any, column: str, rows: int, kind: IndexKind) -> IndexFacts:
+def _measured(table: Table, column: str, rows: int, kind: IndexKind) -> IndexFacts:
     """An index with as little effort as it needs to find nearly all of what an exact scan finds."""
     places = np.sort(np.random.default_rng(0).choice(rows, min(_SAMPLE, rows), replace=False))
-    queries = vectors_of(table.take_offsets(places.tolist()).select([column]).to_arrow()[column])
+    queries = vectors_of(lance(table).take_offsets(places.tolist()).select([column]).to_arrow()[column])
 
     def found(query: np.ndarray, index: IndexFacts | None) -> list[float]:
-        return by_vector(table, column, query, None, 10, [], index)["score"].to_pylist()
+        return table.nearest(column, query, None, 10, [], index)["score"].to_pylist()
 
     # The scores are compared, not the rows: of the same text said twice, either will do.
     worst = [min(found(query, None)) - _ROUNDING for query in queries]

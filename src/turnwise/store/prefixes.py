@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from turnwise.store.adding import ids_among
+from turnwise.store.backend import Tables
+from turnwise.store.conditions import Condition
 from turnwise.store.hits import PrefixHit
 from turnwise.store.records import message_of, vectors_of
-from turnwise.store.searching import by_vector, index_for
-from turnwise.store.tables import Tables, rows_of
+from turnwise.store.searching import index_for
 
 _NEAREST = 200  # messages that are looked up for each of the last turns
 _COMPARED = 100  # conversations, at least, of which all turns are compared
@@ -21,7 +22,7 @@ _COLUMNS = ["conversation", "turn", "role", "text", "fields", "time", "vector"]
 
 
 def similar_places(
-    tables: Tables, vectors: np.ndarray, where: str | None, limit: int, offset: int, next_turns: int
+    tables: Tables, vectors: np.ndarray, where: Condition | None, limit: int, offset: int, next_turns: int
 ) -> list[PrefixHit]:
     """The places whose last turns are most like those of a conversation, one a conversation, the best first.
 
@@ -31,7 +32,7 @@ def similar_places(
     Args:
         tables: The tables.
         vectors: The last turns, of length 1, the latest first (turns, dim).
-        where: A condition in SQL on these messages.
+        where: A condition on these messages.
         limit: How many.
         offset: How many of the best to leave out.
         next_turns: How many messages after the place to return.
@@ -41,7 +42,7 @@ def similar_places(
     names = _candidates(tables, vectors, weights, where, max(_COMPARED, 2 * (limit + offset)))
     if not names:
         return []
-    found = rows_of(tables.messages, ids_among(names), _COLUMNS)
+    found = tables.messages.rows(ids_among(names), _COLUMNS)
     found = found.sort_by([("conversation", "ascending"), ("turn", "ascending")])
     embedded, rows = vectors_of(found["vector"]), found.drop_columns("vector").to_pylist()
     starts = [row for row in range(len(rows)) if not rows[row]["turn"]]
@@ -54,12 +55,14 @@ def similar_places(
     return hits[offset : offset + limit]
 
 
-def _candidates(tables: Tables, vectors: np.ndarray, weights: np.ndarray, where: str | None, count: int) -> list[str]:
+def _candidates(
+    tables: Tables, vectors: np.ndarray, weights: np.ndarray, where: Condition | None, count: int
+) -> list[str]:
     """The conversations with the best places, as far as their nearest messages tell."""
     places: dict[tuple[str, int], float] = defaultdict(float)
     index = index_for(tables, "vector", where)
     for back, (vector, weight) in enumerate(zip(vectors, weights)):
-        near = by_vector(tables.messages, "vector", vector, where, _NEAREST, ["conversation", "turn"], index)
+        near = tables.messages.nearest("vector", vector, where, _NEAREST, ["conversation", "turn"], index)
         for row in near.to_pylist():
             places[row["conversation"], row["turn"] + back] += weight * row["score"]
     best = sorted(places, key=lambda place: (-places[place], place))

@@ -8,17 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from turnwise.store.adding import add_batch, batches, delete_conversations
+from turnwise.store.backend import Changes, Tables
 from turnwise.store.encoding import StoreEncoder
 from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import STATE_FILE, StoreState, read_state, state_stamp, write_state
-from turnwise.store.tables import FIRST_FOLDER, Tables, Transaction, create_tables, new_state, transaction
+from turnwise.store.tables import FIRST_FOLDER, create_tables, new_state, transaction
 
 _PREFIX = "reindexed-"  # and the digest of the encoder
 
 
 def reindex(
-    path: Path, changes: Transaction, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
+    path: Path, changes: Changes, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
 ) -> None:
     """Embed everything anew and switch to it.
 
@@ -63,7 +64,7 @@ def _others(path: Path, state: StoreState) -> list[Path]:
     return [folder for folder in folders if folder.is_dir() and not state.folder.startswith(folder.name)]
 
 
-def _delete_what_is_gone(old: Tables, copying: Transaction) -> None:
+def _delete_what_is_gone(old: Tables, copying: Changes) -> None:
     """Delete what was deleted from the store since an unfinished copy was begun."""
     kept = set(all_ids(old))
     if gone := [name for name in all_ids(copying.tables) if name not in kept]:

@@ -24,6 +24,7 @@ _SCHEMA = 1
 STATE_FILE = "store.json"
 LOCK_FILE = "writer.lock"
 _HOLDER = "writer.json"
+LOCK_SECONDS = 5.0  # how long a writer waits for another
 
 
 class StoreError(ValueError):

@@ -13,15 +13,16 @@ from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message, plain_messages
 from turnwise.encoders.loading import load_encoder
 from turnwise.replies.sequence import Mode
+from turnwise.store.backend import Tables
+from turnwise.store.conditions import Condition
 from turnwise.store.encoding import StoreEncoder
-from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, filter_sql
+from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 from turnwise.store.finding import cross_encoder_scores, find_conversations, find_messages, find_replies
 from turnwise.store.hits import ConversationHit, MessageHit, PrefixHit, ReplyHit, StoreStats
-from turnwise.store.opening import other_encoder
+from turnwise.store.opening import backend_of, other_encoder
 from turnwise.store.prefixes import similar_places
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import StoreState
-from turnwise.store.tables import Reader, Tables
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -35,33 +36,33 @@ class StoreReader:
     """The searches of a store, see `ConversationStore`.
 
     Args:
-        path: Its folder.
+        path: Its folder, or its address.
         encoder: Its encoder; ``None`` loads the one it names when it is needed.
         digest: The encoder's hash.
     """
 
-    def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None) -> None:
+    def __init__(self, path: Path | str, encoder: StoreEncoder | None, digest: str | None) -> None:
         self.path = path
+        self._backend = backend_of(path)
         self._given = encoder
         self._loaded: tuple[str, StoreEncoder] | None = None if encoder is None else (str(digest), encoder)
-        self._reader = Reader(path)
 
     def get(self, id: str) -> dict[str, Any] | None:
         """A conversation as it was added; ``None`` if it is not there."""
-        return next(conversations_of(self._reader.tables(), [id]), None)
+        return next(conversations_of(self._backend.tables(), [id]), None)
 
     def export(self) -> Iterator[dict[str, Any]]:
         """All conversations as they were added, in no particular order; those that are there now."""
-        tables = self._reader.tables()
+        tables = self._backend.tables()
         return conversations_of(tables, all_ids(tables))
 
     def tables(self) -> Tables:
         """The tables as last committed, for whoever goes through all of them; they stay as they are."""
-        return self._reader.tables()
+        return self._backend.tables()
 
     def encoder(self) -> StoreEncoder:
         """The store's encoder, loaded if it was not given."""
-        return self._encoder(self._reader.tables().state)
+        return self._encoder(self._backend.tables().state)
 
     def search_messages(
         self,
@@ -95,11 +96,11 @@ class StoreReader:
             raise ValueError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
         if not isinstance(query, str) and (mode != "vector" or reranker is not None):
             raise ValueError(f"expected a text for mode {mode!r} or a reranker, got {type(query).__name__}")
-        tables = self._reader.tables()
+        tables = self._backend.tables()
         vector = None if mode == "text" else self._query_vector(tables.state, query)
         text = str(query) if mode != "vector" else None
         rerank = None if reranker is None else cross_encoder_scores(reranker, str(query))
-        return find_messages(tables, vector, text, _sql(where), limit, offset, diversity, rerank)
+        return find_messages(tables, vector, text, _condition(where), limit, offset, diversity, rerank)
 
     def search_conversations(
         self, query: str | Sequence[Message], where: str | None = None, limit: int = 10, offset: int = 0
@@ -117,11 +118,11 @@ class StoreReader:
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
-        tables = self._reader.tables()
+        tables = self._backend.tables()
         messages = [{"role": "user", "content": query}] if isinstance(query, str) else query
         vector = self._encoder(tables.state).conversation_query(plain_messages(list(messages), "the conversation"))
-        sql = None if where is None else filter_sql(where, CONVERSATION_COLUMNS)
-        return find_conversations(tables, vector, sql, limit, offset)
+        condition = None if where is None else read_filter(where, CONVERSATION_COLUMNS)
+        return find_conversations(tables, vector, condition, limit, offset)
 
     def similar_prefix(
         self,
@@ -145,10 +146,10 @@ class StoreReader:
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
-        tables = self._reader.tables()
+        tables = self._backend.tables()
         last = plain_messages(list(messages), "the conversation")[-_PREFIX_TURNS:]
         columns = self._encoder(tables.state).messages([message["content"] for message in reversed(last)])
-        return similar_places(tables, columns["vector"], _sql(where), limit, offset, next_turns)
+        return similar_places(tables, columns["vector"], _condition(where), limit, offset, next_turns)
 
     def next_replies(
         self,
@@ -178,20 +179,19 @@ class StoreReader:
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
-        tables = self._reader.tables()
+        tables = self._backend.tables()
         plain = plain_messages(list(messages), "the conversation")
         query = self._encoder(tables.state).reply_query(plain, mode, last_rows, speaker)
-        return find_replies(tables, query, _sql(where), limit, offset, distinct)
+        return find_replies(tables, query, _condition(where), limit, offset, distinct)
 
     def stats(self) -> StoreStats:
         """What the store holds."""
-        tables = self._reader.tables()
-        size = sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+        tables = self._backend.tables()
         state = tables.state
         return StoreStats(
             conversations=tables.conversations.count_rows(),
             messages=tables.messages.count_rows(),
-            bytes=size,
+            bytes=self._backend.bytes(),
             encoder=state.encoder,
             pooling=state.pooling,
             tokenizer=state.tokenizer,
@@ -200,7 +200,7 @@ class StoreReader:
 
     def close(self) -> None:
         """Forget the encoder and the tables; a store needs no closing."""
-        self._reader = Reader(self.path)
+        self._backend = backend_of(self.path)
         self._loaded = None
 
     def _encoder(self, state: StoreState) -> StoreEncoder:
@@ -223,8 +223,8 @@ class StoreReader:
         return unit_vectors(vector)
 
 
-def _sql(where: str | None) -> str | None:
-    return None if where is None else filter_sql(where, MESSAGE_COLUMNS)
+def _condition(where: str | None) -> Condition | None:
+    return None if where is None else read_filter(where, MESSAGE_COLUMNS)
 
 
 def _check_range(limit: int, offset: int) -> None:

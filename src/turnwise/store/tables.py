@@ -1,40 +1,26 @@
-"""The two tables of a store at the versions that count, and transactions over both."""
+"""The two tables of LanceDB at the versions that count, and transactions over both."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from turnwise._utils.optional import require
+from turnwise.store.backend import Tables
 from turnwise.store.encoding import StoreEncoder
+from turnwise.store.indexing import add_text_index, has_text_index, lance
+from turnwise.store.lance_table import LanceTable
 from turnwise.store.records import conversation_schema, message_schema
 from turnwise.store.state import StoreState, read_state, state_stamp, write_state, writer_lock
 
 FIRST_FOLDER = "v1"
 # Of LanceDB, read when it is imported: compaction would read 2 GB ahead, and an index that it balances is no warning.
 _ENVIRONMENT = {"LANCE_DEFAULT_IO_BUFFER_SIZE": str(128 * 2**20), "LANCEDB_LOG": "error"}
-
-
-@dataclass(frozen=True)
-class Tables:
-    """LanceDB's two tables, for reading as they were committed, for a writer as they are.
-
-    Attributes:
-        state: The state of the store.
-        messages: A row for each message.
-        conversations: A row for each conversation.
-    """
-
-    state: StoreState
-    messages: Any
-    conversations: Any
 
 
 def new_state(encoder: StoreEncoder, tokenizer: str, language: str) -> StoreState:
@@ -87,11 +73,13 @@ def open_tables(path: Path, state: StoreState) -> Tables:
     messages, conversations = database.open_table("messages"), database.open_table("conversations")
     messages.checkout(state.messages)
     conversations.checkout(state.conversations)
-    return Tables(state, messages, conversations)
+    return Tables(state, LanceTable(messages), LanceTable(conversations))
 
 
 class Transaction:
     """Changes of both tables, which count when `commit` has returned."""
+
+    is_atomic = True
 
     def __init__(self, path: Path, tables: Tables) -> None:
         self._path = path
@@ -104,10 +92,17 @@ class Transaction:
             changes: What else of the state changes.
         """
         tables = self.tables
-        versions = {"messages": tables.messages.version, "conversations": tables.conversations.version}
+        versions = {"messages": lance(tables.messages).version, "conversations": lance(tables.conversations).version}
         state = replace(tables.state, **versions, **changes)
         write_state(self._path, state)
         self.tables = replace(tables, state=state)
+
+    def prepare_texts(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        """Build the index of texts with the first batch; its tokenizer."""
+        state = self.tables.state
+        if has_text_index(self.tables):
+            return state.tokenizer
+        return add_text_index(self.tables, state.tokenizer, state.language, [row["text"] for row in rows])
 
 
 @contextmanager
@@ -125,7 +120,7 @@ def transaction(path: Path, seconds: float) -> Iterator[Transaction]:
         state = read_state(path)
         database = _database(path / state.folder)
         opened = {name: database.open_table(name) for name in ("messages", "conversations")}
-        changes = Transaction(path, Tables(state, **opened))
+        changes = Transaction(path, Tables(state, **{name: LanceTable(table) for name, table in opened.items()}))
         if any([_rolled_back(table, getattr(state, name)) for name, table in opened.items()]):  # both, not the first
             changes.commit()
         yield changes
@@ -144,8 +139,3 @@ def _database(folder: Path) -> Any:
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     return require("lancedb", "store").connect(str(folder))
-
-
-def rows_of(table: Any, where: str, columns: list[str]) -> pa.Table:
-    """The rows of a table that fulfil a condition."""
-    return table.search().where(where).select(columns).limit(table.count_rows()).to_arrow()

@@ -21,7 +21,7 @@ from torch.utils.checkpoint import checkpoint
 
 @contextmanager
 def recomputed_activations(encoder: SentenceTransformer, wanted: bool) -> Iterator[None]:
-    """Inside the block, if wanted, each pass through the transformer keeps its result only, for a third more time."""
+    """Inside the block, if wanted, each pass through the transformer keeps its result only, for a forward pass more."""
     if not wanted:
         yield
         return
@@ -34,7 +34,7 @@ def recomputed_activations(encoder: SentenceTransformer, wanted: bool) -> Iterat
             return forward(features, **further)
         return checkpoint(forward, dict(features), use_reentrant=False, **further)
 
-    transformer.forward = forward_again  # type: ignore[method-assign, assignment]
+    transformer.forward = forward_again
     try:
         yield
     finally:

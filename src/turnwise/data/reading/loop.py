@@ -81,24 +81,48 @@ def read_rows(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRo
         ConversationError: A problem while rows must not be skipped, or no conversation is left.
     """
     checker = RowChecker()
-    names = _names(files)
+    names = default_names(files)
     with _Progress(files, skipped) as progress:
         for file in files:
             source = Source(file, progress.tick)
             progress.start(source)
-            try:
-                yield from _rows_of_file(source, options, names[file], checker, skipped)
-            except ConversationError as error:
-                skipped.add(error)
-            except tuple(_DAMAGE) as error:
-                skipped.add(ConversationError(str(source.path), _damage(error)))
+            yield from rows_of_file(source, options, names[file], checker, skipped)
     if not skipped.kept:
-        raise _nothing_left(files, skipped)
+        raise nothing_left(files, skipped)
     skipped.report()
 
 
-def _rows_of_file(
-    source: Source, options: ReadingOptions, name: str, checker: RowChecker, skipped: SkippedRows
+def rows_of_file(
+    source: Source,
+    options: ReadingOptions,
+    name: str,
+    checker: RowChecker,
+    skipped: SkippedRows,
+    series: str = "",
+) -> Iterator[dict[str, Any]]:
+    """The conversations of one file, checked and redacted; problems go to ``skipped``.
+
+    Args:
+        source: The file.
+        options: How it is read.
+        name: What default ids begin with.
+        checker: Remembers the labels of all files that are read together.
+        skipped: Counts what is left out and what is kept.
+        series: Precedes the numbers of redacted ids, to tell apart those of files that are counted separately.
+
+    Raises:
+        ConversationError: A problem while rows must not be skipped.
+    """
+    try:
+        yield from _rows(source, options, name, checker, skipped, series)
+    except ConversationError as error:
+        skipped.add(error)
+    except tuple(_DAMAGE) as error:
+        skipped.add(ConversationError(str(source.path), _damage(error)))
+
+
+def _rows(
+    source: Source, options: ReadingOptions, name: str, checker: RowChecker, skipped: SkippedRows, series: str
 ) -> Iterator[dict[str, Any]]:
     chosen, redaction = options.format_of(source), options.redaction
     _log.info("reading %s as %s", source.path, chosen.name)
@@ -114,7 +138,7 @@ def _rows_of_file(
         else:
             if row is not None:
                 skipped.kept += 1
-                yield redaction.conversation(row, skipped.kept) if redaction is not None else row
+                yield redaction.conversation(row, f"{series}{skipped.kept}") if redaction is not None else row
         source.tick()
     if is_empty:
         raise ConversationError(str(source.path), f"the file is empty; expected {chosen.layout}")
@@ -124,7 +148,8 @@ def _damage(error: Exception) -> str:
     return next(problem for kind, problem in _DAMAGE.items() if isinstance(error, kind))
 
 
-def _nothing_left(files: Sequence[Path], skipped: SkippedRows) -> ConversationError:
+def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> ConversationError:
+    """The error for files of which no conversation was kept."""
     where = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
     if not skipped.count:
         return ConversationError(where, "nothing is said in any of its conversations")
@@ -132,7 +157,7 @@ def _nothing_left(files: Sequence[Path], skipped: SkippedRows) -> ConversationEr
     return ConversationError(where, problem)
 
 
-def _names(files: Sequence[Path]) -> dict[Path, str]:
+def default_names(files: Sequence[Path]) -> dict[Path, str]:
     """What default ids begin with: a file's stem, or the shortest end of its path that no other file shares."""
     names = {file: Source(file).stem for file in files}
     depth = 0

@@ -1,1 +1,1 @@
-"""Groups of any vectors: found, named, recognised when data has grown."""
+"""Groups of vectors: fitted to a sample, named, recognised as data grows, and laid out on a map."""

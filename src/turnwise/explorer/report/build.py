@@ -22,7 +22,7 @@ from turnwise.explorer.report.groups import Naming, named_groups
 from turnwise.explorer.report.report import Group, Report
 from turnwise.explorer.surprise import Surprise
 from turnwise.explorer.turn_order import measure_surprise
-from turnwise.store import ConversationStore
+from turnwise.store import ConversationStore, StoreError
 
 _SIMILAR = 5
 
@@ -49,8 +49,11 @@ def build_report(
 
     Raises:
         ValueError: The store is empty.
+        StoreError: It is on a server.
     """
     settings = replace(settings or GroupSettings(), seed=seed)
+    if not isinstance(store.path, Path):
+        raise StoreError(f"{store.path}: groups are kept in a store's folder: turnwise index --store DIR makes one")
     tables = store.tables()
     stamp = f"{tables.state.folder} {tables.state.messages} {tables.state.conversations} {settings}"
     if former is not None and former.stamp != stamp:

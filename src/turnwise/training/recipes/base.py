@@ -95,7 +95,7 @@ class Recipe(Schedule):
             Fine-tuning of Zero-shot Models, CVPR 2022).
         attention_dropout: Drop attention weights while training, as the encoder's configuration says.
         recompute: Keep no activations but compute them again for the gradient, which is the same to the last bit: a
-            batch takes the memory of its token embeddings and of one slice, and a third more time (GradCache).
+            batch takes the memory of its token embeddings and of one slice, and one forward pass more (GradCache).
         snapshots: Keep a model every this many steps, in the folder ``<output>.snapshots``, to see how training goes;
             these are as trained, without interpolation.
         adaptation: Continued pre-training beforehand, if any.

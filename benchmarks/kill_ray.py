@@ -1,0 +1,134 @@
+"""Kill -9 the actors and the driver of an embedding job on Ray at random moments, and look at what is left.
+
+A killed actor must not be noticed: the job ends by itself. After a killed driver, the same command with ``--resume``
+must end the job without embedding again what had a part; whatever of Ray outlives it ends too. In the end the output
+must be, byte for byte, what one process writes: no shard lost, none twice.
+
+Run: python benchmarks/kill_ray.py [--kills 20]
+Needs the extra ray and psutil. Generated conversations, a tiny encoder with one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from bench_ray import CHILD, write_corpus
+from tiny_encoder import save_tiny_encoder
+
+SHARD_SIZE = 4
+FILES = 3
+ACTOR = "MapWorker(Map(_Actor))"
+MOST_PARTS = 40  # of one life of the job, before the kill
+
+
+def start(corpus: Path, output: Path, model: Path) -> subprocess.Popen[bytes]:
+    """The job, going on with whatever is there."""
+    code = CHILD.replace("import sys, torch, turnwise", "import sys, torch, turnwise; torch.set_num_threads(1)")
+    code = code.replace("engine=engine,", "engine=engine, resume=True,").replace(
+        "torch.set_num_threads(int(actors))", "pass"
+    )
+    arguments = [str(corpus), str(output), str(model), "ray", "2", str(SHARD_SIZE)]
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.DEVNULL)
+
+
+def parts(output: Path) -> dict[str, int]:
+    """The parts that are there, and when each was written, in nanoseconds."""
+    return {path.name: path.stat().st_mtime_ns for path in output.glob("part-*")}
+
+
+def actors(driver: psutil.Process) -> list[psutil.Process]:
+    """The processes that embed."""
+    return [child for child in driver.children(recursive=True) if ACTOR in " ".join(child.cmdline()[:1])]
+
+
+def wait_for_parts(process: subprocess.Popen[bytes], output: Path, count: int) -> bool:
+    """Wait until there are so many parts and a moment more; whether the job still runs."""
+    while len(parts(output)) < count and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(random.uniform(0, 0.5))
+    return process.poll() is None
+
+
+def kill_driver(process: subprocess.Popen[bytes], output: Path) -> str:
+    """Kill it and wait until nothing of its cluster writes any more."""
+    family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(family[1:], timeout=60)
+    for one in alive:
+        one.kill()
+    psutil.wait_procs(alive)
+    return f"{len(alive)} processes of Ray had to be ended" if alive else "its cluster ended too"
+
+
+def kill_actor(process: subprocess.Popen[bytes]) -> str:
+    """Kill one of the actors, if there are any."""
+    found = actors(psutil.Process(process.pid))
+    if not found:
+        return "no actor was there yet"
+    random.choice(found).kill()
+    return "the job went on"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--conversations", type=int, default=3000)
+    arguments = parser.parse_args()
+    random.seed(0)
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = write_corpus(Path(folder) / "corpus", arguments.conversations, FILES)
+        model, output = save_tiny_encoder(Path(folder)), Path(folder) / "output"
+        kills, again, before = 0, 0, dict[str, int]()
+        process = start(corpus, output, model)
+        while kills < arguments.kills:
+            wanted = len(parts(output)) + random.randrange(MOST_PARTS)
+            if not wait_for_parts(process, output, wanted):
+                if process.returncode:
+                    raise SystemExit(f"the job failed by itself with {process.returncode}")
+                process = start(corpus, output, model)  # it was done: from the beginning, with less of it
+                for name in random.sample(sorted(parts(output)), len(parts(output)) // 2):
+                    (output / name).unlink()
+                before = parts(output)
+                continue
+            kills += 1
+            is_driver = random.random() < 0.5
+            told = kill_driver(process, output) if is_driver else kill_actor(process)
+            now = parts(output)
+            lost = before.keys() - now.keys()
+            again += sum(now[name] != written for name, written in before.items() if name in now)
+            print(
+                f"kill {kills}, {'driver' if is_driver else 'actor'}: {told}; {len(now)} parts, {len(lost)} lost",
+                flush=True,
+            )
+            before = now
+            if is_driver:
+                process = start(corpus, output, model)
+        if process.wait():
+            raise SystemExit(f"the job failed with {process.returncode}")
+        expected = Path(folder) / "expected"
+        code = CHILD.replace("torch.set_num_threads(int(actors))", "torch.set_num_threads(1)")
+        subprocess.run(
+            [sys.executable, "-c", code, str(corpus), str(expected), str(model), "local", "1", str(SHARD_SIZE)],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
+        contents = [{path.name: path.read_bytes() for path in one.iterdir()} for one in (output, expected)]
+        same = "is byte for byte" if contents[0] == contents[1] else "IS NOT"
+        print(f"{kills} kills, {again} parts written again; the output {same} what one process writes")
+        if contents[0] != contents[1]:
+            raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Embedding a corpus of any size into a folder of parts, by one process or by many."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from turnwise._utils.progress import progress_bar
+from turnwise.data.reading.columns import Columns
+from turnwise.data.reading.files import Paths
+from turnwise.data.reading.loop import SkippedRows, nothing_left
+from turnwise.data.reading.options import OnError, ReadingOptions
+from turnwise.data.redaction import Redaction
+from turnwise.distributed.embedder import Embedder, ShardWriter
+from turnwise.distributed.inputs import InputFile, find_inputs, total
+from turnwise.distributed.job import Embedding, Job
+from turnwise.distributed.output import PartFolder
+from turnwise.distributed.ray_engine import write_on_ray
+from turnwise.distributed.shards import CONVERSATIONS_IN_SHARD, Shard
+from turnwise.encoders.inference import Half
+
+Engine = Literal["local", "ray"]
+
+
+def embed_corpus(
+    paths: Paths,
+    output: str | os.PathLike[str],
+    model: str | os.PathLike[str] | None = None,
+    level: str = "utterance",
+    pooling: str = "mean",
+    dtype: Half | None = None,
+    engine: Engine = "local",
+    actors: int | None = None,
+    resume: bool = False,
+    force: bool = False,
+    format: str = "auto",
+    on_error: OnError = "raise",
+    columns: Columns | str | None = None,
+    redact: Redaction | str | None = None,
+    shard_size: int = CONVERSATIONS_IN_SHARD,
+) -> int:
+    """Embed conversations into a folder of Parquet parts, one for each shard, with a manifest.
+
+    A part appears only when it is whole, and its name says what it holds. So whatever kills the job, going on with it
+    embeds only the shards that have no part; and where files were added to the corpus, only what is new. Both engines
+    write the same parts; the manifest comes last.
+
+    Args:
+        paths: Files, folders, globs, or URLs of any of them (``s3://…``, ``gs://…``), which all workers can read.
+        output: A folder or a URL, which all workers can write.
+        model: A folder that all workers see, or a Hub name; by default the default encoder.
+        level: ``"utterance"``, a vector for each message, or ``"dialogue"``, one for each conversation.
+        pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
+        dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
+        engine: ``"local"``, this process, or ``"ray"``: the cluster that this process or ``RAY_ADDRESS`` names, else
+            one on this machine.
+        actors: Of Ray: processes that embed, each with an encoder. By default one for each GPU, or for four CPUs.
+        resume: Go on with the parts that are there.
+        force: Remove them.
+        format: As for `turnwise.read_conversations`.
+        on_error: ″
+        columns: ″
+        redact: ″
+        shard_size: Conversations in a shard. With another number, nothing is found again.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        BlockingIOError: Another process of this machine writes there.
+        ConversationError: Nothing to read, or a bad row; names the file and line.
+        FileExistsError: The folder holds something, and neither ``resume`` nor ``force`` is given.
+        ValueError: An argument is none of these, or the parts that are there were made with other settings.
+    """
+    if engine not in ("local", "ray"):
+        raise ValueError(f"engine is {engine!r}; expected 'local' or 'ray'")
+    if shard_size < 1:
+        raise ValueError(f"shard_size is {shard_size}; expected at least 1")
+    files = find_inputs(paths, format)
+    options = ReadingOptions.of(format, on_error, columns, redact)
+    embedding = Embedding(None if model is None else str(model), level, pooling, dtype)
+    folder = PartFolder(str(output))
+    embedder = Embedder(embedding)
+    settings = embedder.settings
+    job = Job(folder, embedding, settings, options, shard_size)
+    with folder.writing(settings, resume, force):
+        parts = folder.parts()
+        if engine == "ray":
+            done = _collected(write_on_ray(files, job, parts, actors))
+        else:
+            done = _collected(_write_here(files, job, parts, embedder))
+        skipped = total([SkippedRows.from_json(shard.skipped) for shard in done if shard.skipped])
+        if not skipped.kept:
+            raise nothing_left([file.path for file in files], skipped)
+        rows = folder.commit(done, settings, [file.path for file in files])
+    skipped.report()
+    return rows
+
+
+def _write_here(files: Sequence[InputFile], job: Job, parts: Mapping[str, str], embedder: Embedder) -> Iterator[Shard]:
+    writer = ShardWriter(job, embedder)
+    for file in files:
+        for shard in job.shards(file, parts):
+            yield writer.write(shard)
+
+
+def _collected(shards: Iterator[Shard]) -> list[Shard]:
+    """Each shard once, whatever an engine did twice."""
+    done: dict[tuple[int, int], Shard] = {}
+    with progress_bar() as bar:
+        task = bar.add_task("embedding conversations", total=None)
+        for shard in shards:
+            done[shard.file, shard.number] = shard
+            bar.advance(task, shard.conversations)
+    return list(done.values())

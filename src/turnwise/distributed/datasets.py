@@ -1,0 +1,115 @@
+"""Conversations and embeddings in pipelines of Ray Data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from turnwise._utils.optional import require
+from turnwise.data.reading.columns import Columns
+from turnwise.data.reading.files import Paths
+from turnwise.data.reading.loop import SkippedRows
+from turnwise.data.reading.options import OnError, ReadingOptions
+from turnwise.data.redaction import Redaction
+from turnwise.distributed.cluster import Actors
+from turnwise.distributed.inputs import InputFile, find_inputs
+from turnwise.distributed.job import Embedding
+from turnwise.distributed.shards import CONVERSATIONS_IN_SHARD
+
+if TYPE_CHECKING:
+    import ray.data
+
+    from turnwise.encoders.inference import Half
+
+
+def read_dataset(
+    paths: Paths,
+    format: str = "auto",
+    on_error: OnError = "raise",
+    columns: Columns | str | None = None,
+    redact: Redaction | str | None = None,
+) -> ray.data.Dataset:
+    """Read conversations of any known format as a dataset of Ray Data, one task for each file.
+
+    Args:
+        paths: Files, folders, globs, or URLs of any of them, which all workers can read.
+        format: As for `turnwise.read_conversations`.
+        on_error: ″
+        columns: ″
+        redact: ″
+
+    Returns:
+        Columns ``id`` and ``messages``, a list of ``{"role", "content"}``.
+
+    Raises:
+        ConversationError: A path stands for no file; of bad rows when the dataset is computed.
+        ImportError: Ray is not installed.
+    """
+    data = require("ray.data", "ray")
+    files = find_inputs(paths, format)
+    options = ReadingOptions.of(format, on_error, columns, redact)
+
+    def read(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        skipped = SkippedRows(on_error)
+        for found in InputFile(**row).rows(options, skipped):
+            messages = [{"role": m["role"], "content": m["content"]} for m in found["messages"]]
+            yield {"id": found["id"], "messages": messages}
+        skipped.report()
+
+    items = data.from_items([asdict(file) for file in files], override_num_blocks=len(files))
+    return items.flat_map(read)
+
+
+def embed_dataset(
+    dataset: ray.data.Dataset,
+    model: str | None = None,
+    level: str = "utterance",
+    pooling: str = "mean",
+    dtype: Half | None = None,
+    actors: int | None = None,
+    batch_size: int = CONVERSATIONS_IN_SHARD,
+) -> ray.data.Dataset:
+    """Embed conversations of a dataset of Ray Data, with an encoder in each of some actors.
+
+    To embed files into a folder that a killed job finds again, see `embed_corpus`.
+
+    Args:
+        dataset: Columns ``id`` and ``messages``, as `read_dataset` gives them.
+        model: A folder that all workers see, or a Hub name; by default the default encoder.
+        level: ``"utterance"`` or ``"dialogue"``.
+        pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
+        dtype: As for `embed_corpus`.
+        actors: ″
+        batch_size: Conversations that an actor takes at a time.
+
+    Returns:
+        The columns of ``turnwise embed``: id, turn, role, text and vector, or id and vector of whole conversations.
+
+    Raises:
+        ValueError: The level is neither, or there is no room for so many actors.
+    """
+    ray = require("ray", "ray")
+    plan = Actors.on(ray.cluster_resources(), actors)
+    return dataset.map_batches(
+        _Actor,
+        batch_size=batch_size,
+        batch_format="pyarrow",
+        fn_constructor_args=(Embedding(model, level, pooling, dtype), plan.cpus),
+        compute=ray.data.ActorPoolStrategy(size=plan.number),
+        **plan.resources,
+    )
+
+
+class _Actor:
+    """One encoder in a process of its own."""
+
+    def __init__(self, embedding: Embedding, threads: int) -> None:
+        from turnwise.distributed.embedder import Embedder
+
+        self._embedder = Embedder(embedding, threads)
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        return self._embedder.embed(batch.select(["id", "messages"]).to_pylist())

@@ -1,0 +1,70 @@
+"""Embedding shards: an encoder, and the parts that are made with it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import torch
+from datasets import Dataset
+
+from turnwise.distributed.job import Embedding, Job
+from turnwise.distributed.shards import Shard
+from turnwise.encoders.embed import embed_messages, embed_whole
+from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
+
+
+class Embedder:
+    """An encoder that embeds tables of conversations; each process loads its own.
+
+    Args:
+        embedding: How.
+        threads: Of the processor; 0 leaves their number as it is.
+    """
+
+    def __init__(self, embedding: Embedding, threads: int = 0) -> None:
+        if threads:
+            torch.set_num_threads(threads)
+        encoder = load_encoder(embedding.model)
+        self._embed = (
+            partial(embed_whole, encoder, embedding.pooling, dtype=embedding.dtype)
+            if embedding.level == "dialogue"
+            else partial(embed_messages, encoder, dtype=embedding.dtype)
+        )
+        self.settings: dict[str, Any] = {
+            "encoder": encoder_source(encoder),
+            "weights": weights_digest(encoder),
+            **embedding.settings,
+        }
+
+    def embed(self, conversations: list[dict[str, Any]]) -> pa.Table:
+        """The table that ``turnwise embed`` makes of conversations."""
+        return self._embed(Dataset.from_list(conversations))
+
+
+class ShardWriter:
+    """Embeds the shards that are not done and writes their parts.
+
+    Args:
+        job: The job.
+        embedder: The encoder of this process.
+
+    Raises:
+        ValueError: The encoder is not the one that the job was started with.
+    """
+
+    def __init__(self, job: Job, embedder: Embedder) -> None:
+        self._job = job
+        self._embedder = embedder
+        found, expected = embedder.settings["weights"], job.settings["weights"]
+        if found != expected:
+            name = embedder.settings["encoder"]
+            problem = f"the weights of {name} are {found} here, {expected} where the job began"
+            raise ValueError(f"{problem}: all workers must find the same model")
+
+    def write(self, shard: Shard) -> Shard:
+        """The shard, done."""
+        if shard.is_unfinished:
+            self._job.output.write_part(shard, self._embedder.embed(shard.rows_to_embed()), self._job.settings)
+        return shard.done()

@@ -1,0 +1,108 @@
+"""The files of a corpus, on disks or object storage, each with a place and a name that all workers agree on."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fsspec.core import has_magic, url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+
+from turnwise._utils.files import is_standard, is_url
+from turnwise.data.reading.checking import RowChecker
+from turnwise.data.reading.companions import without_companions
+from turnwise.data.reading.files import Paths, find_files
+from turnwise.data.reading.loop import SkippedRows, default_names, rows_of_file
+from turnwise.data.reading.options import ReadingOptions
+from turnwise.data.reading.source import ENDINGS, Source
+from turnwise.errors import ConversationError
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One file of a corpus.
+
+    Attributes:
+        number: Its place among the files.
+        name: What the default ids of its conversations begin with.
+        path: An absolute path, or a URL.
+    """
+
+    number: int
+    name: str
+    path: str
+
+    def rows(self, options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
+        """Its conversations; problems go to ``skipped`` or are raised, as in `rows_of_file`."""
+        with _on_disk(self.path) as file:
+            shown = str(file)
+            try:
+                yield from rows_of_file(Source(file), options, self.name, RowChecker(), skipped, f"{self.number}-")
+            except ConversationError as error:
+                raise ConversationError(error.where.replace(shown, self.path), error.problem) from None
+            finally:
+                skipped.first[:] = [problem.replace(shown, self.path) for problem in skipped.first]
+
+
+def find_inputs(paths: Paths, format: str = "auto") -> list[InputFile]:
+    """The files that paths and URLs (of files, folders, globs) stand for, in the order in which they are embedded.
+
+    Raises:
+        ConversationError: One stands for no file, or is the standard input, which has no place to begin again at.
+    """
+    found: list[str] = []
+    for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
+        if is_standard(path):
+            raise ConversationError("-", "the standard input cannot be read shard by shard; give files")
+        found += _find(str(path), format)
+    files = [Path(path) for path in dict.fromkeys(found)]
+    names = default_names(files)
+    return [InputFile(number, names[Path(path)], path) for number, path in enumerate(dict.fromkeys(found))]
+
+
+def _find(path: str, format: str) -> list[str]:
+    if not is_url(path):
+        return [str(file.absolute()) for file in find_files(path, format)]
+    system, inside = url_to_fs(path)
+    if isinstance(system, LocalFileSystem):
+        return [str(file.absolute()) for file in find_files(inside, format)]
+    found: list[str] = []
+    if has_magic(inside) or system.isdir(inside):
+        listed = system.glob(inside) if has_magic(inside) else system.find(inside)
+        files = without_companions([Path(name) for name in sorted(listed) if Source(Path(name)).ending in ENDINGS])
+        visible = [str(file) for file in files if not any(part.startswith(".") for part in file.parts)]
+        found = [str(system.unstrip_protocol(name)) for name in visible]
+    elif system.exists(inside):
+        found = [path]
+    if not found:
+        problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
+        raise ConversationError(path, problem)
+    return found
+
+
+@contextmanager
+def _on_disk(path: str) -> Iterator[Path]:
+    """The file itself, or a copy for as long as it is read: readers look at a file's begin before they read it."""
+    if not is_url(path):
+        yield Path(path)
+        return
+    system, inside = url_to_fs(path)
+    with tempfile.TemporaryDirectory(prefix="turnwise-") as folder:
+        copy = Path(folder) / Path(inside).name
+        system.get_file(inside, str(copy))
+        yield copy
+
+
+def total(reports: Sequence[SkippedRows]) -> SkippedRows:
+    """What was left out of all files together."""
+    whole = SkippedRows("skip")
+    for report in reports:
+        whole.count += report.count
+        whole.kept += report.kept
+        whole.first += report.first
+    return whole

@@ -1,0 +1,70 @@
+"""What every process of a job knows: what is read how, embedded by what, and written where; needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from turnwise.data.reading.options import ReadingOptions
+from turnwise.distributed.inputs import InputFile
+from turnwise.distributed.output import PartFolder
+from turnwise.distributed.shards import CONVERSATIONS_IN_SHARD, Shard, read_shards
+
+if TYPE_CHECKING:
+    from turnwise.encoders.inference import Half
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """How conversations are embedded.
+
+    Args:
+        model: A folder that every process sees, or a Hub name; ``None`` is the default encoder.
+        level: ``"utterance"`` or ``"dialogue"``.
+        pooling: How whole conversations are pooled.
+        dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
+
+    Raises:
+        ValueError: The level is neither.
+    """
+
+    model: str | None = None
+    level: str = "utterance"
+    pooling: str = "mean"
+    dtype: Half | None = None
+
+    def __post_init__(self) -> None:
+        if self.level not in ("utterance", "dialogue"):
+            raise ValueError(f"level is {self.level!r}; expected 'utterance' or 'dialogue'")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the vectors depend on besides the encoder."""
+        precision = {} if self.dtype is None else {"dtype": self.dtype}
+        return {"level": self.level, "pooling": self.pooling, **precision}
+
+
+@dataclass(frozen=True)
+class Job:
+    """Embedding a corpus.
+
+    Attributes:
+        output: Where the parts go.
+        embedding: How conversations are embedded.
+        settings: What the vectors depend on, as `Embedder` says it.
+        options: How files are read.
+        shard_size: Conversations in a shard.
+    """
+
+    output: PartFolder
+    embedding: Embedding
+    settings: Mapping[str, Any]
+    options: ReadingOptions
+    shard_size: int = CONVERSATIONS_IN_SHARD
+
+    def shards(self, file: InputFile, parts: Mapping[str, str]) -> Iterator[Shard]:
+        """The shards of a file; those that have a part, named here by its digest, have nothing left to do."""
+        for shard in read_shards(file, self.options, self.settings, self.shard_size):
+            name = parts.get(shard.digest)
+            yield shard.done() if name and self.output.holds(name, shard.rows) else shard

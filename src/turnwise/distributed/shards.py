@@ -1,0 +1,96 @@
+"""Shards of a corpus: the unit that is embedded, written and, after a kill, found again by its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from typing import Any
+
+from turnwise.data.reading.loop import SkippedRows
+from turnwise.data.reading.options import ReadingOptions
+from turnwise.distributed.inputs import InputFile
+
+# As many as in a part of a run with one output file, so that both give the same vectors to the last bit: what shares a
+# forward pass with a text changes its last digits.
+CONVERSATIONS_IN_SHARD = 200
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some conversations of one file.
+
+    Attributes:
+        file: The file's place among the inputs.
+        number: Its place in the file.
+        digest: Of its conversations and of what their vectors depend on.
+        conversations: Their number.
+        rows: How many vectors they get.
+        content: The conversations as JSON; none once it is embedded.
+        skipped: With the last shard of a file, what reading the file left out, as JSON.
+    """
+
+    file: int
+    number: int
+    digest: str
+    conversations: int
+    rows: int
+    content: bytes
+    skipped: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of its part of the output. Sorted by name, parts are in the order of the corpus."""
+        return f"part-{self.file:05d}-{self.number:07d}-{self.digest}.parquet"
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it must be embedded yet."""
+        return bool(self.content)
+
+    def done(self) -> Shard:
+        """The shard without what it takes to embed it."""
+        return replace(self, content=b"")
+
+    def rows_to_embed(self) -> list[dict[str, Any]]:
+        """Its conversations."""
+        return [
+            {"id": name, "messages": [{"role": role, "content": text} for role, text in messages]}
+            for name, messages in json.loads(self.content)
+        ]
+
+
+def digest_of(name: str) -> str:
+    """The digest in the name of a part."""
+    return name.removesuffix(".parquet").rpartition("-")[2]
+
+
+def read_shards(
+    file: InputFile, options: ReadingOptions, settings: Mapping[str, Any], size: int = CONVERSATIONS_IN_SHARD
+) -> Iterator[Shard]:
+    """The shards of one file, at least one, which is empty if all of the file was left out.
+
+    Args:
+        file: The file.
+        options: How it is read.
+        settings: What the vectors depend on; ``level`` says if messages or conversations get one.
+        size: Conversations in a shard.
+    """
+    skipped = SkippedRows(options.on_error)
+    salt = json.dumps(dict(settings), sort_keys=True).encode()
+    shard = Shard(file.number, 0, "", 0, 0, b"")
+    found = file.rows(options, skipped)
+    for number in count():
+        rows = list(islice(found, size))
+        if not rows:
+            break
+        if number:
+            yield shard
+        said = [[row["id"], [[m["role"], m["content"]] for m in row["messages"]]] for row in rows]
+        content = json.dumps(said, ensure_ascii=False).encode()
+        digest = hashlib.blake2b(salt + content, digest_size=10).hexdigest()
+        vectors = len(rows) if settings["level"] == "dialogue" else sum(len(row["messages"]) for row in rows)
+        shard = Shard(file.number, number, digest, len(rows), vectors, content)
+    yield replace(shard, skipped=skipped.to_json())

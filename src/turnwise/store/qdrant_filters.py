@@ -1,0 +1,65 @@
+"""Conditions as filters of Qdrant."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from turnwise._utils.optional import require
+from turnwise.store.conditions import All, Among, Compared, Condition, Contains, Either, Has, Not
+from turnwise.store.state import StoreError
+
+_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_BOUNDS = {"<": ("lt",), "<=": ("lte",), ">": ("gt",), ">=": ("gte",), "=": ("gte", "lte")}
+
+
+def qdrant_filter(condition: Condition) -> Any:
+    """A condition as a filter.
+
+    Raises:
+        StoreError: It is SQL, or orders texts, neither of which Qdrant has.
+    """
+    return _models().Filter(must=[_part(condition, negated=False)])
+
+
+def _part(condition: Condition, negated: bool) -> Any:
+    """A condition or its contrary. Contraries are of comparisons, so that of an empty time, as in SQL, none is true."""
+    models = _models()
+    match condition:
+        case Not(part):
+            return _part(part, not negated)
+        case All(parts) | Either(parts):
+            are_all = isinstance(condition, All) != negated
+            found = [_part(part, negated) for part in parts]
+            return models.Filter(must=found) if are_all else models.Filter(should=found)
+        case Compared(column, sign, value):
+            return _compared(column, _OPPOSITE[sign] if negated else sign, value)
+        case Contains(column, text):
+            found = models.FieldCondition(key=column, match=models.MatchPhrase(phrase=text))
+        case Has(column, entry):
+            found = models.FieldCondition(key=column, match=models.MatchValue(value=entry))
+        case Among(column, values):
+            found = models.FieldCondition(key=column, match=models.MatchAny(any=list(values)))
+        case _:
+            raise StoreError("filters in SQL are for stores in folders: write a filter as an expression")
+    return models.Filter(must_not=[found]) if negated else found
+
+
+def _compared(column: str, sign: str, value: str | int | float | datetime) -> Any:
+    models = _models()
+    if isinstance(value, str):
+        if sign not in ("=", "!="):
+            raise StoreError(
+                f"{column} {sign} {value!r}: texts are compared with =, !=, in and contains only on Qdrant"
+            )
+        found = models.FieldCondition(key=column, match=models.MatchValue(value=value))
+        return found if sign == "=" else models.Filter(must_not=[found])
+    if sign == "!=":
+        return models.Filter(should=[_compared(column, "<", value), _compared(column, ">", value)])
+    bounds = dict.fromkeys(_BOUNDS[sign], value)
+    ranges = models.DatetimeRange if isinstance(value, datetime) else models.Range
+    return models.FieldCondition(key=column, range=ranges(**bounds))
+
+
+def _models() -> Any:
+    return require("qdrant_client.models", "qdrant")
