@@ -67,7 +67,7 @@ class Explorer:
             with suppress(KeyboardInterrupt):
                 self._server.run([self._socket])
         finally:
-            self._live.close()
+            self._close()
 
     def start(self) -> Self:
         """Serve in a thread of its own."""
@@ -78,8 +78,13 @@ class Explorer:
     def stop(self) -> None:
         """Serve no longer."""
         self._server.should_exit = True
-        if self._thread is not None:
+        if self._thread is None:
+            self._close()
+        else:
             self._thread.join(2 * _SECONDS_TO_STOP)
+
+    def _close(self) -> None:
+        self._live.close()
         self._socket.close()
 
     def __enter__(self) -> Self:
