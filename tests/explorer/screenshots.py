@@ -45,7 +45,8 @@ def main(report: Path, folder: Path) -> None:
                         page.locator(f"main {FIRST[name]}").first.click()
                     page.wait_for_timeout(1500)
                     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-                    small = picture.quantize(192, dither=Image.Dither.NONE)
+                    # The method keeps rare colours, which signs of groups have.
+                    small = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
                     small.save(folder / f"{name}-{width}-{theme}.png", optimize=True)
                 page.close()
         browser.close()

@@ -127,6 +127,13 @@ def test_pointing_shows_and_pressing_opens(make_report: Callable[..., str], open
     assert "#/conversation/" in page.url
 
 
+def test_without_webgl_the_map_says_so(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    watched = open_page(make_report())
+    watched.page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null;")
+    assert "WebGL 2" in watched.open("map").get_by_role("alert").inner_text()
+    watched.open("groups")
+
+
 def test_search_finds_words(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
     page = open_page(make_report()).open("search")
     page.get_by_role("searchbox", name="Search").fill("Méssage 2 conversation 17")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -102,8 +104,54 @@ def test_wrong_questions_get_an_answer_in_words(explorer: Explorer) -> None:
         assert ask(explorer, path)[0] == 400, path
 
 
-def test_notebooks_show_it_in_a_frame(explorer: Explorer) -> None:
-    assert f'src="{explorer.url}"' in explorer._repr_html_()
+@pytest.fixture
+def serve_notebook() -> Iterator[Callable[[str], str]]:
+    """Serves a page that is not the explorer's, from this machine as notebooks are, and gives its address."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def serve(body: str) -> str:
+        class Notebook(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, *told: object) -> None:
+                pass
+
+        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), Notebook))
+        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{servers[-1].server_port}/"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_notebooks_show_it_in_a_frame(
+    store: ConversationStore,
+    explorer: Explorer,
+    open_page: Callable[..., Watched],
+    serve_notebook: Callable[[str], str],
+) -> None:
+    with Explorer(store, explorer.report) as plain:
+        for shown, is_allowed in ((explorer, True), (plain, False)):
+            watched = open_page(serve_notebook(f"<!doctype html><body>{shown._repr_html_()}</body>"))
+            watched.page.goto(watched.address)
+            if is_allowed:
+                watched.page.frame_locator("iframe").locator("h1:has-text('Overview')").wait_for()
+            else:
+                assert watched.page.frame_locator("iframe").locator("#main").count() == 0
+                assert any("frame-ancestors" in problem for problem in watched.problems)
+            watched.problems.clear()  # the frame is of another address than the notebook
+
+
+def test_starting_twice_is_starting_once(explorer: Explorer) -> None:
+    threads = [thread for thread in threading.enumerate() if thread.name == "turnwise-explorer"]
+    assert explorer.start() is explorer
+    assert [thread for thread in threading.enumerate() if thread.name == "turnwise-explorer"] == threads
 
 
 def test_a_port_in_use_is_said(store: ConversationStore, explorer: Explorer) -> None:
@@ -163,7 +211,7 @@ def test_search_by_meaning_and_next_replies(explorer: Explorer, open_page: Calla
     watched = open_page(explorer.url)
     page = watched.open("search?mode=vector&q=refund")
     page.wait_for_selector("text=nearest pass the filter")
-    assert page.locator("#found .message").count() > 0
+    page.wait_for_selector("#found .message")
     page = watched.open("conversation/0")
     page.get_by_role("button", name="What could follow?").first.click()
     page.wait_for_selector(".replies a")

@@ -1,1 +1,1 @@
-"""Groups of similar messages: found, named, kept."""
+"""Groups of vectors: fitted to a sample, named, recognised as data grows, and laid out on a map."""

@@ -57,6 +57,7 @@ turnwise.views.map = (() => {
       });
     } catch (error) {
       fill(stage, element("p", {class: "error", role: "alert"}, error.message));
+      legend.remove();
       return {};
     }
 
