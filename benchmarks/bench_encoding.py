@@ -4,7 +4,7 @@ Prints (a) the ratio with every text embedded, and that of torch's own matrix pr
 the cache, part by part as `turnwise embed` goes, on the corpus as it is, (c) the largest difference of a vector, (d)
 half precision with its cosines, and (e) how many messages and characters of whole corpora are repetitions.
 
-Run: python benchmarks/bench_encoding.py [--messages 8000] [--encoder MODEL]
+Run: python benchmarks/bench_encoding.py [--messages 8000] [--corpus sgd] [--encoder MODEL]
 Data: $TURNWISE_DATA/sgd and $TURNWISE_DATA/taskmaster4 if there, else generated conversations.
 """
 
@@ -87,11 +87,12 @@ def repetitions(conversations: Sequence[Sequence[str]]) -> tuple[float, float, i
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=8000)
+    parser.add_argument("--corpus", choices=("sgd", "taskmaster4"), help="which to embed; by default the first at hand")
     parser.add_argument("--encoder", help="a folder or a Hub name; by default the default encoder")
     options = parser.parse_args()
 
     encoder, found = turnwise.load_encoder(options.encoder), corpora()
-    name = next(iter(found))
+    name = options.corpus or next(iter(found))
     encoder.encode(["a first text takes longer"] * 64)
     with tempfile.TemporaryDirectory() as folder:
         cache = turnwise.VectorCache(encoder, Path(folder) / "vectors.sqlite")

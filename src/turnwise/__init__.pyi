@@ -3,6 +3,7 @@
 from . import baselines as baselines
 from . import collators as collators
 from . import evaluation as evaluation
+from . import explorer as explorer
 from . import losses as losses
 from . import replies as replies
 from . import service as service
@@ -24,6 +25,7 @@ from .distributed.datasets import read_dataset as read_dataset
 from .encoders.conversations import encode_conversations as encode_conversations
 from .encoders.loading import load_encoder as load_encoder
 from .encoders.plato import convert_plato as convert_plato
+from .encoders.static import distill_static as distill_static
 from .encoders.turn_tables import add_turn_tables as add_turn_tables
 from .encoders.utterances import encode_utterances as encode_utterances
 from .encoders.vector_cache import VectorCache as VectorCache
@@ -31,6 +33,7 @@ from .encoders.views import add_views as add_views
 from .errors import ConversationError as ConversationError
 from .evaluation import evaluate as evaluate
 from .evaluation import mteb_tasks as mteb_tasks
+from .explorer import explore as explore
 from .losses import C3LLoss as C3LLoss
 from .losses import CCLLoss as CCLLoss
 from .losses import Dial2vecLoss as Dial2vecLoss

@@ -83,7 +83,7 @@ def has_onednn_linear() -> bool:
     import torch
 
     found = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
-    return found and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    return bool(found) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def onednn_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:

@@ -12,7 +12,8 @@ from .command_line import run, succeed
 
 BENCHES = ("bench dialoguecse", "bench dial2vec", "bench triple", "bench report")
 PLOTS = ("plot interactions", "plot alignment-uniformity", "plot additivity")
-OTHERS = ("demo", "inspect", "convert", "adapt", "train", "embed", "evaluate", "reply", "plan", "serve", "new-key")
+READING = ("inspect", "convert", "adapt", "train", "embed", "evaluate", "cluster", "explore")
+OTHERS = ("demo", *READING, "reply", "plan", "serve", "new-key")
 COMMANDS = (*OTHERS, *BENCHES, *PLOTS)
 
 

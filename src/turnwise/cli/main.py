@@ -9,9 +9,12 @@ from rich.logging import RichHandler
 
 from turnwise._utils.progress import error_console
 from turnwise.cli.bench import bench
+from turnwise.cli.cluster import cluster
 from turnwise.cli.data import convert
+from turnwise.cli.distill import distill
 from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
+from turnwise.cli.explore import explore
 from turnwise.cli.inspect import inspect
 from turnwise.cli.options import Version
 from turnwise.cli.plato import convert_plato
@@ -38,12 +41,15 @@ COMMANDS = (
     convert_plato,
     adapt,
     train,
+    distill,
     embed,
     evaluate,
     reply,
     plan,
     index,
     search,
+    cluster,
+    explore,
     serve,
     new_key,
 )

@@ -34,6 +34,10 @@ DataOrUrls = Annotated[
     ),
 ]
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
+OptionalData = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Files, folders or globs of conversations to compare on.", show_default=False),
+]
 Format = Annotated[str, typer.Option(help="Source format; by default detected from the content.")]
 SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")]
 Split = Annotated[str | None, typer.Option(help="Only conversations whose label `split` is this, such as test.")]
@@ -102,6 +106,10 @@ RankingFile = Annotated[
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the unfinished run of this output.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output and discard its unfinished run.")]
+
+# Distilling
+DistilledTo = Annotated[Literal["static"], typer.Option("--to", help="What to make of the model.")]
+DistilledDimensions = Annotated[int, typer.Option("--dimensions", min=1, help="Length of the static vectors.")]
 
 # Training
 Method = Annotated[str | None, typer.Option(help="Training method; by default dialogue-cse.")]
@@ -270,8 +278,42 @@ IndexKind = Annotated[
     Literal["flat", "compressed"] | None,
     typer.Option(help="Build the vector indexes anew: flat is the most accurate, compressed the quickest."),
 ]
+GroupTable = Annotated[
+    Path, typer.Option("--output", "-o", help=".parquet, .csv or .jsonl; - is the standard output, as JSON lines.")
+]
+ClusterLevel = Annotated[
+    Literal["message", "conversation"], typer.Option(help="A row for each message, or for each conversation.")
+]
+GroupSample = Annotated[
+    int,
+    typer.Option(min=2, help="Most messages, or conversations, that groups are fitted to; all others are assigned."),
+]
+NameEndpoint = Annotated[
+    str | None,
+    typer.Option(
+        help="Have new groups named by an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1: it is sent ten "
+        "texts of each. A key is read from TURNWISE_NAMING_KEY."
+    ),
+]
+NameModel = Annotated[str | None, typer.Option(help="The model's name at that endpoint.")]
 Ids = Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
 PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+# The explorer
+GivenData = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Files, folders or globs of conversations, put into the store first.", show_default=False),
+]
+ExploredStore = Annotated[
+    Path | None,
+    typer.Option("--store", help="Folder of the store; by default DATA.store where this runs.", show_default=False),
+]
+ExportTarget = Annotated[
+    Path | None,
+    typer.Option("--export", help="Write a folder that opens in any browser, or a .parquet file for embedding-atlas."),
+]
+LocalPort = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0 is a free one.")]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the address.")]
 
 # The service
 Stores = Annotated[

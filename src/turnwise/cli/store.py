@@ -45,7 +45,9 @@ from turnwise.cli.terminal import Commands, quiet_transformers
 from turnwise.cli.verbosity import Application
 
 if TYPE_CHECKING:
-    from turnwise.store import ConversationStore
+    from datasets import Dataset
+
+    from turnwise.store import AddReport, ConversationStore
 
 store = Application(cls=Commands, help="Look after a conversation store.", no_args_is_help=True)
 
@@ -73,9 +75,7 @@ def index(
 
     conversations = reading.read(data, None if is_url(store) else Path(store))
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
-    with _progress("indexing conversations", len(conversations)) as advance:
-        report = opened.add(conversations, advance, cache)
-    opened.compact()  # even if nothing is new: a killed command may have left it undone
+    report = fill(opened, conversations, cache)
     if json_output:
         _print_json(asdict(report))
     else:
@@ -83,6 +83,14 @@ def index(
             f"{store}: added {report.added:,} conversations, {report.grown:,} have grown, {report.changed:,} changed, "
             f"{report.unchanged:,} were there; embedded {report.messages:,} messages"
         )
+
+
+def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -> AddReport:
+    """Put conversations into a store, showing progress."""
+    with _progress("indexing conversations", len(conversations)) as advance:
+        report = store.add(conversations, advance, cache)
+    store.compact()  # even if nothing is new: a killed command may have left it undone
+    return report
 
 
 def search(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.progress import console, note
+from turnwise.cli.explore import write_sample_report
 from turnwise.cli.options import (
     Assignments,
     BatchSize,
@@ -61,7 +62,7 @@ def demo(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Run the whole job on generated conversations: read, train without labels, evaluate, write the model.
+    """Run the whole job on generated conversations: read, train without labels, evaluate, show what they are about.
 
     Example: `turnwise demo --output demo-output`
     """
@@ -74,6 +75,7 @@ def demo(
         {"untouched": {"semantic_retrieval": before.summary()}, "DialogueCSE": {"semantic_retrieval": after.summary()}},
     )
     console.print(f"Paired bootstrap over queries: p = {p:.4f}. Wrote the model to {output / 'model'}")
+    write_sample_report(output)
 
 
 @reads_conversations

@@ -30,6 +30,9 @@ def joined_context(texts: Sequence[str], separator_token: str | None) -> str:
 @contextmanager
 def newest_words_kept(tokenizer: Any) -> Iterator[None]:
     """Inside the block, a text beyond the encoder's limit loses its first words, not its last."""
+    if not hasattr(tokenizer, "truncation_side"):  # of a static encoder, which has no limit
+        yield
+        return
     side, tokenizer.truncation_side = tokenizer.truncation_side, "left"
     try:
         yield
@@ -63,7 +66,8 @@ def encode_contexts(
     check_context(context)
 
     def encode(turns: Sequence[Sequence[str]]) -> np.ndarray:
-        texts = [joined_context(some, encoder.tokenizer.sep_token) for some in turns]
+        separator = getattr(encoder.tokenizer, "sep_token", None)
+        texts = [joined_context(some, separator) for some in turns]
         return unit_vectors(encode_utterances(encoder, texts, batch_size, show_progress_bar))
 
     with newest_words_kept(encoder.tokenizer):

@@ -19,6 +19,7 @@ from turnwise.encoders.inference import Half, inference
 from turnwise.encoders.message_pooling import encode_from_messages
 from turnwise.encoders.rendering import Keep, Renderer
 from turnwise.encoders.rows import encode_rows
+from turnwise.encoders.utterances import encode_utterances
 
 _CONVERSATIONS_AT_ONCE = 256
 
@@ -70,6 +71,8 @@ def encode_conversations(
     check_messages(conversations)
     if pooling == "messages":
         return encode_from_messages(encoder, conversations, show_progress_bar, dtype)
+    if encoder.transformers_model is None:
+        return _without_transformer(encoder, conversations, pooling)
     renderer = Renderer(encoder, keep=keep)
     encoder.eval()
     embeddings = []
@@ -87,6 +90,14 @@ def encode_conversations(
     if any(isinstance(module, Normalize) for module in encoder):
         pooled = normalize(pooled, dim=1)
     return pooled.cpu().numpy()
+
+
+def _without_transformer(encoder: SentenceTransformer, conversations: Sequence[Messages], pooling: str) -> np.ndarray:
+    """What a static encoder, which has no limit and whose tokens do not see each other, makes of the joined turns."""
+    if pooling != "mean":
+        raise ValueError(f"pooling {pooling!r} needs a transformer: take 'mean' or 'messages' with a static encoder")
+    texts = ["\n".join(message["content"] for message in messages) for messages in conversations]
+    return encode_utterances(encoder, texts)
 
 
 def _sums_by_speaker(

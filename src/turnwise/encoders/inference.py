@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
@@ -84,6 +85,8 @@ def encode_texts(
         float32 (texts, dim)
     """
     encoder.eval()
+    # Without padding, the more at once the better.
+    stock_size = batch_size or (_TEXTS_AT_ONCE if isinstance(encoder[0], StaticEmbedding) else 64)
     order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
     vectors: list[np.ndarray] = []
     with inference(encoder.device, dtype):
@@ -93,7 +96,7 @@ def encode_texts(
             if _are_right_padded(features):
                 found = _encode_features(encoder, features, batch_size)[:, : encoder.truncate_dim].float().cpu().numpy()
             else:
-                found = encoder.encode(some, prompt=prompt, batch_size=batch_size or 64, show_progress_bar=False)
+                found = encoder.encode(some, prompt=prompt, batch_size=stock_size, show_progress_bar=False)
             vectors.append(found.astype(np.float32, copy=False))
             advance(len(some))
     return np.concatenate(vectors)[np.argsort(order)]

@@ -100,6 +100,8 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
         if "ignore_mismatched_sizes" in problem:
             problem = "the sizes of its weights are not those that its config.json says"
         raise ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}") from error
+    if encoder.transformers_model is None:
+        encoder.source = name  # type: ignore[assignment]  # a transformer knows its own
     _check_pooling(encoder, name)
     is_local = Path(name).is_dir()
     weights = Path(name) / "model.safetensors" if is_local else try_to_load_from_cache(name, "model.safetensors")
@@ -129,6 +131,8 @@ def _check_pooling(encoder: SentenceTransformer, name: str) -> None:
 
 def encoder_source(encoder: SentenceTransformer) -> str:
     """Where an encoder was loaded from: a Hub name or a path."""
+    if encoder.transformers_model is None:
+        return str(getattr(encoder, "source", ""))
     source = loaded_from(transformer_of(encoder))
     # The packaged copy is the published encoder; where it was installed does not matter.
     return DEFAULT_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source

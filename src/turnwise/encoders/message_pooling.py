@@ -36,6 +36,8 @@ def message_tokens(encoder: SentenceTransformer, texts: Sequence[str]) -> IntArr
     limit = encoder.max_seq_length or np.iinfo(np.int64).max
 
     def lengths(distinct: list[str]) -> list[int]:
+        if encoder.transformers_model is None:  # a static encoder's tokenizer is one of the library tokenizers
+            return [len(row.ids) for row in encoder.tokenizer.encode_batch(distinct, add_special_tokens=False)]
         # Not verbose: what is too long is cut when it is embedded.
         ids = encoder.tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
         return [min(len(row), limit) for row in ids]

@@ -35,6 +35,8 @@ class ServedModel:
     def __init__(self, encoder: SentenceTransformer, name: str | None = None, batch_tokens: int | None = None) -> None:
         self.encoder = encoder.eval()
         source = encoder_source(encoder)
+        if encoder.transformers_model is None:
+            raise ValueError(f"{source} is no transformer, and only those are served: embed and index take it")
         self.name = name or (Path(source).resolve().name if Path(source).exists() else source)
         self.batch_tokens = batch_tokens or _SLICES_IN_BATCH * TOKENS_PER_SLICE.get(encoder.device.type, 8192)
         self.vocabulary_size = len(encoder.tokenizer)

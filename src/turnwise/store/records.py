@@ -17,7 +17,7 @@ from turnwise.data.messages import Message, plain_messages
 from turnwise.errors import ConversationError
 from turnwise.store.filters import label_entry
 
-_TIME_NAMES = ("time", "timestamp", "created_at", "date")
+TIME_NAMES = ("time", "timestamp", "created_at", "date")
 _TIME = pa.timestamp("us", tz="UTC")
 _MILLISECONDS_FROM = 1e11  # as seconds, that is the year 5138
 
@@ -189,7 +189,7 @@ def message_time(message: Mapping[str, Any], where: str) -> datetime | None:
     Raises:
         ConversationError: The label ``time`` is no time. Other labels may hold anything.
     """
-    for name in _TIME_NAMES:
+    for name in TIME_NAMES:
         value = message.get(name)
         if value is None or value == "":
             continue

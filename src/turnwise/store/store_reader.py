@@ -13,6 +13,7 @@ from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message, plain_messages
 from turnwise.encoders.loading import load_encoder
 from turnwise.replies.sequence import Mode
+from turnwise.store.backend import Tables
 from turnwise.store.conditions import Condition
 from turnwise.store.encoding import StoreEncoder
 from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
@@ -54,6 +55,14 @@ class StoreReader:
         """All conversations as they were added, in no particular order; those that are there now."""
         tables = self._backend.tables()
         return conversations_of(tables, all_ids(tables))
+
+    def tables(self) -> Tables:
+        """The tables as last committed, for whoever goes through all of them; they stay as they are."""
+        return self._backend.tables()
+
+    def encoder(self) -> StoreEncoder:
+        """The store's encoder, loaded if it was not given."""
+        return self._encoder(self._backend.tables().state)
 
     def search_messages(
         self,

@@ -20,7 +20,7 @@ from turnwise.store.state import StoreState, read_state, state_stamp, write_stat
 
 FIRST_FOLDER = "v1"
 # Of LanceDB, read when it is imported: compaction would read 2 GB ahead, and an index that it balances is no warning.
-_ENVIRONMENT = {"LANCE_DEFAULT_IO_BUFFER_SIZE": str(128 * 2**20), "LANCE_LOG": "error"}
+_ENVIRONMENT = {"LANCE_DEFAULT_IO_BUFFER_SIZE": str(128 * 2**20), "LANCEDB_LOG": "error"}
 
 
 def new_state(encoder: StoreEncoder, tokenizer: str, language: str) -> StoreState:

@@ -19,6 +19,7 @@ from turnwise.training.callbacks import Snapshots
 from turnwise.training.freezing import frozen_lower_layers, learning_rows, no_attention_dropout
 from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.recipes import Recipe
+from turnwise.training.recomputing import recomputed_activations
 from turnwise.training.saving import save_encoder
 from turnwise.training.trainer import ConversationTrainer, fit, training_arguments, validation_arguments
 
@@ -84,6 +85,7 @@ def contrast(
         frozen_lower_layers(encoder, frozen),
         learning_rows(encoder, recipe.learning_rows(encoder)),
         nullcontext() if recipe.attention_dropout else no_attention_dropout(encoder),
+        recomputed_activations(encoder, recipe.recompute),
         tempfile.TemporaryDirectory() as unused,
     ):
         arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)

@@ -7,7 +7,7 @@ import os
 from contextlib import nullcontext
 from functools import partial
 
-from datasets import Dataset
+from datasets import Dataset, IterableDataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
@@ -61,6 +61,7 @@ def train(
     """
     if isinstance(recipe, str):
         recipe = get_recipe(recipe)
+    _refuse_stream(conversations)
     if output is not None and not isinstance(conversations, Dataset):
         check_apart(output, conversations)
     if isinstance(recipe, TurnOrderHeadRecipe):
@@ -95,6 +96,14 @@ def train(
             save_encoder(encoder, output, record)
             run.close()
     return encoder
+
+
+def _refuse_stream(conversations: object) -> None:
+    if isinstance(conversations, IterableDataset):
+        raise ValueError(
+            "a stream of conversations has neither a length to plan epochs by nor an order to resume in: train on one "
+            "part of it after the other, see 'More data than the disk holds' in docs/training.md"
+        )
 
 
 def _stages_before(

@@ -94,6 +94,8 @@ class Recipe(Schedule):
             trained ones (1, as published). In between, the encoder keeps more of what it knew (Wortsman et al., Robust
             Fine-tuning of Zero-shot Models, CVPR 2022).
         attention_dropout: Drop attention weights while training, as the encoder's configuration says.
+        recompute: Keep no activations but compute them again for the gradient, which is the same to the last bit: a
+            batch takes the memory of its token embeddings and of one slice, and one forward pass more (GradCache).
         snapshots: Keep a model every this many steps, in the folder ``<output>.snapshots``, to see how training goes;
             these are as trained, without interpolation.
         adaptation: Continued pre-training beforehand, if any.
@@ -107,6 +109,7 @@ class Recipe(Schedule):
     min_turns: int = 2
     interpolation: float = 1.0
     attention_dropout: bool = True
+    recompute: bool = False
     snapshots: int | None = None
     adaptation: Adaptation | None = None
 

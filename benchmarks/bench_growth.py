@@ -1,0 +1,151 @@
+"""How the cost of each stage grows with the corpus: the constants and exponents of docs/scale.md.
+
+Runs every stage at several sizes, each in a process of its own, and prints its CPU seconds (of all threads) and peak
+memory; then the exponent b of time = a · messages^b by least squares on the logarithms, with its 95 % interval, and the
+time for a billion messages at the largest size's rate. Stages: reading a JSONL file, embedding, indexing (store and
+indexes, nothing encoded), one search, the groups and the map, the explorer's files, and training (ten steps of the
+same size, so what grows is what comes before them). Vectors are random, in clusters, but for embedding.
+
+Run: python benchmarks/bench_growth.py [--sizes 10000 30000 100000] [--stages reading …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+import turnwise
+from bench_store import TURNS, RandomVectors, Vectors, conversations, cpu, per_query
+from turnwise.store import ConversationStore
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from tiny_encoder import save_tiny_encoder
+
+_LARGEST = {"embedding": 30_000}  # a step of more takes minutes and grows as it did before
+_BILLION = 10**9
+
+
+def chats(folder: Path, messages: int) -> Path:
+    """A file of generated conversations."""
+    path = folder / "chats.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in conversations(0, messages))
+    return path
+
+
+def filled(folder: Path, messages: int) -> ConversationStore:
+    store = ConversationStore.open(folder / "store", RandomVectors(Vectors(messages)))
+    store.add(conversations(0, messages))
+    return store
+
+
+def reading(folder: Path, messages: int) -> Callable[[], object]:
+    path = chats(folder, messages)
+    return lambda: len(turnwise.read_conversations(path))
+
+
+def embedding(folder: Path, messages: int) -> Callable[[], object]:
+    encoder = turnwise.load_encoder()
+    texts = [message["content"] for row in conversations(0, messages) for message in row["messages"]]
+    turnwise.encode_utterances(encoder, texts[:100])
+    return lambda: turnwise.encode_utterances(encoder, texts)
+
+
+def indexing(folder: Path, messages: int) -> Callable[[], object]:
+    store = ConversationStore.open(folder / "store", RandomVectors(Vectors(messages)))
+
+    def index() -> None:
+        store.add(conversations(0, messages))
+        store.compact()
+
+    return index
+
+
+def searching(folder: Path, messages: int) -> Callable[[], object]:
+    store = filled(folder, messages)
+    store.compact()
+    queries = Vectors(messages).of(range(20))
+    return lambda: per_query(lambda number: store.search_messages(queries[number]))
+
+
+def grouping(folder: Path, messages: int) -> Callable[[], object]:
+    from turnwise.explorer import build_report
+
+    store = filled(folder, messages)
+    return lambda: build_report(store)
+
+
+def exploring(folder: Path, messages: int) -> Callable[[], object]:
+    from turnwise.explorer import build_report, write_report
+
+    report = build_report(filled(folder, messages))
+    return lambda: write_report(report, folder / "report")
+
+
+def training(folder: Path, messages: int) -> Callable[[], object]:
+    rows = turnwise.read_conversations(chats(folder, messages))
+    encoder = turnwise.load_encoder(str(save_tiny_encoder(folder)))
+    recipe = turnwise.training.recipes.get_recipe("dialogue-cse", {"max_steps": 10, "batch_size": 4})
+    return lambda: turnwise.train(recipe, rows, encoder)
+
+
+STAGES = {stage.__name__: stage for stage in (reading, embedding, indexing, searching, grouping, exploring, training)}
+
+
+def measure(stage: str, messages: int) -> tuple[float, float]:
+    """CPU seconds and peak memory in MB of a stage, in a process of its own."""
+    command = [sys.executable, __file__, "--one", stage, "--sizes", str(messages)]
+    with tempfile.TemporaryDirectory() as cache:  # what an earlier run has read is not read again
+        environment = {**os.environ, "HF_DATASETS_CACHE": cache}
+        ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return tuple(json.loads(ended.stdout.splitlines()[-1]))
+
+
+def once(stage: str, messages: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        work = STAGES[stage](Path(folder), messages // TURNS * TURNS)
+        seconds = cpu(work)
+        if stage == "searching":
+            seconds = float(work())  # of one query, not of twenty and the first ones
+        print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+
+
+def report(stage: str, sizes: list[int]) -> None:
+    sizes = [size for size in sizes if size <= _LARGEST.get(stage, size)]
+    seconds = []
+    for size in sizes:
+        taken, memory = measure(stage, size)
+        seconds.append(taken)
+        print(f"{stage:10} {size:>10,} messages {taken:10.3f} s, peak {memory:,.0f} MB", flush=True)
+    if len(sizes) > 2:
+        line = stats.linregress(np.log(sizes), np.log(seconds))
+        margin = stats.t.ppf(0.975, len(sizes) - 2) * line.stderr
+        billion = seconds[-1] * (_BILLION / sizes[-1]) ** line.slope
+        print(f"{stage:10} exponent {line.slope:.2f} ± {margin:.2f}; at that, a billion messages: {billion:,.3g} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 30_000, 100_000])
+    parser.add_argument("--stages", choices=STAGES, nargs="+", default=list(STAGES))
+    parser.add_argument("--one", choices=STAGES, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        once(arguments.one, arguments.sizes[0])
+        return
+    for stage in arguments.stages:
+        report(stage, arguments.sizes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The command `turnwise cluster`: the groups of messages and conversations as a table."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from turnwise._utils.files import only_writer
+from turnwise._utils.progress import note
+from turnwise.cli.explore import explored_store
+from turnwise.cli.options import (
+    ClusterLevel,
+    ExploredStore,
+    Force,
+    GivenData,
+    GroupSample,
+    GroupTable,
+    Model,
+    NameEndpoint,
+    NameModel,
+    Seed,
+)
+from turnwise.cli.reading import Reading, reads_conversations
+from turnwise.cli.terminal import quiet_transformers
+
+if TYPE_CHECKING:
+    from turnwise.explorer import Report
+    from turnwise.explorer.groups.endpoint import Endpoint
+
+_SHOWN = 15
+_KEY = "TURNWISE_NAMING_KEY"
+
+
+@reads_conversations
+def cluster(
+    output: GroupTable,
+    reading: Reading,
+    data: GivenData = None,
+    store: ExploredStore = None,
+    level: ClusterLevel = "message",
+    model: Model = None,
+    sample: GroupSample = 20_000,
+    seed: Seed = 0,
+    name_endpoint: NameEndpoint = None,
+    name_model: NameModel = None,
+    force: Force = False,
+) -> None:
+    """Find groups of messages (what people ask and answer) and of conversations (topics), and name them.
+
+    The columns are id, turn, role, text, group, group_name, topic, topic_name (the groups' own groups), x and y on a
+    map, and surprise; for whole conversations id, turns and the same. What fits no group has none. The data are put
+    into a store first, which also keeps the groups, so that they keep their names when there are more data.
+
+    Example: `turnwise cluster chats.jsonl --output groups.parquet`
+    """
+    from turnwise.explorer.tables import check_table, groups_table, write_table
+
+    check_table(output, force)
+    endpoint = _endpoint(name_endpoint, name_model)
+    quiet_transformers()
+    from turnwise.explorer import GroupSettings, build_report
+
+    opened = explored_store(data, store, reading, model, "cluster")
+    report = build_report(opened, seed=seed, settings=GroupSettings(sample=sample), naming=endpoint)
+    with only_writer(output):
+        table = groups_table(report, level)
+        write_table(table, output)
+    _print(report, level)
+    note(f"Wrote the groups of {len(table):,} {level}s to {output}")
+
+
+def _endpoint(url: str | None, model: str | None) -> Endpoint | None:
+    from turnwise.explorer.groups.endpoint import Endpoint
+
+    if (url is None) != (model is None):
+        raise ValueError("--name-endpoint and --name-model belong together")
+    return None if url is None else Endpoint(url, str(model), os.environ.get(_KEY))
+
+
+def _print(report: Report, level: ClusterLevel) -> None:
+    """Tell the largest groups."""
+    groups = [group for group in report.groups[level] if group.level == 1]
+    for group in groups[:_SHOWN]:
+        note(f"{100 * group.share:5.1f} %  {group.name}{' (new)' if group.new else ''}")
+    if len(groups) > _SHOWN:
+        note(f"         and {len(groups) - _SHOWN} more")
+    note(f"{100 * report.outliers(level):5.1f} %  in no group")

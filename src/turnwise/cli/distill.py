@@ -1,0 +1,104 @@
+"""The command that makes a smaller encoder of one: `turnwise distill`."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING, Any
+
+from turnwise._utils.progress import console, note
+from turnwise.cli.options import (
+    DialogueLabel,
+    DistilledDimensions,
+    DistilledTo,
+    Force,
+    Label,
+    MaxQueries,
+    ModelArgument,
+    OptionalData,
+    OutputFolder,
+    Seed,
+    Tasks,
+)
+from turnwise.cli.reading import Reading, reads_conversations
+from turnwise.cli.tables import print_table
+from turnwise.cli.terminal import quiet_transformers
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformer
+
+_COMPARED = 2000  # distinct messages, whose cosines take 64 MB
+
+
+@reads_conversations
+def distill(
+    model: ModelArgument,
+    output: OutputFolder,
+    reading: Reading,
+    data: OptionalData = None,
+    to: DistilledTo = "static",
+    dimensions: DistilledDimensions = 256,
+    tasks: Tasks = None,
+    max_queries: MaxQueries = None,
+    label: Label = "intent",
+    dialogue_label: DialogueLabel = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Distill a static encoder from a model: a vector for each token, for a first pass over very large logs.
+
+    With conversations it says how much is lost: how far the two agree on them and, with --task, what each makes of
+    their labels.
+
+    Example: `turnwise distill model test.jsonl --to static --task semantic-retrieval --output static`
+    """
+    quiet_transformers()
+    from turnwise._utils.files import check_folder, only_writer
+    from turnwise.encoders.loading import load_encoder
+    from turnwise.encoders.static import distill_static, save_static
+    from turnwise.evaluation import evaluate
+
+    if tasks and not data:
+        raise ValueError("--task needs conversations: turnwise distill MODEL DATA --task …")
+    check_folder(output, force)
+    conversations = reading.read(data, output) if data else None
+    teacher = load_encoder(model)
+    static = distill_static(teacher, dimensions)
+    with only_writer(output):
+        save_static(static, teacher, output)
+    note(f"Wrote {output}")
+    if conversations is not None:
+        rows = {"static": {"agreement": _agreement(teacher, static, conversations, seed)}}
+        print_table(f"static against {model}, without labels", rows)
+    if conversations is not None and tasks:
+        how: dict[str, Any] = {
+            "seed": seed,
+            "max_queries": max_queries,
+            "label": label,
+            "dialogue_label": dialogue_label,
+        }
+        figures = {
+            name: evaluate(encoder, conversations, tasks, **how)
+            for name, encoder in ((model, teacher), ("static", static))
+        }
+        print_table("with labels", figures)
+
+
+def _agreement(
+    teacher: SentenceTransformer, static: SentenceTransformer, conversations: Dataset, seed: int
+) -> dict[str, Any]:
+    """The figures of `agreement` on some messages, and how much sooner the static encoder is done with them."""
+    from turnwise.encoders.utterances import encode_utterances
+    from turnwise.evaluation.agreement import agreement
+
+    texts = list(dict.fromkeys(message["content"] for messages in conversations["messages"] for message in messages))
+    texts = random.Random(seed).sample(texts, min(len(texts), _COMPARED))
+    encode_utterances(static, texts[:100])  # a first call takes longer
+    start = time.process_time()
+    taught = encode_utterances(teacher, texts, show_progress_bar=True)
+    between = time.process_time()
+    found = encode_utterances(static, texts)
+    ratio = (between - start) / (time.process_time() - between)
+    console.print(f"{ratio:.0f} times as fast in processor time")
+    return agreement(taught, found)

@@ -1,0 +1,136 @@
+"""The command `turnwise explore`: conversations in the browser, or as a folder that opens without turnwise."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turnwise._utils.files import check_file, discard
+from turnwise._utils.progress import console, note
+from turnwise.cli.options import ExploredStore, ExportTarget, Force, GivenData, LocalPort, Model, NoBrowser, Seed
+from turnwise.cli.reading import Reading, reads_conversations
+from turnwise.cli.store import fill
+from turnwise.cli.terminal import quiet_transformers
+
+if TYPE_CHECKING:
+    from turnwise.explorer import Report
+    from turnwise.store import ConversationStore
+
+_TABLE = ".parquet"
+_SHOWN = 500  # sample conversations in the demo's report: enough to look around in, embedded in seconds
+
+
+@reads_conversations
+def explore(
+    reading: Reading,
+    data: GivenData = None,
+    store: ExploredStore = None,
+    export: ExportTarget = None,
+    port: LocalPort = 0,
+    no_browser: NoBrowser = False,
+    model: Model = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Show in the browser what conversations are about, how they go on, and which are unusual.
+
+    The data are put into a store first; the same command goes on where it was, and takes in what is new. Nothing leaves
+    this machine. With --export a folder is written instead, which opens from any disk without turnwise.
+
+    Example: `turnwise explore chats.jsonl`
+    """
+    if export is not None:
+        _check(export, force)
+    quiet_transformers()
+    from turnwise.explorer import build_report
+
+    opened = explored_store(data, store, reading, model, "explore")
+    report = build_report(opened, seed=seed)
+    if export is None:
+        _serve(opened, report, port, no_browser)
+    else:
+        _write(report, export, force)
+
+
+def write_sample_report(folder: Path) -> None:
+    """The end of the demo: a report of sample conversations by the model that was trained on them."""
+    from turnwise._utils.optional import require
+
+    try:
+        for module in ("lancedb", "igraph"):
+            require(module, "explorer")
+    except ImportError as error:
+        note(f"No report of the conversations: {error}")
+        return
+    from turnwise.data.conversations import read_conversations
+    from turnwise.explorer import build_report
+    from turnwise.store import ConversationStore
+
+    discard(store := folder / "conversations.store")
+    opened = ConversationStore.open(store, folder / "model")
+    conversations = read_conversations(folder / "conversations.jsonl")
+    fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))))
+    _write(build_report(opened), folder / "report", force=True)
+
+
+def _check(export: Path, force: bool) -> None:
+    from turnwise.explorer.export import check_export
+
+    if export.suffix == _TABLE:
+        check_file(export, force)
+    else:
+        check_export(export, force)
+
+
+def explored_store(
+    data: list[Path] | None, store: Path | None, reading: Reading, model: str | None, command: str
+) -> ConversationStore:
+    """The store that a command is about, with the data put into it first."""
+    from turnwise.store import ConversationStore
+
+    if not data:
+        if store is None:
+            raise ValueError(f"expected DATA or --store FOLDER: turnwise {command} chats.jsonl")
+        return ConversationStore.open(store, model, create=False)
+    if store is None:
+        store = Path(f"{_stem(data[0])}.store")
+    conversations = reading.read(data, store)
+    opened = ConversationStore.open(store, model)
+    report = fill(opened, conversations)
+    note(
+        f"{store}: embedded {report.messages:,} messages, {report.unchanged:,} conversations were there; "
+        f"next time it is enough to say: turnwise {command} --store {store}"
+    )
+    return opened
+
+
+def _stem(path: Path) -> str:
+    """The name of a file or folder without endings; of a glob or the standard input, what is left of it, or chats."""
+    return re.sub(r"[^\w-]", "", path.resolve().name.split(".")[0]).strip("-") or "chats"
+
+
+def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool) -> None:
+    from turnwise.explorer.serving import Explorer, open_browser
+
+    explorer = Explorer(store, report, port)
+    opened = not no_browser and open_browser(explorer.url)
+    console.print(
+        f"{'Opened' if opened else 'Open'} {explorer.url} (this machine only; Ctrl-C ends it)", soft_wrap=True
+    )
+    explorer.run()
+
+
+def _write(report: Report, export: Path, force: bool) -> None:
+    if export.suffix == _TABLE:
+        from turnwise.explorer.atlas import write_atlas
+
+        write_atlas(report, export)
+        console.print(
+            f"Wrote {export}. To open it: embedding-atlas {export} --text text --x projection_x --y projection_y"
+        )
+    else:
+        from turnwise.explorer.export import export_report
+
+        opened = export_report(report, export, force)
+        console.print(f"Wrote {export}. To look at it, open {opened} in a browser.", soft_wrap=True)

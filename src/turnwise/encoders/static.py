@@ -1,0 +1,96 @@
+"""Static encoders: a vector for each token, looked up and averaged, distilled from a transformer by model2vec.
+
+A hundred times faster than the transformer and blind to the order of words: for a first pass over very large logs.
+
+Tulkens and van Dongen, Model2Vec: Fast State-of-the-Art Static Embeddings, 2024, doi:10.5281/zenodo.17270888.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize
+from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
+
+from turnwise._utils.files import atomic_path
+from turnwise._utils.optional import require
+from turnwise.encoders.inference import inference
+from turnwise.encoders.loading import encoder_source, weights_digest
+from turnwise.encoders.transformer import transformer_of
+
+_POOLINGS = {"mean": "mean", "cls": "first", "lasttoken": "last"}  # sentence-transformers' names to model2vec's
+
+_CARD = """---
+library_name: sentence-transformers
+pipeline_tag: sentence-similarity
+tags: [sentence-transformers, turnwise, model2vec, static-embeddings]
+---
+
+# Static encoder distilled with turnwise and model2vec
+
+```python
+from sentence_transformers import SentenceTransformer
+
+encoder = SentenceTransformer("path/to/this/folder")
+embeddings = encoder.encode(["where is my parcel", "i want to speak to a human"])
+```
+
+Distilled from: {teacher}
+"""
+
+
+def distill_static(encoder: SentenceTransformer, dimensions: int = 256) -> SentenceTransformer:
+    """A static encoder from the vectors that a transformer gives to each token of its vocabulary by itself.
+
+    No data is needed. Their principal components are taken, and frequent tokens weigh less.
+
+    Args:
+        encoder: The teacher; stays as it is. What comes after its pooling (dense layers) is left out.
+        dimensions: Length of the vectors; that of the teacher's token embeddings if these are shorter.
+
+    Returns:
+        A stock SentenceTransformer of a ``StaticEmbedding``, whose vectors have length 1.
+
+    Raises:
+        ImportError: The extra ``static`` is missing.
+        ValueError: The encoder is no transformer, or pools in a way that model2vec does not know.
+    """
+    distill = require("model2vec.distill", "static")
+    transformer, mode = transformer_of(encoder), _pooling_mode(encoder)
+    student = copy.deepcopy(transformer)
+    student.name_or_path = os.curdir  # an existing path: of a name, model2vec would ask the Hub for the language
+    with inference(encoder.device):
+        static = distill.distill_from_model(
+            student,
+            copy.deepcopy(encoder.tokenizer),
+            device=str(encoder.device),
+            pca_dims=min(dimensions, transformer.config.hidden_size),
+            quantize_to="float32",
+            pooling=_POOLINGS[mode],
+        )
+    weights = np.ones(len(static.embedding)) if static.weights is None else static.weights
+    table = np.ascontiguousarray(static.embedding * weights[:, None], dtype=np.float32)
+    return SentenceTransformer(modules=[StaticEmbedding(static.tokenizer, table), Normalize()], device="cpu")
+
+
+def save_static(static: SentenceTransformer, teacher: SentenceTransformer, output: str | os.PathLike[str]) -> None:
+    """Write a static encoder (safetensors), with a model card and what it was distilled from."""
+    name = "/".join(Path(encoder_source(teacher)).parts[-2:])  # where it lay on somebody's disk is left out
+    with atomic_path(output) as temporary:
+        static.save_pretrained(str(temporary), create_model_card=False)
+        record = {"method": "static", "encoder": name, "weights": weights_digest(teacher)}
+        (temporary / "training.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
+        (temporary / "README.md").write_text(_CARD.format(teacher=name), encoding="utf-8")
+
+
+def _pooling_mode(encoder: SentenceTransformer) -> str:
+    modes = [module.pooling_mode for module in encoder if isinstance(module, Pooling)]
+    mode = modes[0] if modes else "mean"
+    if mode not in _POOLINGS:
+        raise ValueError(f"the encoder pools by {mode!r}: model2vec can distill {', '.join(map(repr, _POOLINGS))}")
+    return str(mode)

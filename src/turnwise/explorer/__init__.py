@@ -1,0 +1,21 @@
+"""The explorer: what conversations are about, how they move on, where they surprise; needs the extra ``explorer``."""
+
+from turnwise.explorer.atlas import write_atlas
+from turnwise.explorer.export import export_report
+from turnwise.explorer.groups.fitting import GroupSettings
+from turnwise.explorer.report.build import build_report
+from turnwise.explorer.report.report import Group, Report
+from turnwise.explorer.report.write import write_report
+from turnwise.explorer.serving import Explorer, explore
+
+__all__ = [
+    "Explorer",
+    "Group",
+    "GroupSettings",
+    "Report",
+    "build_report",
+    "explore",
+    "export_report",
+    "write_atlas",
+    "write_report",
+]

@@ -1,0 +1,154 @@
+"""What a store holds as columns, with its vectors in files that are mapped, so that memory does not grow with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from turnwise.explorer.labels import Label, Labels
+from turnwise.explorer.progress import Advance, silent
+from turnwise.store.backend import Tables
+from turnwise.store.records import vectors_of
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The conversations of a store, their messages one after the other.
+
+    Attributes:
+        ids: The ids of the conversations (m).
+        first: The first message of each conversation (m,).
+        turns: How many messages each has (m,).
+        texts: The messages (n).
+        conversation: The conversation of each message (n,).
+        turn: Its place there (n,).
+        roles: The roles there are.
+        role: The role of each message (n,).
+        time: Seconds since 1970, NaN where not known (n,).
+        message_labels: The labels of messages.
+        conversation_labels: The labels of conversations.
+        vectors: Of the messages, of length 1 (n, dim), memory-mapped.
+        conversation_vectors: Of the conversations, of length 1 (m, dim), memory-mapped.
+    """
+
+    ids: Sequence[str]
+    first: np.ndarray
+    turns: np.ndarray
+    texts: Sequence[str]
+    conversation: np.ndarray
+    turn: np.ndarray
+    roles: Sequence[str]
+    role: np.ndarray
+    time: np.ndarray
+    message_labels: Mapping[str, Label]
+    conversation_labels: Mapping[str, Label]
+    vectors: np.ndarray
+    conversation_vectors: np.ndarray
+
+    @property
+    def conversation_time(self) -> np.ndarray:
+        """The first time in each conversation, NaN where none is known (m,)."""
+        times = np.where(np.isnan(self.time), np.inf, self.time)
+        earliest = np.minimum.reduceat(times, self.first) if len(self.first) else times
+        return np.where(np.isinf(earliest), np.nan, earliest)
+
+
+def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corpus:
+    """Read a store.
+
+    Args:
+        tables: Its tables.
+        folder: Where the vectors go; must stay until the corpus is no longer needed.
+        advance: Told how many messages are read.
+
+    Raises:
+        ValueError: The store is empty.
+    """
+    conversations = _read_conversations(tables, folder)
+    first = np.cumsum([0, *conversations.turns])[:-1].astype(np.uint32)
+    messages = _Messages(tables, folder, dict(zip(conversations.ids, first.tolist())), sum(conversations.turns))
+    for batch in tables.messages.batches(["conversation", "turn", "role", "text", "time", "fields", "vector"]):
+        messages.take(batch)
+        advance(len(batch))
+    turns = np.asarray(conversations.turns, np.uint32)
+    return Corpus(
+        ids=conversations.ids,
+        first=first,
+        turns=turns,
+        texts=messages.texts,
+        conversation=np.repeat(np.arange(len(turns), dtype=np.uint32), turns),
+        turn=(np.arange(turns.sum(), dtype=np.uint32) - np.repeat(first, turns)).astype(np.uint16),
+        roles=list(messages.roles),
+        role=messages.role,
+        time=messages.time,
+        message_labels=messages.labels.finished(),
+        conversation_labels=conversations.labels.finished(),
+        vectors=messages.vectors,
+        conversation_vectors=conversations.vectors,
+    )
+
+
+class _Conversations:
+    def __init__(self, count: int, dim: int, folder: Path) -> None:
+        self.ids: list[str] = []
+        self.turns: list[int] = []
+        self.labels = Labels(count)
+        self.vectors = _mapped(folder / "conversations.f32", count, dim)
+
+
+def _read_conversations(tables: Tables, folder: Path) -> _Conversations:
+    count = tables.conversations.count_rows()
+    if not count:
+        raise ValueError("the store holds no conversation: add some with turnwise index")
+    found = _Conversations(count, tables.state.dim, folder)
+    for batch in tables.conversations.batches(["conversation", "turns", "fields", "vector"]):
+        start = len(found.ids)
+        found.ids += batch["conversation"].to_pylist()
+        found.turns += batch["turns"].to_pylist()
+        found.vectors[start : len(found.ids)] = _vectors(batch)
+        for row, fields in enumerate(batch["fields"].to_pylist(), start=start):
+            found.labels.set(row, json.loads(fields))
+    return found
+
+
+class _Messages:
+    """Rows that come in any order, each put where its conversation and turn say."""
+
+    def __init__(self, tables: Tables, folder: Path, first: Mapping[str, int], count: int) -> None:
+        self._first = first
+        self.texts: list[str] = [""] * count
+        self.roles: dict[str, int] = {}
+        self.role = np.zeros(count, np.uint16)
+        self.time = np.full(count, np.nan)
+        self.labels = Labels(count)
+        self.vectors = _mapped(folder / "messages.f32", count, tables.state.dim)
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        names, turns = batch["conversation"].to_pylist(), batch["turn"].to_pylist()
+        rows = np.asarray([self._first[name] + turn for name, turn in zip(names, turns)])
+        self.vectors[rows] = _vectors(batch)
+        self.role[rows] = [self.roles.setdefault(role, len(self.roles)) for role in batch["role"].to_pylist()]
+        self.time[rows] = _seconds(batch["time"])
+        for row, text, fields in zip(rows.tolist(), batch["text"].to_pylist(), batch["fields"].to_pylist()):
+            self.texts[row] = text
+            self.labels.set(row, json.loads(fields))
+
+
+def _vectors(batch: pa.RecordBatch) -> np.ndarray:
+    return vectors_of(pa.chunked_array([batch["vector"]]))
+
+
+def _seconds(times: pa.Array) -> np.ndarray:
+    """Times as seconds since 1970, NaN for none."""
+    micros = times.cast(pa.int64()).to_numpy(zero_copy_only=False).astype(float)
+    return np.asarray(micros / 1e6)
+
+
+def _mapped(path: Path, rows: int, dim: int) -> Any:
+    return np.memmap(path, np.float32, "w+", shape=(max(rows, 1), dim))[:rows]

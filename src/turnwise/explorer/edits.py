@@ -1,0 +1,154 @@
+"""What a user makes of the groups: other names, groups merged, groups split. Kept in the store's folder.
+
+The next report shows it (`turnwise.explorer.build_report`, quickly with ``former``), and those after data has grown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from turnwise.explorer.groups.fitting import split_group
+from turnwise.explorer.groups.memory import GroupMemory, Kind, KnownGroup, read_memory, write_memory
+from turnwise.store.state import writer_lock
+
+_LONGEST_NAME = 200
+_LOCK_SECONDS = 5.0
+StorePath = str | os.PathLike[str]
+
+
+def rename(store: StorePath, kind: Kind, group: int, name: str) -> None:
+    """Name a group.
+
+    Args:
+        store: The folder of the store.
+        kind: ``"message"`` or ``"conversation"``.
+        group: Its id.
+        name: Its name from now on.
+
+    Raises:
+        ValueError: There is no such group, or the name is empty or too long.
+    """
+    _edit(store, kind, [group], lambda memory: _renamed(memory, group, name))
+
+
+def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None = None) -> int:
+    """Make one group of several of one level.
+
+    Args:
+        store: The folder of the store.
+        kind: ``"message"`` or ``"conversation"``.
+        groups: Their ids.
+        name: The name of the whole; by default that of the first.
+
+    Returns:
+        The id of the whole, which is that of the first.
+
+    Raises:
+        ValueError: Fewer than two groups, fine and coarse ones together, or as for `rename`.
+    """
+    wanted = list(dict.fromkeys(groups))
+    if len(wanted) < 2:
+        raise ValueError(f"expected two groups or more to merge, got {list(groups)}")
+    _edit(store, kind, wanted, lambda memory: _merged(memory, wanted, name))
+    return wanted[0]
+
+
+def split(store: StorePath, kind: Kind, group: int) -> list[int]:
+    """Split a fine group into the parts that it has, or a coarse group into its fine ones, each a coarse one then.
+
+    Args:
+        store: The folder of the store.
+        kind: ``"message"`` or ``"conversation"``.
+        group: Its id, which its largest part keeps.
+
+    Returns:
+        The ids of the parts.
+
+    Raises:
+        ValueError: The group has no parts, or there is no such group.
+    """
+    before: list[int] = []
+    after: list[int] = []
+
+    def change(memory: GroupMemory) -> GroupMemory:
+        before.extend(memory.groups)
+        changed = (
+            _split_fine(memory, group) if memory.groups[group].parent is not None else _split_coarse(memory, group)
+        )
+        after.extend(changed.groups)
+        return changed
+
+    _edit(store, kind, [group], change)
+    return [group, *sorted(set(after) - set(before))]
+
+
+def _edit(store: StorePath, kind: Kind, groups: Sequence[int], change: Callable[[GroupMemory], GroupMemory]) -> None:
+    path = Path(store)
+    with writer_lock(path, _LOCK_SECONDS):
+        memory = read_memory(path)
+        if kind not in memory:
+            raise ValueError(f"{path} has no groups of {kind}s yet: make them with turnwise cluster or explore")
+        unknown = [group for group in groups if group not in memory[kind].groups]
+        if unknown:
+            raise ValueError(f"{path} has no group of {kind}s with the number {', '.join(map(str, unknown))}")
+        write_memory(path, {**memory, kind: change(memory[kind])})
+
+
+def _renamed(memory: GroupMemory, group: int, name: str) -> GroupMemory:
+    said = " ".join(name.split())
+    if not 0 < len(said) <= _LONGEST_NAME:
+        raise ValueError(f"expected a name of 1 to {_LONGEST_NAME} characters, got {len(said)}")
+    return memory.with_groups({group: replace(memory.groups[group], name=said, renamed=True)})
+
+
+def _merged(memory: GroupMemory, groups: Sequence[int], name: str | None) -> GroupMemory:
+    first = groups[0]
+    if len({memory.groups[group].parent is None for group in groups}) > 1:
+        raise ValueError("fine and coarse groups cannot be merged with each other")
+    changes = {first: replace(memory.groups[first], pinned=True)}
+    if memory.groups[first].parent is None:
+        changes |= {id: replace(group, parent=first) for id, group in memory.groups.items() if group.parent in groups}
+        fine = memory.fine
+    else:
+        fine = np.where(np.isin(memory.fine, groups), first, memory.fine)
+    merged = replace(memory, fine=fine).with_groups(changes)
+    return merged if name is None else _renamed(merged, first, name)
+
+
+def _split_fine(memory: GroupMemory, group: int) -> GroupMemory:
+    parts = split_group(memory.neighbours, memory.fine, group)
+    if parts is None:
+        raise ValueError(f"group {group} ({memory.groups[group].name}) has no parts that hang together by themselves")
+    order = np.argsort(-np.bincount(parts), kind="stable")  # the largest part keeps the id
+    ids = np.empty(len(order), np.int64)
+    ids[order] = [group, *range(memory.next_id, memory.next_id + len(order) - 1)]
+    fine = memory.fine.copy()
+    fine[memory.fine == group] = ids[parts]
+    own = memory.groups[group]
+    # Unnamed, but for what the user called it: each part gets a name of its own.
+    part = KnownGroup(parent=own.parent, pinned=True)
+    kept = replace(part, name=own.name, renamed=True) if own.renamed else part
+    changes = {int(id): kept if id == group else part for id in ids}
+    return replace(memory, fine=fine, next_id=memory.next_id + len(order) - 1).with_groups(changes)
+
+
+def _split_coarse(memory: GroupMemory, group: int) -> GroupMemory:
+    inside = sorted(id for id, one in memory.groups.items() if one.parent == group)
+    if len(inside) < 2:
+        raise ValueError(f"group {group} ({memory.groups[group].name}) holds a single fine group")
+    sizes = {id: int((memory.fine == id).sum()) for id in inside}
+    largest = max(inside, key=lambda id: (sizes[id], -id))
+    changes = {group: replace(memory.groups[group], pinned=True, name="", renamed=False)}
+    next_id = memory.next_id
+    for id in inside:
+        parent = group if id == largest else next_id
+        if id != largest:
+            changes[next_id] = KnownGroup(pinned=True)
+            next_id += 1
+        changes[id] = replace(memory.groups[id], parent=parent)
+    return replace(memory, next_id=next_id).with_groups(changes)

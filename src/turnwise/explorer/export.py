@@ -1,0 +1,49 @@
+"""The report as a folder that opens in any browser, also from a disk without a server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from turnwise._utils.files import atomic_path
+from turnwise.explorer.report.report import Report
+from turnwise.explorer.report.write import write_report
+
+PAGE = Path(__file__).parent / "page"
+INDEX = "index.html"
+
+
+def export_report(report: Report, folder: str | os.PathLike[str], force: bool = False) -> Path:
+    """Write the page and the report's data into a folder of their own; it appears when it is complete.
+
+    Args:
+        report: The report.
+        folder: The folder.
+        force: Replace an earlier report there, and nothing else.
+
+    Returns:
+        The file to open.
+
+    Raises:
+        FileExistsError: The folder holds a report and ``force`` is false, or it holds something else.
+        NotADirectoryError: The path is a file.
+    """
+    target = check_export(folder, force)
+    with atomic_path(target) as temporary:
+        shutil.copytree(PAGE, temporary)
+        write_report(report, temporary)
+    return target / INDEX
+
+
+def check_export(folder: str | os.PathLike[str], force: bool = False) -> Path:
+    """Return ``folder``, refusing what `export_report` must not overwrite."""
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{path} is a file: expected the name of a folder, or of a .parquet file")
+    if path.is_dir() and any(path.iterdir()):
+        if not ((path / INDEX).is_file() and (path / "data" / "summary.js").is_file()):
+            raise FileExistsError(f"{path} holds something else than a report: choose another name")
+        if not force:
+            raise FileExistsError(f"{path} exists already: choose another name or overwrite it with --force")
+    return path

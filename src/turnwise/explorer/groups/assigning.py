@@ -1,0 +1,75 @@
+"""The group of any vector, and its place on the map, from its nearest fitted vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.explorer.groups.neighbours import Neighbours
+
+LEAST_SHARE = 0.5  # of the neighbours' votes, those of neighbours in no group included, for the group that wins
+_ROWS_AT_ONCE = 65536
+_NEAREST_PLACED = 5
+_SPREAD = 0.004  # of copies of one text around its place; the map is 2 wide
+
+
+def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float = -1.0) -> IntArray:
+    """The group that most of the nearest are in, weighted by their cosines; -1 where none has enough of the votes.
+
+    Args:
+        neighbours: Of n vectors among m fitted ones.
+        labels: The groups of the fitted vectors, -1 for none (m,).
+        least_cosine: Of the nearest neighbour: below it, a vector is like nothing else and in no group.
+
+    Returns:
+        (n,)
+    """
+    found = np.full(len(neighbours.rows), -1, np.int64)
+    for start in range(0, len(found), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        near, weights = labels[neighbours.rows[part]], np.clip(neighbours.cosines[part], 1e-6, None)
+        order = np.argsort(near, axis=1, kind="stable")
+        near, votes = np.take_along_axis(near, order, 1), np.cumsum(np.take_along_axis(weights, order, 1), axis=1)
+        is_last = np.concatenate([near[:, 1:] != near[:, :-1], np.ones((len(near), 1), bool)], axis=1)
+        # Of each run of one group the votes are the difference of the cumulative sums at its ends.
+        ends = np.where(is_last, votes, 0)
+        before = np.concatenate([np.zeros((len(near), 1)), np.maximum.accumulate(ends, axis=1)[:, :-1]], axis=1)
+        own = np.where(is_last & (near >= 0), votes - before, 0)
+        best = own.argmax(axis=1)
+        rows = np.arange(len(near))
+        enough = (own[rows, best] >= LEAST_SHARE * votes[:, -1]) & (neighbours.cosines[part, 0] >= least_cosine)
+        found[part] = np.where(enough, near[rows, best], -1)
+    return found
+
+
+def lonely_below(cosines: FloatArray, tail: float = 4.0) -> float:
+    """The cosine with the nearest neighbour below which a vector is like nothing else.
+
+    So far below the middle as few of a bell-shaped distribution would be: ``tail`` robust deviations.
+
+    Args:
+        cosines: Of fitted vectors with their nearest (m,).
+        tail: How many deviations (of the median absolute one, scaled to a normal distribution's).
+    """
+    middle = float(np.median(cosines))
+    return middle - tail * 1.4826 * float(np.median(np.abs(cosines - middle)))
+
+
+def place(neighbours: Neighbours, coordinates: FloatArray, seed: int) -> FloatArray:
+    """Places on the map: those of fitted vectors for their copies, else between the nearest, float32 (n, 2).
+
+    Args:
+        neighbours: Of n vectors among m fitted ones.
+        coordinates: Of the fitted vectors (m, 2).
+        seed: Of the spread of copies, which would hide each other.
+    """
+    near, cosines = neighbours.rows[:, :_NEAREST_PLACED], neighbours.cosines[:, :_NEAREST_PLACED]
+    weights = np.exp((cosines - cosines[:, :1]) / 0.05)
+    placed = np.einsum("nk,nkd->nd", weights / weights.sum(1, keepdims=True), coordinates[near])
+    copies = neighbours.copy_of >= 0
+    placed[copies] = coordinates[neighbours.copy_of[copies]]
+    _, first = np.unique(neighbours.copy_of, return_index=True)
+    copies[first] = False  # the first of them stands where it was put
+    random = np.random.default_rng(seed)
+    placed[copies] += _SPREAD * random.standard_normal((int(copies.sum()), 2))
+    return np.clip(placed, -1, 1).astype(np.float32)

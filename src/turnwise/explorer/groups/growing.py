@@ -1,0 +1,130 @@
+"""Groups and map of a sample as a store remembers them: as before where nothing changed, else matched to the former."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnwise.explorer.groups.fitting import Fitted, GroupSettings, fit_groups
+from turnwise.explorer.groups.layout import layout
+from turnwise.explorer.groups.matching import match_groups, pinned_labels
+from turnwise.explorer.groups.memory import GroupMemory, KnownGroup, no_memory
+from turnwise.explorer.groups.neighbours import Neighbours
+
+
+def remembered_groups(
+    keys: np.ndarray,
+    vectors: FloatArray,
+    neighbours: Neighbours,
+    settings: GroupSettings,
+    former: GroupMemory | None,
+) -> GroupMemory:
+    """Groups of a sample, with the ids of former ones.
+
+    Args:
+        keys: The hash of each text of the sample, sorted (s,).
+        vectors: Of length 1 (s, dim).
+        neighbours: Of each, among the sample.
+        settings: How groups are made.
+        former: What is remembered of an earlier sample.
+    """
+    stamp = hashlib.blake2b(keys.tobytes() + repr(asdict(settings)).encode(), digest_size=16).hexdigest()
+    if former is not None and former.stamp == stamp and _same(former.neighbours, neighbours.rows):
+        return former
+    marks_new, former = former is not None, former or no_memory()
+    fitted = fit_groups(neighbours, settings)
+    known = _former_ids(keys, former)
+    fine, next_id = _fine_ids(fitted.fine, known, vectors, former)
+    coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)
+    groups = {
+        id: replace(
+            former.groups.get(id, KnownGroup()), parent=coarse_of.get(id), new=marks_new and id not in former.groups
+        )
+        for id in sorted({*coarse_of, *coarse_of.values()})
+    }
+    places = layout(neighbours, settings.seed)
+    found = GroupMemory(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
+    return replace(found, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, found.coarse)})
+
+
+def _same(rows: IntArray, others: IntArray) -> bool:
+    """Whether neighbours are the same, but for the few that rounding exchanges on another machine."""
+    return rows.shape == others.shape and float((rows == others).mean()) > 0.99
+
+
+def centroids_of(vectors: FloatArray, ids: IntArray) -> dict[int, FloatArray]:
+    """The mean of the vectors of each group, scaled to length 1, by id."""
+    return {int(id): unit_vectors(vectors[ids == id].mean(0)) for id in np.unique(ids[ids >= 0])}
+
+
+def _former_ids(keys: np.ndarray, former: GroupMemory) -> IntArray:
+    """The former fine group of each text, -1 where it had none or was in no sample (s,)."""
+    if not len(former.keys):
+        return np.full(len(keys), -1, np.int64)
+    place = np.minimum(np.searchsorted(former.keys, keys), len(former.keys) - 1)
+    return np.where(former.keys[place] == keys, former.fine[place], -1).astype(np.int64)
+
+
+def _fine_ids(labels: IntArray, known: IntArray, vectors: FloatArray, former: GroupMemory) -> tuple[IntArray, int]:
+    """The id of the fine group of each vector (s,), and the next free id."""
+    pinned = frozenset(id for id, group in former.groups.items() if group.pinned and group.parent is not None)
+    free, held = pinned_labels(labels, known, pinned)
+    coarse = {group.parent for group in former.groups.values()}
+    others = former.groups.keys() - coarse - pinned
+    candidates = {id: centroid for id, centroid in former.centroids.items() if id in others}
+    ids, next_id = _ids(free, np.where(np.isin(known, list(pinned)), -1, known), vectors, candidates, former.next_id)
+    return np.where(held >= 0, held, ids), next_id
+
+
+def _coarse_ids(
+    fitted: Fitted, fine: IntArray, vectors: FloatArray, former: GroupMemory, known: IntArray, next_id: int
+) -> tuple[dict[int, int], int]:
+    """The coarse group of each fine one by id, and the next free id."""
+    inside = fitted.fine >= 0
+    labels = np.full(len(fine), -1, np.int64)
+    labels[inside] = fitted.coarse[fitted.fine[inside]]
+    former_coarse = {group.parent for group in former.groups.values() if group.parent is not None}
+    candidates = {id: former.centroids[id] for id in former_coarse if id in former.centroids}
+    ids, next_id = _ids(labels, former.parents_of(known), vectors, candidates, next_id)
+    parents: dict[int, int] = {}
+    for id in np.unique(fine[fine >= 0]).tolist():
+        before = former.groups.get(id)
+        if before is not None and before.parent is not None and _is_kept(before, former):
+            parents[id] = before.parent
+            continue
+        values, counts = np.unique(ids[(fine == id) & (ids >= 0)], return_counts=True)
+        if len(values):
+            parents[id] = int(values[counts.argmax()])
+        else:  # all of it was pinned from texts that are in no group now
+            parents[id] = before.parent if before is not None and before.parent is not None else next_id
+            next_id = max(next_id, parents[id] + 1)
+    return parents, next_id
+
+
+def _is_kept(fine: KnownGroup, former: GroupMemory) -> bool:
+    """Whether a user decided where a fine group belongs."""
+    parent = former.groups.get(fine.parent) if fine.parent is not None else None
+    return fine.pinned or (parent is not None and parent.pinned)
+
+
+def _ids(
+    labels: IntArray, known: IntArray, vectors: FloatArray, former: dict[int, FloatArray], next_id: int
+) -> tuple[IntArray, int]:
+    """Ids instead of labels: those of former groups where they match, else new ones."""
+    values = np.unique(labels[labels >= 0])
+    places = np.searchsorted(values, labels)
+    compact = np.where(labels >= 0, places, -1)
+    centroids = np.stack([vectors[labels == value].mean(0) for value in values]) if len(values) else vectors[:0]
+    matched = match_groups(compact, np.where(np.isin(known, list(former)), known, -1), centroids, former)
+    ids = []
+    for row in range(len(values)):
+        if row in matched:
+            ids.append(matched[row])
+        else:
+            ids.append(next_id)
+            next_id += 1
+    table = np.asarray([*ids, -1], np.int64)
+    return table[compact], next_id

@@ -1,0 +1,42 @@
+"""A map of a sample: what is near stays near, in two dimensions.
+
+UMAP's layout of the neighbour graph (McInnes, Healy and Melville, 2018), as igraph computes it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from turnwise._utils.optional import require
+from turnwise._utils.vectors import FloatArray
+from turnwise.explorer.groups.communities import neighbour_graph, seeded
+from turnwise.explorer.groups.neighbours import Neighbours
+
+_EPOCHS = 200
+_FILLED = 0.95  # of the map's width and height, by all but the farthest points
+_FARTHEST = 0.005  # share of points at each side that do not decide the scale
+
+
+def layout(neighbours: Neighbours, seed: int) -> FloatArray:
+    """Places of the vectors of a sample, within -1 and 1, float32 (s, 2).
+
+    Args:
+        neighbours: Of each vector, among the sample (s).
+        seed: Seed of the layout.
+    """
+    count = len(neighbours.rows)
+    if count < 4:  # nothing to lay out
+        return np.stack([np.linspace(-0.5, 0.5, count), np.zeros(count)], axis=1).astype(np.float32)
+    graph = sparse.triu(neighbour_graph(neighbours.rows)).tocoo()
+    igraph = require("igraph", "explorer")
+    net = igraph.Graph(n=count, edges=np.column_stack([graph.row, graph.col]))
+    with seeded(igraph, seed):
+        placed = net.layout_umap(dist=(1 - graph.data).tolist(), dim=2, epochs=_EPOCHS, min_dist=0.1)
+    return _scaled(np.asarray(placed.coords))
+
+
+def _scaled(places: FloatArray) -> FloatArray:
+    low, high = np.quantile(places, [_FARTHEST, 1 - _FARTHEST], axis=0)
+    width = max(float((high - low).max()), 1e-9)
+    return np.clip(2 * _FILLED * (places - (low + high) / 2) / width, -1, 1).astype(np.float32)

@@ -1,0 +1,69 @@
+"""The members of groups that show best what they are: the most and the least typical."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnwise._utils.vectors import FloatArray, IntArray
+
+SHOWN = 10
+_ROWS_AT_ONCE = 65536
+_LOOKED_AT = 50  # times as many as are shown, to find distinct texts
+
+
+@dataclass(frozen=True)
+class Members:
+    """Rows of a group.
+
+    Attributes:
+        size: How many there are.
+        central: Those most like the mean of all, the most typical first.
+        edge: Those least like it, the least typical first.
+    """
+
+    size: int
+    central: tuple[int, ...]
+    edge: tuple[int, ...]
+
+
+def members_of(vectors: FloatArray, groups: IntArray, texts: Sequence[str]) -> dict[int, Members]:
+    """The members of each group, by its id.
+
+    Args:
+        vectors: Of length 1, perhaps memory-mapped (n, dim).
+        groups: The id of the group of each, -1 for none (n,).
+        texts: Of which each is shown once (n).
+    """
+    ids, places = np.unique(groups, return_inverse=True)
+    cosines = _with_centroids(vectors, places, len(ids))
+    order = np.lexsort((-cosines, places))
+    ends = np.cumsum(np.bincount(places, minlength=len(ids)))
+    found = {}
+    for id, start, end in zip(ids.tolist(), [0, *ends[:-1].tolist()], ends.tolist()):
+        if id >= 0:
+            rows = order[start:end]
+            found[id] = Members(end - start, _distinct(rows, texts), _distinct(rows[::-1], texts))
+    return found
+
+
+def _with_centroids(vectors: FloatArray, places: IntArray, groups: int) -> FloatArray:
+    """The inner product of each vector with the sum of its group's (n,)."""
+    sums = np.zeros((groups, vectors.shape[1]), np.float64)
+    blocks = [slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(vectors), _ROWS_AT_ONCE)]
+    for block in blocks:
+        np.add.at(sums, places[block], vectors[block])
+    means = (sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+    found = [np.einsum("nd,nd->n", vectors[block], means[places[block]]) for block in blocks]
+    return np.concatenate(found) if found else np.zeros(0, np.float32)
+
+
+def _distinct(rows: IntArray, texts: Sequence[str]) -> tuple[int, ...]:
+    first: dict[str, int] = {}
+    for row in rows[: SHOWN * _LOOKED_AT].tolist():
+        first.setdefault(texts[row], row)
+        if len(first) == SHOWN:
+            break
+    return tuple(first.values())

@@ -1,0 +1,159 @@
+"""What a store remembers of its groups: which texts were in them, their names, and what a user made of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from turnwise._utils.files import atomic_path
+from turnwise._utils.vectors import FloatArray, IntArray
+
+Kind = Literal["message", "conversation"]
+KINDS: tuple[Kind, ...] = ("message", "conversation")
+FILE = "groups.safetensors"
+_FORMAT = 1
+_ARRAYS = ("keys", "fine", "neighbours", "places")
+
+
+@dataclass(frozen=True)
+class KnownGroup:
+    """What is remembered of a group.
+
+    Attributes:
+        name: Its name; empty until it has one.
+        parent: Its coarse group, ``None`` for a coarse one.
+        phrases: What it is named by.
+        new: It was not there before data grew.
+        renamed: A user named it.
+        pinned: A user merged or split it.
+    """
+
+    name: str = ""
+    parent: int | None = None
+    phrases: tuple[str, ...] = ()
+    new: bool = False
+    renamed: bool = False
+    pinned: bool = False
+
+
+@dataclass(frozen=True)
+class GroupMemory:
+    """The groups of messages or of conversations.
+
+    Attributes:
+        stamp: Changes with the sample and the settings.
+        keys: The hash of each text of the sample, sorted, uint64 (s,).
+        fine: The id of the fine group of each, -1 for none (s,).
+        neighbours: The nearest of each, among the sample (s, k).
+        places: Of each on the map (s, 2).
+        centroids: Of groups, by id, of length 1.
+        groups: Fine and coarse ones by id.
+        next_id: Ids from here on were never given.
+    """
+
+    stamp: str
+    keys: np.ndarray
+    fine: IntArray
+    neighbours: np.ndarray
+    places: np.ndarray
+    centroids: Mapping[int, FloatArray]
+    groups: Mapping[int, KnownGroup]
+    next_id: int
+
+    @property
+    def coarse(self) -> IntArray:
+        """The id of the coarse group of each text of the sample, -1 for none (s,)."""
+        return self.parents_of(self.fine)
+
+    def parents_of(self, fine: IntArray) -> IntArray:
+        """The ids of the coarse groups of fine ones (…), -1 for none."""
+        values, places = np.unique(fine, return_inverse=True)
+        parents = [-1 if value < 0 else int(self.groups[int(value)].parent or 0) for value in values]
+        return np.asarray(parents, np.int64)[places]
+
+    def with_groups(self, changes: Mapping[int, KnownGroup]) -> GroupMemory:
+        """The same with some groups changed or added; those that nothing is in any more are forgotten."""
+        groups = {**self.groups, **changes}
+        fine = {int(id) for id in np.unique(self.fine) if id >= 0}
+        coarse = {group.parent for id, group in groups.items() if id in fine}
+        return replace(self, groups={id: group for id, group in groups.items() if id in fine or id in coarse})
+
+
+Memory = dict[Kind, GroupMemory]
+
+
+def no_memory() -> GroupMemory:
+    """That of nothing."""
+    nothing = np.zeros((0, 2), np.int32)
+    return GroupMemory(
+        "", np.zeros(0, np.uint64), np.zeros(0, np.int64), nothing, nothing.astype(np.float32), {}, {}, 0
+    )
+
+
+def read_memory(store: Path) -> Memory:
+    """What a store remembers; nothing where it never had groups.
+
+    Raises:
+        ValueError: The file is damaged, or was written by a later version of turnwise.
+    """
+    path = store / FILE
+    if not path.is_file():
+        return {}
+    try:
+        with safe_open(path, framework="numpy") as file:
+            facts = json.loads((file.metadata() or {})["groups"])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        if facts["format"] == _FORMAT:
+            return {kind: _from(facts[kind], arrays, kind) for kind in KINDS if kind in facts}
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged: {error}; delete it, and groups are made anew") from error
+    raise ValueError(f"{path} has format {facts['format']}, this version reads {_FORMAT}: update turnwise")
+
+
+def is_remembered(store: Path, memory: Memory) -> bool:
+    """Whether a store remembers exactly this."""
+    known = read_memory(store)
+    return known.keys() == memory.keys() and all(
+        (one.stamp, one.groups) == (memory[kind].stamp, memory[kind].groups)
+        and np.array_equal(one.fine, memory[kind].fine)
+        for kind, one in known.items()
+    )
+
+
+def write_memory(store: Path, memory: Memory) -> None:
+    """Replace what a store remembers, at once."""
+    facts: dict[str, Any] = {"format": _FORMAT}
+    arrays: dict[str, np.ndarray] = {}
+    for kind, one in memory.items():
+        ids = sorted(one.centroids)
+        facts[kind] = {
+            "stamp": one.stamp,
+            "next_id": one.next_id,
+            "centroids": ids,
+            "groups": {str(id): asdict(group) for id, group in sorted(one.groups.items())},
+        }
+        arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(one, name)) for name in _ARRAYS}
+        if ids:
+            arrays[f"{kind}.centroids"] = np.stack([one.centroids[id] for id in ids]).astype(np.float32)
+    with atomic_path(store / FILE) as temporary:
+        save_file(arrays, temporary, metadata={"groups": json.dumps(facts, ensure_ascii=False)})
+
+
+def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: Kind) -> GroupMemory:
+    groups = {
+        int(id): KnownGroup(**{**group, "phrases": tuple(group["phrases"])}) for id, group in facts["groups"].items()
+    }
+    return GroupMemory(
+        stamp=facts["stamp"],
+        **{name: arrays[f"{kind}.{name}"] for name in _ARRAYS},
+        centroids={id: arrays[f"{kind}.centroids"][row] for row, id in enumerate(facts["centroids"])},
+        groups=groups,
+        next_id=facts["next_id"],
+    )

@@ -1,0 +1,122 @@
+"""What a group is called: the phrases that its texts have and others have not.
+
+Class-based TF-IDF (Grootendorst, BERTopic, 2022): of each phrase, its share of the group's texts, weighted by how rare
+it is over all groups. Phrases are up to three words, of Chinese, Japanese and Korean two to six characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+
+from turnwise._utils.vectors import FloatArray, IntArray
+
+_CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
+_BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # no phrase goes beyond
+_IS_CJK = re.compile(rf"[{_CJK}]")
+_CJK_SIZES = (2, 3, 4, 5, 6)
+_MOST_PHRASES = 50_000
+_LONGEST_TEXT = 4000  # characters
+_LEAST_TEXTS = 0.03  # of a group, for a phrase that names it
+_SAME = 0.6  # of the texts with one phrase have the longer one that contains it: the longer one says it better
+# Alone or at the ends of a phrase these say nothing; a group that has nothing else is named by them all the same.
+_PALE_WORDS = """
+    a about all also am an and any are as at be been but by can could did do does don't for from get got had has
+    have he her him his how i i'd i'll i'm i've if in into is it it's its just let like may me might my no not of
+    on one or our out please she should so some than that that's the their them then there these they this to too
+    up us was we were what what's when where which who will with would you you're your"""
+_PALE = frozenset(_PALE_WORDS.split())
+
+
+def phrases_of_text(text: str) -> list[str]:
+    """The phrases of a text: up to three words beside each other, and two to six CJK characters.
+
+    >>> phrases_of_text("Cancel my order 123. Thanks!")
+    ['cancel', 'my', 'order', 'thanks', 'cancel my order']
+    >>> phrases_of_text("退款")
+    ['退款']
+    """
+    found, runs = [], []
+    for clause in _BREAK.split(text[:_LONGEST_TEXT].lower()):
+        words = []
+        for token in _TOKEN.findall(clause):
+            if _IS_CJK.match(token):
+                found += [token[start : start + size] for size in _CJK_SIZES for start in range(len(token) - size + 1)]
+            elif not token[0].isdigit():  # numbers name nothing
+                words.append(token)
+        runs += [words[start : start + size] for size in (1, 2, 3) for start in range(len(words) - size + 1)]
+    return found + [" ".join(run) for run in runs if len(run) == 1 or not _PALE & {run[0], run[-1]}]
+
+
+def name_phrases(texts: Sequence[str], labels: IntArray, count: int = 8) -> list[list[str]]:
+    """The phrases that tell each group from the others, the most telling first.
+
+    Args:
+        texts: The texts.
+        labels: The group of each text, from 0 on, -1 for none (n,).
+        count: How many phrases for each group, at most.
+    """
+    groups = int(np.max(labels, initial=-1)) + 1
+    kept = np.flatnonzero(labels >= 0)
+    vectorizer = CountVectorizer(analyzer=phrases_of_text, binary=True, max_features=_MOST_PHRASES, dtype=np.float32)
+    try:
+        present = vectorizer.fit_transform([texts[row] for row in kept.tolist()])
+    except ValueError:  # no text has any word
+        return [[] for _ in range(groups)]
+    phrases = vectorizer.get_feature_names_out().tolist()
+    members = sparse.csr_matrix(
+        (np.ones(len(kept), np.float32), (labels[kept], np.arange(len(kept)))), shape=(groups, len(kept))
+    )
+    sizes = np.maximum(np.asarray(members.sum(1)).ravel(), 1)
+    shares = (members @ present).multiply(1 / sizes[:, None]).tocsr()  # (groups, phrases)
+    rarity = np.log1p(1 / np.maximum(np.asarray(shares.sum(0)).ravel(), 1e-9))
+    return [_best(shares[group], rarity, phrases, count) for group in range(groups)]
+
+
+def _best(shares: sparse.csr_matrix, rarity: FloatArray, phrases: Sequence[str], count: int) -> list[str]:
+    """The best phrases of a group, none a part of another that stands in most of the same texts."""
+    frequent = {phrases[place]: (share, share * rarity[place]) for place, share in zip(shares.indices, shares.data)}
+    telling = {phrase: both for phrase, both in frequent.items() if phrase not in _PALE} or frequent
+    enough = {phrase: both for phrase, both in telling.items() if both[0] >= _LEAST_TEXTS} or telling
+    chosen: list[str] = []
+    for phrase in sorted(enough, key=lambda one: (-enough[one][1], one)):
+        longer = [other for other in enough if phrase in other and enough[other][0] >= _SAME * enough[phrase][0]]
+        best = max(longer, key=lambda other: (len(other), other))
+        if not any(_overlap(best, other) for other in chosen):
+            chosen.append(best)
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _overlap(phrase: str, other: str) -> bool:
+    """Whether two phrases say much the same: one holds the other, or two CJK characters are in both."""
+    if phrase in other or other in phrase:
+        return True
+    return any(_IS_CJK.match(pair) and pair in other for pair in map("".join, pairwise(phrase)))
+
+
+def distinct_names(phrases: Sequence[Sequence[str]], taken: Sequence[str] = (), words: int = 3) -> list[str]:
+    """A name for each group from its phrases; where two would be called the same, one gets a number.
+
+    Args:
+        phrases: Of each group.
+        taken: Names that may not be given.
+        words: How many phrases make a name.
+    """
+    names: list[str] = []
+    used = set(taken)
+    for own in phrases:
+        base = ", ".join(own[:words]) or "no words"
+        longer = [", ".join(own[: words + further]) for further in range(1, len(own) - words + 1)]
+        numbered = (f"{base} ({number})" for number in range(2, len(phrases) + len(used) + 3))
+        name = next(one for one in [base, *longer, *numbered] if one not in used)
+        used.add(name)
+        names.append(name)
+    return names

@@ -1,0 +1,75 @@
+"""The groups and the map of vectors: fitted to a sample of them, from which all get their group and their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
+from turnwise.explorer.groups.assigning import lonely_below, place, vote
+from turnwise.explorer.groups.fitting import GroupSettings
+from turnwise.explorer.groups.growing import remembered_groups
+from turnwise.explorer.groups.memory import GroupMemory, no_memory
+from turnwise.explorer.groups.neighbours import Neighbours, nearest
+from turnwise.explorer.groups.sample import keys_of, sample_rows
+from turnwise.explorer.progress import Advance, silent
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Where vectors belong.
+
+    Attributes:
+        sample: The rows that groups were fitted to (s,).
+        neighbours: Of all rows, among the sample.
+        places: On the map, within -1 and 1 (n, 2).
+        memory: The groups of the sample.
+        groups: The id of the fine group of each row, -1 for none (n,).
+    """
+
+    sample: IntArray
+    neighbours: Neighbours
+    places: FloatArray
+    memory: GroupMemory
+    groups: IntArray
+
+
+def survey(
+    vectors: FloatArray,
+    texts: Sequence[str],
+    settings: GroupSettings,
+    former: GroupMemory | None = None,
+    known: tuple[Neighbours, FloatArray] | None = None,
+    advance: Advance = silent,
+) -> Survey:
+    """Find the groups of vectors.
+
+    Args:
+        vectors: Of length 1, perhaps memory-mapped (n, dim).
+        texts: What they are vectors of; rows of one text count once (n).
+        settings: How groups are made.
+        former: The groups of an earlier sample, whose ids are kept.
+        known: Neighbours and places of the same rows from an earlier call, not to be computed again.
+        advance: Told how many rows are done.
+    """
+    usable: BoolArray = np.fromiter((bool(text.strip()) for text in texts), bool, len(texts))
+    keys = keys_of(texts, settings.seed)
+    sample = sample_rows(keys, settings.sample, usable)
+    if len(sample) < 2:
+        return _nothing(len(texts))
+    fitted = np.array(vectors[sample], np.float32)
+    neighbours = known[0] if known else nearest(vectors, fitted, settings.neighbours, advance)
+    among = neighbours.of(sample)
+    memory = remembered_groups(keys[sample], fitted, among, settings, former)
+    places = known[1] if known else place(neighbours, memory.places, settings.seed)
+    groups = vote(neighbours, memory.fine, lonely_below(among.cosines[:, 0]))
+    return Survey(sample, neighbours, places, memory, np.where(usable, groups, -1))
+
+
+def _nothing(rows: int) -> Survey:
+    """The survey of next to nothing."""
+    none = np.full(rows, -1, np.int64)
+    neighbours = Neighbours(np.zeros((rows, 1), np.int32), np.zeros((rows, 1), np.float32), none.astype(np.int32))
+    return Survey(np.zeros(0, np.int64), neighbours, np.zeros((rows, 2), np.float32), no_memory(), none)

@@ -1,0 +1,112 @@
+"""A report behind a server: searched by meaning, continued, and made anew when its groups are changed."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from turnwise.explorer import edits
+from turnwise.explorer.groups.memory import Kind
+from turnwise.explorer.report.build import build_report
+from turnwise.explorer.report.report import Report
+from turnwise.explorer.report.write import write_report
+from turnwise.store import ConversationStore, MessageHit
+from turnwise.store.store_reader import SearchMode
+
+Action = Literal["rename", "merge", "split"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A message that was found.
+
+    Attributes:
+        message: Its row in the report; -1 if it came to the store later.
+        score: Higher is better.
+        role: Who said it.
+        text: What was said.
+    """
+
+    message: int
+    score: float
+    role: str
+    text: str
+
+
+class LiveReport:
+    """A store and its report, whose data files stand in a temporary folder until `close`.
+
+    Args:
+        store: The store.
+        report: Its report.
+    """
+
+    def __init__(self, store: ConversationStore, report: Report) -> None:
+        self._store = store
+        self._temporary = tempfile.TemporaryDirectory(prefix="turnwise-explorer-")
+        self._changing = threading.Lock()  # one edit at a time
+        self.folder = Path(self._temporary.name)
+        self._show(report)
+
+    def close(self) -> None:
+        """Remove the data files."""
+        self._temporary.cleanup()
+
+    def search(self, query: str, mode: SearchMode, limit: int) -> list[Found]:
+        """Messages like a text, those that came to the store after the report left out."""
+        found = [self._found(hit) for hit in self._store.search_messages(query, mode, limit=limit)]
+        return [each for each in found if each.message >= 0]
+
+    def next_replies(self, conversation: int, turn: int, limit: int) -> list[Found]:
+        """What other conversations hold that could be said after a turn.
+
+        Args:
+            conversation: Its row in the report.
+            turn: The last turn that was said, from 0.
+            limit: How many.
+
+        Raises:
+            ValueError: There is no such turn.
+        """
+        report = self.report
+        if not 0 <= conversation < len(report.ids) or not 0 <= turn < report.conversations["turns"][conversation]:
+            raise ValueError(f"the report has no turn {turn} of a conversation {conversation}")
+        first = int(report.conversations["first"][conversation])
+        said = [
+            {"role": report.roles[report.messages["role"][row]], "content": report.texts[row]}
+            for row in range(first, first + turn + 1)
+        ]
+        return [self._found(hit) for hit in self._store.next_replies(said, limit=limit)]
+
+    def edit(self, action: Action, kind: Kind, ids: Sequence[int], name: str | None) -> None:
+        """Rename, merge or split groups, and make the report anew.
+
+        Raises:
+            ValueError: There is no such group, or the action does not fit; see `turnwise.explorer.edits`.
+        """
+        with self._changing:
+            path = self._store.path
+            if action == "merge":
+                edits.merge(path, kind, ids, name)
+            elif len(ids) != 1:
+                raise ValueError(f"expected one group to {action}, got {len(ids)}")
+            elif action == "rename":
+                edits.rename(path, kind, ids[0], name or "")
+            else:
+                edits.split(path, kind, ids[0])
+            self._show(build_report(self._store, former=self.report))
+
+    def _show(self, report: Report) -> None:
+        write_report(report, self.folder)
+        self.report = report
+        self._rows = {id: row for row, id in enumerate(report.ids)}
+
+    def _found(self, hit: MessageHit) -> Found:
+        row = self._rows.get(hit.conversation, -1)
+        known = row >= 0 and hit.turn < self.report.conversations["turns"][row]
+        message = int(self.report.conversations["first"][row]) + hit.turn if known else -1
+        return Found(message, hit.score, hit.role, hit.text)

@@ -1,0 +1,154 @@
+/* The page around the views: reading the report, going from view to view, the keyboard. */
+"use strict";
+
+turnwise.app = (() => {
+  const {element, button, fill, announce} = turnwise.dom;
+  const TABS = [
+    ["overview", "Overview"],
+    ["map", "Map"],
+    ["groups", "Groups"],
+    ["flows", "Flows"],
+    ["surprise", "Surprise"],
+    ["conversations", "Conversations"],
+    ["search", "Search"],
+  ];
+  const TAB_OF = {group: "groups", conversation: "conversations"};
+  const main = document.getElementById("main");
+  let shown = null; // {view, parts, selection, update, leave}
+  let turn = 0;
+
+  async function start() {
+    try {
+      await Promise.all([turnwise.data.loadReport(), turnwise.live.detect()]);
+    } catch (error) {
+      return fill(main, element("p", {class: "error", role: "alert"}, `The report cannot be shown: ${error.message}`));
+    }
+    window.addEventListener("hashchange", () => render());
+    window.addEventListener("themechange", () => render(true));
+    document.addEventListener("keydown", onKey);
+    header();
+    footer();
+    await render();
+  }
+
+  /** Shows the view of the address; the same view again is updated in place if it can be. */
+  async function render(anew = false) {
+    const mine = ++turn;
+    const route = turnwise.route.current();
+    const view = turnwise.views[route.view] || turnwise.views.overview;
+    main.setAttribute("aria-busy", "true");
+    let selection;
+    try {
+      selection = await turnwise.filters.select(route.filter, (share) => {
+        announce(`Reading texts: ${Math.round(100 * share)} %`);
+      });
+    } catch (error) {
+      return fill(main, element("p", {class: "error", role: "alert"}, error.message));
+    }
+    if (mine !== turn) return; // the address has changed meanwhile
+    const same = shown && shown.view === view && String(shown.parts) === String(route.parts);
+    header();
+    turnwise.filterBar.show(document.getElementById("filters"), selection);
+    if (same && !anew && shown.update) {
+      shown.update(route, selection);
+    } else {
+      shown?.leave?.();
+      const scroll = same ? window.scrollY : 0,
+        hadFocus = document.activeElement !== document.body;
+      shown = {view, parts: route.parts};
+      main.replaceChildren();
+      Object.assign(shown, view.render(main, route, selection));
+      document.title = `${main.querySelector("h1")?.textContent || "Conversations"} – turnwise`;
+      if (!same && hadFocus && !main.contains(document.activeElement)) main.focus({preventScroll: true});
+      if (!shown.scrolls) window.scrollTo(0, scroll);
+    }
+    main.removeAttribute("aria-busy");
+    announce(`${turnwise.numbers.plural(selection.count.message, "message")} shown`);
+  }
+
+  function header() {
+    const route = turnwise.route.current();
+    const tab = TAB_OF[route.view] || route.view;
+    const dark = turnwise.theme.isDark();
+    fill(
+      document.getElementById("header"),
+      element("div", {class: "title", dir: "auto"}, turnwise.dom.shortened(turnwise.report.summary.title, 80)),
+      element(
+        "nav",
+        {"aria-label": "Views"},
+        TABS.map(([name, label]) =>
+          element(
+            "a",
+            {
+              href: turnwise.route.link(name),
+              "aria-current": tab === name ? "page" : null,
+            },
+            label,
+          ),
+        ),
+      ),
+      button(dark ? "☀" : "☾", turnwise.theme.toggle, {
+        id: "theme",
+        "aria-label": dark ? "Light colours" : "Dark colours",
+        title: dark ? "Light colours (T)" : "Dark colours (T)",
+      }),
+      button("?", help, {id: "help-button", "aria-label": "Keyboard", title: "Keyboard (?)"}),
+    );
+    document.querySelector("nav [aria-current]").scrollIntoView({block: "nearest", inline: "center"});
+  }
+
+  function footer() {
+    const {summary} = turnwise.report;
+    fill(
+      document.getElementById("footer"),
+      `Made on ${summary.made.slice(0, 10)} by turnwise ${summary.turnwise}. `,
+      turnwise.live.isLive() ? "Shown by a server on this machine; " : "A page of files; ",
+      "nothing is loaded from elsewhere, and nothing is sent.",
+    );
+  }
+
+  function onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, dialog"))
+      return;
+    const number = Number(event.key);
+    if (event.key === "/") {
+      event.preventDefault();
+      turnwise.route.go("search");
+    } else if (event.key === "t") turnwise.theme.toggle();
+    else if (event.key === "f") turnwise.filterBar.toggle();
+    else if (event.key === "?") help();
+    else if (number >= 1 && number <= TABS.length) turnwise.route.go(TABS[number - 1][0]);
+    else shown?.key?.(event);
+  }
+
+  function help() {
+    const keys = [
+      ["1 – 7", "the views, from Overview to Search"],
+      ["/", "search"],
+      ["f", "filters"],
+      ["t", "light or dark"],
+      ["j, k", "next and previous conversation"],
+      ["arrows, +, −, 0", "move and zoom the map when it has the focus"],
+      ["l", "draw around points of the map"],
+      ["?", "this help"],
+    ];
+    const dialog = element(
+      "dialog",
+      {"aria-label": "Keyboard"},
+      element("h2", null, "Keyboard"),
+      element(
+        "dl",
+        null,
+        keys.map(([key, what]) => [element("dt", null, element("kbd", null, key)), element("dd", null, what)]),
+      ),
+      button("Close", () => dialog.close(), {autofocus: true}),
+    );
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+
+  return {start, render, TABS};
+})();
+
+turnwise.app.start();

@@ -1,0 +1,228 @@
+/* Pieces that several views show: names of groups, messages, conversations, tables, long lists. */
+"use strict";
+
+turnwise.parts = (() => {
+  const {element, button, quote, fill} = turnwise.dom;
+  const {integer, percent} = turnwise.numbers;
+  const NOUNS = {message: ["group", "groups of messages"], conversation: ["topic", "topics of conversations"]};
+
+  function sign(level, id) {
+    const {byId, top} = turnwise.report.groups[level];
+    const {colour, sign: shape} = turnwise.palette.category(id < 0 ? -1 : (byId.get(top(id))?.colour ?? 0));
+    return element("span", {class: "sign", style: {color: colour}, "aria-hidden": "true"}, shape);
+  }
+
+  /** A group's name, which leads to it. */
+  function group(level, id) {
+    if (id < 0) return element("span", {class: "group muted"}, sign(level, -1), "in no group");
+    const name = turnwise.dom.shortened(turnwise.report.groups[level].name(id), 80);
+    return element("a", {class: "group", href: turnwise.route.link("group", [level, id])}, sign(level, id), name);
+  }
+
+  function badges(each) {
+    return [
+      each.new && element("span", {class: "badge"}, "new"),
+      each.renamed && element("span", {class: "badge quiet"}, "renamed"),
+    ];
+  }
+
+  /** A score of surprise from 0 to 1, as a bar with its figure. */
+  function surprise(value) {
+    if (Number.isNaN(value)) return null;
+    return element(
+      "span",
+      {class: "surprise", title: "surprise: 0 is expected, 1 is most unlike what usually follows"},
+      turnwise.charts.bar(value, value >= 0.9 ? "var(--alarm)" : "var(--accent)"),
+      value.toFixed(2),
+    );
+  }
+
+  /** A message in a list: who, what, of which group; leads to its place in the conversation. */
+  function message(m, text, ...more) {
+    const {messages, summary} = turnwise.report;
+    const place = turnwise.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
+    return element(
+      "li",
+      {class: "message"},
+      element(
+        "div",
+        {class: "about"},
+        role(summary.roles[messages.role[m]]),
+        group("message", messages.group[m]),
+        more,
+      ),
+      element(
+        "a",
+        {class: "said", href: place},
+        text === "" ? element("em", {class: "muted"}, "(empty)") : quote(text),
+      ),
+    );
+  }
+
+  function role(name) {
+    return element("span", {class: "role", dir: "auto"}, turnwise.dom.shortened(name, 40));
+  }
+
+  /** A list of messages, with their texts when these have arrived. */
+  function messages(rows, extra = () => null) {
+    const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
+    turnwise.texts.getAll(rows).then(
+      (texts) =>
+        fill(
+          list,
+          rows.map((m, i) => message(m, texts[i], extra(m))),
+        ),
+      (error) => fill(list, element("li", {class: "error"}, error.message)),
+    );
+    return list;
+  }
+
+  /** Conversations by their first messages. */
+  function conversations(rows, extra = () => null) {
+    const {conversations: columns, ids} = turnwise.report;
+    const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
+    turnwise.texts.getAll(rows.map((c) => columns.first[c])).then(
+      (texts) =>
+        fill(
+          list,
+          rows.map((c, i) =>
+            element(
+              "li",
+              {class: "message"},
+              element(
+                "div",
+                {class: "about"},
+                group("conversation", columns.group[c]),
+                element("span", {class: "muted"}, turnwise.numbers.plural(columns.turns[c], "message")),
+                !Number.isNaN(columns.time[c]) &&
+                  element("span", {class: "muted"}, turnwise.numbers.day(columns.time[c])),
+                extra(c),
+              ),
+              element(
+                "a",
+                {class: "said", href: turnwise.route.link("conversation", [c]), title: ids[c]},
+                quote(texts[i]),
+              ),
+            ),
+          ),
+        ),
+      (error) => fill(list, element("li", {class: "error"}, error.message)),
+    );
+    return list;
+  }
+
+  /** A table; numbers stand at the right. */
+  function table(caption, headers, rows) {
+    return element(
+      "div",
+      {class: "table", tabindex: "0", role: "region", "aria-label": caption},
+      element(
+        "table",
+        null,
+        element("caption", {class: "for-screen-readers"}, caption),
+        element(
+          "thead",
+          null,
+          element(
+            "tr",
+            null,
+            headers.map((header) => element("th", {scope: "col"}, header)),
+          ),
+        ),
+        element(
+          "tbody",
+          null,
+          rows.map((cells) =>
+            element(
+              "tr",
+              null,
+              cells.map((cell) =>
+                element("td", {class: typeof cell === "string" && /^[−\d]/.test(cell) ? "number" : null}, cell),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+
+  /** Groups by size: name, bar, count, share. */
+  function sizes(level, groups, counts, total) {
+    const most = Math.max(1, ...groups.map((each) => counts.get(each.id) || 0));
+    return element(
+      "ul",
+      {class: "sizes"},
+      groups.map((each) => {
+        const count = counts.get(each.id) || 0;
+        const {colour} = turnwise.palette.category(
+          turnwise.report.groups[level].byId.get(turnwise.report.groups[level].top(each.id)).colour,
+        );
+        return element(
+          "li",
+          null,
+          element("span", {class: "name"}, group(level, each.id), badges(each)),
+          turnwise.charts.bar(count / most, colour),
+          element("span", {class: "number"}, integer(count)),
+          element("span", {class: "number muted"}, percent(total ? count / total : 0)),
+        );
+      }),
+    );
+  }
+
+  /** How many of those that pass are in each group, fine and coarse; -1 for none. */
+  function counts(level, selection) {
+    const {group: column} = turnwise.report[`${level}s`];
+    const {top} = turnwise.report.groups[level];
+    const found = new Map();
+    for (let row = 0; row < column.length; row++) {
+      if (selection[level][row]) found.set(column[row], (found.get(column[row]) || 0) + 1);
+    }
+    for (const [id, count] of [...found]) {
+      const above = id < 0 ? id : top(id);
+      if (above !== id) found.set(above, (found.get(above) || 0) + count);
+    }
+    return found;
+  }
+
+  /** Shows the first rows of many, and more of them on request. */
+  function inPieces(rows, show, size = 30) {
+    const holder = element("div");
+    let shown = 0;
+    const more = button("", next, {class: "more"});
+    function next() {
+      more.before(show(rows.slice(shown, shown + size), shown));
+      shown += size;
+      more.textContent = `Show more (${integer(Math.max(0, rows.length - shown))} left)`;
+      more.hidden = shown >= rows.length;
+    }
+    holder.append(more);
+    next();
+    return holder;
+  }
+
+  function panel(title, ...content) {
+    return element("section", {class: "panel"}, element("h2", null, title), content);
+  }
+
+  function note(...content) {
+    return element("p", {class: "note"}, content);
+  }
+
+  return {
+    NOUNS,
+    sign,
+    group,
+    badges,
+    surprise,
+    message,
+    messages,
+    conversations,
+    role,
+    table,
+    sizes,
+    counts,
+    inPieces,
+    panel,
+    note,
+  };
+})();

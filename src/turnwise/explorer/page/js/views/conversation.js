@@ -1,0 +1,196 @@
+/* One conversation: who said what, the group of each turn, where it surprises, and which are like it. */
+"use strict";
+
+turnwise.views.conversation = (() => {
+  const {add, element, button, quote, shortened, fill} = turnwise.dom;
+  const {panel, note, group, role, surprise} = turnwise.parts;
+  const LONG = 3000;
+
+  function render(main, route, selection) {
+    const {conversations, ids, summary} = turnwise.report;
+    const c = Number(route.parts[0]);
+    if (!(c >= 0 && c < ids.length)) {
+      add(main, element("h1", null, "No such conversation"));
+      return {};
+    }
+    const turns = element("ol", {class: "turns"}, element("li", {class: "muted"}, "…"));
+    const values = Array.from(
+      turnwise.report.messages.surprise.subarray(
+        conversations.first[c],
+        conversations.first[c] + conversations.turns[c],
+      ),
+    );
+    const rows = values.map((_, turn) => conversations.first[c] + turn);
+    turnwise.texts.getAll(rows).then(
+      (texts) => {
+        fill(
+          turns,
+          rows.map((m, turn) => line(c, m, turn, texts[turn], selection)),
+        );
+        goTo(turns, Number(route.options.turn) - 1);
+      },
+      (error) => fill(turns, element("li", {class: "error"}, error.message)),
+    );
+    add(
+      main,
+      element("h1", null, "Conversation ", element("bdi", null, shortened(ids[c], 80))),
+      element(
+        "p",
+        {class: "about"},
+        group("conversation", conversations.group[c]),
+        labels(c),
+        !Number.isNaN(conversations.time[c]) &&
+          element("span", {class: "muted"}, turnwise.numbers.minute(conversations.time[c])),
+        steps(c, selection),
+      ),
+      element(
+        "div",
+        {class: "reading"},
+        element("div", null, turns),
+        element(
+          "aside",
+          null,
+          values.some((value) => !Number.isNaN(value)) &&
+            panel(
+              "Surprise",
+              turnwise.charts.curve(values, (turn) => goTo(turns, turn)),
+              note(shortened(summary.surprise.how, 400), " Press a point to go to its turn."),
+            ),
+          similar(c),
+        ),
+      ),
+    );
+    return {
+      scrolls: Number(route.options.turn) > 0,
+      key: (event) => {
+        const next =
+          event.key === "j" ? neighbour(c, 1, selection) : event.key === "k" ? neighbour(c, -1, selection) : -1;
+        if (next >= 0) turnwise.route.go("conversation", [next]);
+      },
+    };
+  }
+
+  function line(c, m, turn, text, selection) {
+    const {messages, summary} = turnwise.report;
+    const side = messages.role[m] % 2 ? "right" : "left";
+    const faint = selection.filtered && !selection.message[m];
+    const said = element(
+      "div",
+      {class: "said"},
+      text === "" ? element("em", {class: "muted"}, "(empty)") : quote(text, LONG),
+    );
+    if (text.length > LONG) {
+      const all = button(
+        `Show all ${turnwise.numbers.integer(text.length)} characters`,
+        () => {
+          fill(said, quote(text, text.length));
+          all.remove();
+        },
+        {class: "quiet"},
+      );
+      said.append(element("br"), all);
+    }
+    return element(
+      "li",
+      {class: `turn ${side} ${faint ? "faint" : ""}`, id: `turn-${turn + 1}`, tabindex: "-1"},
+      element(
+        "div",
+        {class: "about"},
+        element("span", {class: "muted"}, `${turn + 1}`),
+        role(summary.roles[messages.role[m]]),
+        group("message", messages.group[m]),
+        messageLabels(m),
+        surprise(messages.surprise[m]),
+        turnwise.live.isLive() && follow(c, turn),
+      ),
+      said,
+    );
+  }
+
+  function messageLabels(m) {
+    const {messages, summary} = turnwise.report;
+    return Object.entries(summary.labels.message).map(([name, values]) => {
+      const code = messages[`label:${name}`][m];
+      return code >= 0 && element("span", {class: "label"}, shortened(`${name}: ${values[code]}`, 60));
+    });
+  }
+
+  function labels(c) {
+    const {conversations, summary} = turnwise.report;
+    return Object.entries(summary.labels.conversation).map(([name, values]) => {
+      const code = conversations[`label:${name}`][c];
+      return code >= 0 && element("span", {class: "label"}, shortened(`${name}: ${values[code]}`, 60));
+    });
+  }
+
+  /** What other conversations hold that could be said after a turn; the server ranks it. */
+  function follow(c, turn) {
+    const ask = button(
+      "What could follow?",
+      async () => {
+        ask.disabled = true;
+        const list = element("ol", {class: "replies", "aria-label": "What could follow"});
+        ask.closest("li").append(list);
+        try {
+          const replies = await turnwise.live.next(c, turn);
+          fill(
+            list,
+            replies.map((reply) =>
+              element(
+                "li",
+                null,
+                role(reply.role),
+                reply.message >= 0 ? element("a", {href: place(reply.message)}, quote(reply.text)) : quote(reply.text),
+                element("span", {class: "muted"}, reply.score.toFixed(2)),
+              ),
+            ),
+          );
+        } catch (error) {
+          fill(list, element("li", {class: "error"}, error.message));
+          ask.disabled = false;
+        }
+      },
+      {class: "quiet follow"},
+    );
+    return ask;
+  }
+
+  function place(m) {
+    const {messages} = turnwise.report;
+    return turnwise.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
+  }
+
+  function goTo(turns, turn) {
+    const target = turns.children[turn];
+    if (!target) return;
+    target.scrollIntoView({block: "center"});
+    target.focus({preventScroll: true});
+  }
+
+  function similar(c) {
+    const {conversations} = turnwise.report;
+    const count = conversations.similar.length / conversations.first.length;
+    const rows = Array.from(conversations.similar.subarray(count * c, count * (c + 1))).filter((other) => other >= 0);
+    return rows.length > 0 && panel("Similar conversations", turnwise.parts.conversations(rows));
+  }
+
+  function neighbour(c, step, selection) {
+    for (let other = c + step; other >= 0 && other < selection.conversation.length; other += step) {
+      if (selection.conversation[other]) return other;
+    }
+    return -1;
+  }
+
+  function steps(c, selection) {
+    const link = (other, label) =>
+      other >= 0 && element("a", {href: turnwise.route.link("conversation", [other])}, label);
+    return element(
+      "span",
+      {class: "steps"},
+      link(neighbour(c, -1, selection), "← previous"),
+      link(neighbour(c, 1, selection), "next →"),
+    );
+  }
+
+  return {render};
+})();

@@ -1,0 +1,156 @@
+/* One group: its examples from the most typical to the least, what comes before and after, its size over time. */
+"use strict";
+
+turnwise.views.group = (() => {
+  const {add, element, shortened} = turnwise.dom;
+  const {integer, percent, percentWithin} = turnwise.numbers;
+  const {group, badges, panel, note, table, sizes} = turnwise.parts;
+  const MOST_FLOWS = 8;
+
+  function render(main, route, selection) {
+    const level = route.parts[0] === "conversation" ? "conversation" : "message";
+    const id = Number(route.parts[1]),
+      grouping = turnwise.report.groups[level],
+      each = grouping.byId.get(id);
+    if (!each) {
+      add(main, element("h1", null, "No such group"), note("It may have been merged or split."));
+      return {};
+    }
+    const column = turnwise.report[`${level}s`].group,
+      ids = turnwise.filters.groupIds(grouping, [id]);
+    const member = (row) => ids.has(column[row]);
+    const members = [];
+    for (let row = 0; row < column.length; row++) if (selection[level][row] && member(row)) members.push(row);
+    add(
+      main,
+      element(
+        "h1",
+        null,
+        turnwise.parts.sign(level, id),
+        element("bdi", null, shortened(each.name, 200)),
+        badges(each),
+      ),
+      about(level, each, members, selection),
+      turnwise.live.isLive() && turnwise.groupEdits.editing(level, each),
+      element(
+        "div",
+        {class: "columns"},
+        examples("Typical", level, each.central, selection, "Nearest to the group's middle."),
+        examples(
+          "At the edge",
+          level,
+          each.edge,
+          selection,
+          "Furthest from the middle: where the group's name fits least.",
+        ),
+        level === "message" && flows(id, selection),
+        overTime(level, selection, member, each),
+        finer(level, id, selection),
+        panel(
+          "All of them",
+          turnwise.parts.inPieces(members, (rows) => turnwise.parts[`${level}s`](rows)),
+        ),
+      ),
+    );
+    return {};
+  }
+
+  function about(level, each, members, selection) {
+    const parent = turnwise.report.groups[level].top(each.id);
+    const filter = turnwise.route.current().filter,
+      name = level === "message" ? "group" : "topic";
+    const only = (view) =>
+      turnwise.route.format({
+        view,
+        filter: {...filter, [name]: [String(each.id)]},
+        options: view === "map" ? {level} : {},
+      });
+    return [
+      element(
+        "p",
+        null,
+        `${turnwise.numbers.plural(members.length, level)}, `,
+        percent(selection.count[level] ? members.length / selection.count[level] : 0),
+        selection.filtered ? " of those shown" : "",
+        parent !== each.id ? [", within ", group(level, parent)] : "",
+        ". ",
+        element("a", {href: only("map")}, "Show on the map"),
+        " · ",
+        element("a", {href: only("overview")}, "Filter by it"),
+      ),
+      element(
+        "p",
+        {class: "phrases"},
+        each.phrases.map((phrase) => element("span", {dir: "auto"}, shortened(phrase, 40))),
+      ),
+    ];
+  }
+
+  function examples(title, level, rows, selection, explanation) {
+    const passing = rows.filter((row) => selection[level][row]);
+    return panel(
+      title,
+      note(explanation),
+      passing.length ? turnwise.parts[`${level}s`](passing) : note("None of them passes the filter."),
+    );
+  }
+
+  function flows(id, selection) {
+    const isCoarse =
+      turnwise.report.groups.message.top(id) === id && turnwise.report.groups.message.children(id).length > 0;
+    const found = turnwise.flows.rows(turnwise.flows.transitions(turnwise.flows.codes(isCoarse), selection));
+    const out = found.filter((row) => row.before === id).slice(0, MOST_FLOWS);
+    const into = found.filter((row) => row.after === id);
+    const all = into.reduce((sum, row) => sum + row.count, 0);
+    const place = (other) => (other < -1 ? turnwise.flows.name(other) : group("message", other));
+    return [
+      panel(
+        "What comes next",
+        table(
+          "Groups of the next message",
+          ["next message", "share (95 %)", "count"],
+          out.map((row) => [place(row.after), percentWithin(row.share, row.interval), integer(row.count)]),
+        ),
+      ),
+      panel(
+        "What came before",
+        table(
+          "Groups of the message before",
+          ["message before", "share (95 %)", "count"],
+          into
+            .slice(0, MOST_FLOWS)
+            .map((row) => [
+              place(row.before),
+              percentWithin(row.count / all, turnwise.numbers.wilson(row.count, all)),
+              integer(row.count),
+            ]),
+        ),
+      ),
+    ];
+  }
+
+  function overTime(level, selection, member, each) {
+    const series = turnwise.timeline.series(level, selection, member);
+    if (!series) return null;
+    const {change} = series;
+    const sure = change && turnwise.differences.distance(change.interval) > 0;
+    return panel(
+      "Over time",
+      turnwise.charts.overTime(series, `Share of the ${level}s that are in ${shortened(each.name, 60)}, over time`),
+      change &&
+        note(
+          sure ? (change.difference > 0 ? "It grew: " : "It declined: ") : "No sure change: ",
+          `from ${percent(change.before)} in the earlier half of the time to ${percent(change.after)} in the later; difference `,
+          `${percentWithin(change.difference, change.interval)}.`,
+        ),
+    );
+  }
+
+  function finer(level, id, selection) {
+    const within = turnwise.report.groups[level].children(id);
+    if (within.length === 0) return null;
+    return panel("Finer groups", sizes(level, within, turnwise.parts.counts(level, selection), selection.count[level]));
+  }
+
+  return {render};
+})();

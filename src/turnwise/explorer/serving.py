@@ -1,0 +1,130 @@
+"""Showing a store: in a browser until it is stopped, or in a notebook."""
+
+from __future__ import annotations
+
+import html
+import os
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from turnwise._utils.optional import require
+from turnwise.explorer.live_report import LiveReport
+from turnwise.explorer.report.build import build_report
+from turnwise.explorer.report.report import Report
+from turnwise.store import ConversationStore
+
+_SECONDS_TO_STOP = 5
+
+
+class Explorer:
+    """The explorer of a store, served to this machine only until `stop`; a notebook shows it in a frame.
+
+    Args:
+        store: The store.
+        report: Its report.
+        port: The port; 0 is a free one.
+        in_notebook: Whether pages of this machine, such as notebooks, may show it in a frame.
+
+    Attributes:
+        url: Where it is. Whoever knows this address may read and rename, as long as it is served.
+    """
+
+    def __init__(self, store: ConversationStore, report: Report, port: int = 0, in_notebook: bool = False) -> None:
+        uvicorn = require("uvicorn", "explorer")
+        require("fastapi", "explorer")
+        from turnwise.explorer.server import HOST, create_app
+
+        self._socket = _listen(HOST, port)
+        token = secrets.token_urlsafe(24)
+        self.url = f"http://{HOST}:{self._socket.getsockname()[1]}/{token}/"
+        self._live = LiveReport(store, report)
+        config = uvicorn.Config(
+            create_app(self._live, token, in_notebook),
+            log_config=None,
+            lifespan="off",  # nothing to start or end
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_SECONDS_TO_STOP,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def report(self) -> Report:
+        """What is shown, with the changes made of it."""
+        return self._live.report
+
+    def run(self) -> None:
+        """Serve until Ctrl-C."""
+        try:
+            with suppress(KeyboardInterrupt):
+                self._server.run([self._socket])
+        finally:
+            self._live.close()
+
+    def start(self) -> Self:
+        """Serve in a thread of its own."""
+        self._thread = threading.Thread(target=self.run, daemon=True, name="turnwise-explorer")
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Serve no longer."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(2 * _SECONDS_TO_STOP)
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        """Serve in a thread of its own, inside the block."""
+        return self.start()
+
+    def __exit__(self, *error: object) -> None:
+        """Serve no longer."""
+        self.stop()
+
+    def _repr_html_(self) -> str:
+        address = html.escape(self.url)
+        style = "width:100%;height:820px;border:0"
+        frame = f'<iframe src="{address}" style="{style}" title="turnwise explorer"></iframe>'
+        return f'{frame}<a href="{address}">{address}</a>'
+
+
+def explore(store: ConversationStore | str | os.PathLike[str], port: int = 0, seed: int = 0) -> Explorer:
+    """Show what the conversations of a store are about; as the last line of a notebook's cell it appears there.
+
+    Args:
+        store: The store, or its folder.
+        port: The port; 0 is a free one.
+        seed: Seed of the groups and the map.
+
+    Returns:
+        The running `Explorer`: its ``url`` for a browser, and ``stop()``.
+    """
+    opened = store if isinstance(store, ConversationStore) else ConversationStore.open(Path(store), create=False)
+    return Explorer(opened, build_report(opened, seed=seed), port, in_notebook=True).start()
+
+
+def open_browser(url: str, opener: Callable[[str], Any] = webbrowser.open) -> bool:
+    """Open an address if there is a desktop to open it on; browsers of the terminal would take this terminal."""
+    has_desktop = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return bool(has_desktop and opener(url))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        raise OSError(f"port {port} of {host} cannot be used ({error.strerror}): choose another with --port") from error
+    return listening

@@ -1,0 +1,95 @@
+"""How unexpected each turn is after what came before, by a turn-order head.
+
+The head composes a query from the vectors of the last turns. The turn's own vector and those of sampled messages of the
+same role are ranked by it: 0 where none of these fits better, 1 where all do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
+from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.explorer.progress import Advance, silent
+
+_ROWS_AT_ONCE = 2048
+LEAST_REPLIES = 20  # of a role, for a rank to mean anything
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """How surprise was measured.
+
+    Attributes:
+        how: In one sentence.
+        model: By which model.
+    """
+
+    how: str
+    model: str
+
+
+def surprise_of_turns(
+    head: TurnOrderHead,
+    vectors: FloatArray,
+    role: IntArray,
+    turn: IntArray,
+    wanted: BoolArray,
+    sampled: int = 1000,
+    seed: int = 0,
+    advance: Advance = silent,
+) -> FloatArray:
+    """The share of sampled messages of its role that fit better than each message, ties counted half, float32 (n,).
+
+    NaN for first messages, for those not wanted, and for roles with too few messages to compare with.
+
+    Args:
+        head: The head.
+        vectors: Of the messages, of length 1, conversations one after the other (n, dim).
+        role: The role of each (n,).
+        turn: Its place in its conversation, from 0 (n,).
+        wanted: Which to rank; they are compared with each other only (n,).
+        sampled: How many messages of each role to compare with.
+        seed: Seed of the sample.
+        advance: Told how many messages are done.
+    """
+    random = np.random.default_rng(seed)
+    pools = {}
+    for value in np.unique(role):
+        rows = np.flatnonzero((role == value) & wanted)
+        if len(rows) > LEAST_REPLIES:
+            chosen = random.choice(rows, min(sampled, len(rows)), replace=False)
+            pools[int(value)] = _candidates(head, vectors[np.sort(chosen)])
+    found = np.full(len(vectors), np.nan, np.float32)
+    for start in range(0, len(vectors), _ROWS_AT_ONCE):
+        rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(vectors)))
+        queries = _queries(head, vectors, role, turn, rows)
+        own = (queries * _candidates(head, vectors[rows])).sum(1, keepdim=True)
+        for value, pool in pools.items():
+            mine = torch.from_numpy((role[rows] == value) & (turn[rows] > 0) & wanted[rows])
+            scores = queries[mine] @ pool.T
+            same = (scores - own[mine]).abs() <= 1e-6  # the message itself, or its text
+            better = ((scores > own[mine]) & ~same).float() + 0.5 * same.float()
+            found[rows[mine.numpy()]] = better.mean(1).numpy()
+        advance(len(rows))
+    return found
+
+
+def _candidates(head: TurnOrderHead, vectors: FloatArray) -> torch.Tensor:
+    with torch.inference_mode():
+        return head.candidates(torch.from_numpy(np.array(vectors, np.float32)))
+
+
+def _queries(head: TurnOrderHead, vectors: FloatArray, role: IntArray, turn: IntArray, rows: IntArray) -> torch.Tensor:
+    """The queries for messages that follow each other (rows, dim)."""
+    first = max(0, int(rows[0]) - head.turns)
+    near = torch.from_numpy(np.array(vectors[first : rows[-1] + 1], np.float32))
+    back = rows[:, None] - np.arange(1, head.turns + 1)  # (rows, D): the latest first
+    present = torch.from_numpy(np.arange(head.turns) < turn[rows][:, None])
+    places = np.maximum(back, first)
+    same = torch.from_numpy(role[places] == role[rows][:, None])
+    with torch.inference_mode():
+        return head.queries(near[torch.from_numpy(places - first)], same, present)

@@ -1,0 +1,82 @@
+"""The groups of a report as a table: a row for each message, or for each conversation."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from turnwise._utils.files import atomic_path, check_file, is_standard
+from turnwise.explorer.groups.memory import Kind
+from turnwise.explorer.report.report import Report
+
+_ENDINGS = (".parquet", ".csv", ".jsonl")
+_ROWS_AT_ONCE = 10_000
+
+
+def groups_table(report: Report, kind: Kind) -> pa.Table:
+    """The groups of all messages or conversations.
+
+    Args:
+        report: The report.
+        kind: ``"message"`` gives the columns id, turn, role, text; ``"conversation"`` id and turns. Both have group and
+            topic (the fine and the coarse group), their names, x and y on the map, and surprise; null where there is
+            none.
+    """
+    columns = report.columns(kind)
+    ids = pa.array(report.ids)
+    found: dict[str, Any]
+    if kind == "message":
+        found = {
+            "id": ids.take(pa.array(columns["conversation"])),
+            "turn": pa.array(columns["turn"].astype(np.int32)),
+            "role": pa.array(list(report.roles)).take(pa.array(columns["role"])),
+            "text": pa.array(list(report.texts)),
+        }
+    else:
+        found = {"id": ids, "turns": pa.array(columns["turns"].astype(np.int32))}
+    group = columns["group"]
+    names = {one.id: one.name for one in report.groups[kind]}
+    parents = {one.id: one.parent for one in report.groups[kind]}
+    topic = np.asarray([parents.get(id, -1) for id in group.tolist()], np.int32)
+    for name, values in (("group", group), ("topic", topic)):
+        found[name] = pa.array(values, mask=values < 0)
+        found[f"{name}_name"] = pa.array([names.get(id) for id in values.tolist()], pa.string())
+    surprise = columns["surprise"]
+    found |= {"x": pa.array(columns["x"]), "y": pa.array(columns["y"])}
+    return pa.table({**found, "surprise": pa.array(surprise, mask=np.isnan(surprise))})
+
+
+def check_table(path: str | os.PathLike[str], force: bool = False) -> Path:
+    """Return ``path`` if a table can be written there; errors as of `check_file`.
+
+    Raises:
+        ValueError: It has another ending.
+    """
+    path = Path(path)
+    if not is_standard(path) and path.suffix.lower() not in _ENDINGS:
+        raise ValueError(f"{path}: expected a name ending in {', '.join(_ENDINGS)}")
+    return check_file(path, force)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a table as the ending of its name says; as JSON lines on the standard output."""
+    with atomic_path(path) as temporary:
+        if path.suffix.lower() == ".parquet":
+            pyarrow.parquet.write_table(table, temporary)
+        elif path.suffix.lower() == ".csv":
+            pyarrow.csv.write_csv(table, temporary)
+        else:
+            _write_lines(table, temporary)
+
+
+def _write_lines(table: pa.Table, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for batch in table.to_batches(_ROWS_AT_ONCE):
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in batch.to_pylist())

@@ -1,0 +1,83 @@
+"""Surprise for a store: by the turn-order head of its encoder, or by heads that are fitted to its vectors.
+
+A head that learned from the very conversations it ranks would find them all expected. So two are fitted, each to one
+half of the conversations, and each ranks the other half.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from turnwise._utils.progress import progress_bar
+from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.encoders.turn_order_head import TurnOrderHead, turn_order_head_of
+from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.groups.sample import keys_of
+from turnwise.explorer.surprise import Surprise, surprise_of_turns
+from turnwise.store import ConversationStore
+from turnwise.training.recipes.heads import TurnOrderHeadRecipe
+from turnwise.training.turn_order_head import fit_turn_order_head
+
+LEAST_CONVERSATIONS = 200  # of two messages or more, for heads to learn anything from a half of them
+_LEARNED = 2000  # conversations that a head is fitted to, at most
+_RANKED = (
+    "The share of a thousand messages of the same role that fit better than this one after the turns before it: "
+    "0 is expected, 1 is a surprise."
+)
+
+
+def measure_surprise(store: ConversationStore, corpus: Corpus, seed: int) -> tuple[Surprise | None, FloatArray]:
+    """The surprise of every message (n,); all NaN, and no `Surprise`, where there are too few conversations to tell.
+
+    Args:
+        store: The store; its encoder is loaded only if it has turn order.
+        corpus: What is in it.
+        seed: Seed of the messages that are compared with, and of what is fitted.
+    """
+    encoder = store.encoder() if store.tables().state.has_replies else None
+    head = turn_order_head_of(encoder.encoder) if encoder is not None else None
+    if encoder is not None and head is not None:
+        everything = np.ones(len(corpus.texts), bool)
+        how = f"{_RANKED} By the turn-order head of the encoder."
+        return Surprise(how, encoder.name), _ranked(head, corpus, everything, seed)
+    found = np.full(len(corpus.texts), np.nan, np.float32)
+    if (corpus.turns > 1).sum() < LEAST_CONVERSATIONS:
+        return None, found
+    keys = keys_of(corpus.ids, seed)
+    for half in (0, 1):
+        learned = _smallest_keys(keys, (keys & 1 == half) & (corpus.turns > 1))
+        ranked = (keys & 1 != half)[corpus.conversation]
+        fitted, _ = fit_turn_order_head(_embedded(corpus, learned), TurnOrderHeadRecipe(seed=seed))
+        found[ranked] = _ranked(fitted, corpus, ranked, seed)[ranked]
+    how = f"{_RANKED} By turn-order heads fitted to these conversations, each half ranked by that of the other half."
+    return Surprise(how, store.tables().state.encoder), found
+
+
+def _ranked(head: TurnOrderHead, corpus: Corpus, wanted: np.ndarray, seed: int) -> FloatArray:
+    with progress_bar() as bar:
+        task = bar.add_task("measuring surprise", total=len(wanted))
+        return surprise_of_turns(
+            head, corpus.vectors, corpus.role, corpus.turn, wanted, seed=seed, advance=lambda n: bar.advance(task, n)
+        )
+
+
+def _smallest_keys(keys: np.ndarray, usable: np.ndarray) -> IntArray:
+    """At most so many conversations, in their order (conversations,)."""
+    rows = np.flatnonzero(usable)
+    return np.sort(rows[np.argsort(keys[rows], kind="stable")[:_LEARNED]])
+
+
+def _embedded(corpus: Corpus, conversations: IntArray) -> pa.Table:
+    """The messages of conversations as `turnwise embed` writes them."""
+    spans = [(int(corpus.first[one]), int(corpus.first[one] + corpus.turns[one])) for one in conversations]
+    rows = np.concatenate([np.arange(start, end) for start, end in spans])
+    vectors = np.array(corpus.vectors[rows], np.float32)
+    return pa.table(
+        {
+            "id": [corpus.ids[one] for one in corpus.conversation[rows]],
+            "role": [corpus.roles[one] for one in corpus.role[rows]],
+            "text": [corpus.texts[row] for row in rows],
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1]),
+        }
+    )

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("igraph", reason="needs the extra explorer")
+pytest.importorskip("lancedb", reason="needs the extra store")
+
+from .command_line import run, succeed
+
+
+@pytest.fixture
+def store(chats: Path, tiny_encoder_path: Path, tmp_path: Path) -> Path:
+    succeed("index", chats, "--store", tmp_path / "store", "--model", tiny_encoder_path)
+    return tmp_path / "store"
+
+
+def test_cluster_writes_the_group_of_every_message(chats: Path, tiny_encoder_path: Path, tmp_path: Path) -> None:
+    given = [chats, "--store", tmp_path / "new", "--model", tiny_encoder_path]
+    said = succeed("cluster", *given, "--output", tmp_path / "groups.parquet")
+    assert "in no group" in said and "next time it is enough to say: turnwise cluster --store" in said
+    rows = pq.read_table(tmp_path / "groups.parquet").to_pylist()
+    talks = [json.loads(line) for line in chats.read_text().splitlines()]
+    assert {(row["id"], row["turn"], row["role"], row["text"]) for row in rows} == {
+        (talk["id"], turn, message["role"], message["content"])
+        for talk in talks
+        for turn, message in enumerate(talk["messages"])
+    }
+    inside = [row for row in rows if row["group"] is not None]
+    assert inside and all(row["group_name"] and row["topic_name"] and row["topic"] is not None for row in inside)
+    assert all(abs(row["x"]) <= 1 and abs(row["y"]) <= 1 and row["surprise"] is None for row in rows)
+
+
+def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path, tmp_path: Path) -> None:
+    succeed("cluster", "--store", store, "--level", "conversation", "--output", tmp_path / "groups.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "groups.jsonl").read_text().splitlines()]
+    assert len(lines) == 30 and {"id", "turns", "group", "group_name", "topic", "topic_name"} <= lines[0].keys()
+    succeed("cluster", "--store", store, "--level", "conversation", "--output", tmp_path / "groups.csv")
+    with (tmp_path / "groups.csv").open(newline="") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == [line["id"] for line in lines]
+    result = run("cluster", "--store", store, "--level", "conversation", "--output", "-")
+    assert [json.loads(line) for line in result.stdout.splitlines()] == lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--output", "groups.xlsx"], "expected a name ending in .parquet, .csv, .jsonl"),
+        (["--output", "groups.csv", "--name-endpoint", "http://127.0.0.1:1/v1"], "belong together"),
+        (["--output", "groups.csv"], "expected DATA or --store FOLDER: turnwise cluster chats.jsonl"),
+    ],
+)
+def test_what_was_wrong_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("cluster", *arguments)
+    assert result.exit_code != 0 and said in " ".join((result.output + str(result.exception)).split())

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+import socket
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
+
+pytest.importorskip("model2vec", reason="needs the extra static")
+pytest.importorskip("skeletoken", reason="needs the extra static")
+
+from turnwise import distill_static, encode_conversations, encode_utterances, load_encoder
+from turnwise.encoders.contexts import encode_contexts
+from turnwise.encoders.loading import encoder_source, weights_digest
+from turnwise.encoders.message_pooling import message_tokens
+from turnwise.encoders.static import save_static
+
+TEXTS = ["i want to order a pizza", "cancel my card", "thanks", "order a pizza i want to"]
+
+
+@pytest.fixture
+def static(tiny_encoder, monkeypatch) -> SentenceTransformer:
+    monkeypatch.setattr(socket.socket, "connect", None)  # nothing is asked of any hub
+    return distill_static(tiny_encoder, dimensions=16)
+
+
+def test_it_is_a_stock_encoder_that_averages_tokens(static, tiny_encoder, tmp_path) -> None:
+    save_static(static, tiny_encoder, tmp_path / "static")
+    stock = SentenceTransformer(str(tmp_path / "static"), device="cpu")
+    assert isinstance(stock[0], StaticEmbedding) and (tmp_path / "static" / "model.safetensors").is_file()
+    assert not [path for path in (tmp_path / "static").rglob("*") if path.suffix in (".bin", ".pkl", ".pt")]
+    vectors = stock.encode(TEXTS)
+    assert vectors.shape == (4, 16)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(vectors[0], vectors[3], atol=1e-6)  # the order of words is lost
+    assert vectors[0] @ vectors[1] < 0.999
+    record = json.loads((tmp_path / "static" / "training.json").read_text())
+    assert record["method"] == "static" and record["weights"] == weights_digest(tiny_encoder)
+    assert str(tmp_path) not in (tmp_path / "static" / "README.md").read_text()
+
+
+def test_it_embeds_whatever_other_encoders_embed(static, tiny_encoder, tmp_path, conversations) -> None:
+    save_static(static, tiny_encoder, tmp_path / "static")
+    loaded = load_encoder(tmp_path / "static", device="cpu")
+    assert encoder_source(loaded) == str(tmp_path / "static")
+    np.testing.assert_allclose(encode_utterances(loaded, TEXTS), static.encode(TEXTS), atol=1e-6)
+    assert message_tokens(loaded, ["cancel my card", ""]).tolist() == [3, 0]
+    talks = conversations["messages"][:]
+    joined = [" ".join(message["content"] for message in messages) for messages in talks]
+    np.testing.assert_allclose(encode_conversations(loaded, talks), static.encode(joined), atol=1e-6)
+    assert encode_conversations(loaded, talks, "messages").shape == (5, 16)
+    assert encode_contexts(loaded, [["my card", "thanks"], ["yes"]]).shape == (2, 16)
+    with pytest.raises(ValueError, match="'interlocutor' needs a transformer: take 'mean' or 'messages'"):
+        encode_conversations(loaded, talks, "interlocutor")
+
+
+def test_the_teacher_stays_as_it_is(tiny_encoder) -> None:
+    before = weights_digest(tiny_encoder), tiny_encoder.encode(TEXTS)
+    distill_static(tiny_encoder)
+    assert weights_digest(tiny_encoder) == before[0]
+    np.testing.assert_array_equal(tiny_encoder.encode(TEXTS), before[1])
+
+
+def test_what_cannot_be_distilled_is_refused(static, tiny_encoder) -> None:
+    with pytest.raises(ValueError, match="not made of a transformer"):
+        distill_static(static)
+    tiny_encoder[1] = Pooling(32, "max")
+    with pytest.raises(ValueError, match="pools by 'max': model2vec can distill 'mean', 'cls', 'lasttoken'"):
+        distill_static(tiny_encoder)

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("lancedb", reason="needs the extra explorer")
+pytest.importorskip("igraph", reason="needs the extra explorer")
+
+import turnwise
+from tests.explorer.conftest import Watched
+from turnwise.cli.explore import _stem
+from turnwise.cli.main import app
+from turnwise.explorer import Report, build_report, export_report
+from turnwise.store import ConversationStore
+
+DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "../shared/data"))
+
+
+@pytest.fixture(scope="module")
+def chats(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("chats") / "chats.jsonl"
+    turnwise.sample_conversations(40, seed=1).to_json(str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    store = ConversationStore.open(tmp_path_factory.mktemp("stores") / "talks", str(tiny_encoder_path))
+    store.add(turnwise.sample_conversations(40, seed=1))
+    return build_report(store)
+
+
+def test_an_exported_report_opens_from_the_disk(
+    report: Report, tmp_path: Path, open_page: Callable[..., Watched]
+) -> None:
+    file = export_report(report, tmp_path / "a folder")
+    watched = open_page(file.as_uri(), offline=True)
+    for view in ("overview", "map", "groups", "flows", "surprise", "conversation/0", "search?q=help"):
+        page = watched.open(view)
+        assert page.locator("#edit, #merge, .follow").count() == 0
+    assert {path.name for path in file.parent.iterdir()} == {"data", "index.html", "js", "style.css", "vendor"}
+
+
+def test_sgd_is_shown(tiny_encoder_path: Path, tmp_path: Path, open_page: Callable[..., Watched]) -> None:
+    file = DATA / "sgd" / "test.jsonl.gz"
+    if not file.is_file():
+        pytest.skip(f"no {file} (set TURNWISE_DATA)")
+    conversations = turnwise.read_conversations(file).select(range(300))
+    store = ConversationStore.open(tmp_path / "talks", str(tiny_encoder_path))
+    store.add(conversations)
+    watched = open_page(export_report(build_report(store), tmp_path / "report").as_uri(), offline=True)
+    for view in (
+        "overview",
+        "map",
+        "map?level=conversation",
+        "groups",
+        "flows",
+        "surprise",
+        "conversation/0",
+        "search",
+    ):
+        watched.open(view)
+    page = watched.open("search?q=" + quote(conversations[0]["messages"][0]["content"]))
+    page.wait_for_selector("#found .message")
+
+
+@pytest.mark.parametrize(
+    ("data", "stem"),
+    [("a/chats.jsonl.gz", "chats"), ("*.jsonl", "chats"), ("-", "chats"), ("x/tickets-*.csv", "tickets")],
+)
+def test_a_store_is_named_after_its_data(data: str, stem: str) -> None:
+    assert _stem(Path(data)) == stem
+
+
+def test_only_a_report_is_replaced_and_only_on_request(report: Report, tmp_path: Path) -> None:
+    export_report(report, tmp_path / "report")
+    with pytest.raises(FileExistsError, match="--force"):
+        export_report(report, tmp_path / "report")
+    (tmp_path / "report" / "data" / "summary.js").write_text("old")
+    export_report(report, tmp_path / "report", force=True)
+    assert (tmp_path / "report" / "data" / "summary.js").read_text().startswith("turnwise.put(")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "index.html").write_text("my own page")
+    with pytest.raises(FileExistsError, match="something else"):
+        export_report(report, tmp_path / "mine", force=True)
+    assert (tmp_path / "mine" / "index.html").read_text() == "my own page"
+    with pytest.raises(NotADirectoryError):
+        export_report(report, tmp_path / "mine" / "index.html")
+
+
+def test_the_command_indexes_then_writes(chats: Path, tiny_encoder_path: Path, tmp_path: Path) -> None:
+    def run(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(app, ["explore", *arguments])
+        return result.exit_code, result.output
+
+    store, folder, table = (str(tmp_path / name) for name in ("talks", "report", "atlas.parquet"))
+    code, said = run(str(chats), "--store", store, "--model", str(tiny_encoder_path), "--export", folder)
+    assert code == 0, said
+    assert f"{folder}/index.html" in said and "embedded" in said
+    code, said = run("--store", store, "--export", table)
+    assert code == 0, said
+    assert "embedding-atlas" in said
+    code, said = run("--store", store, "--export", folder)
+    assert code == 1 and "--force" in said
+    code, said = run()
+    assert code == 1 and "--store" in said
+    atlas = pq.read_table(table).to_pydict()
+    conversations = turnwise.read_conversations(chats)
+    assert len(atlas["text"]) == sum(len(row["messages"]) for row in conversations)
+    row = next(row for row in conversations if row["id"] == atlas["conversation"][7])
+    assert atlas["text"][7] == row["messages"][atlas["turn"][7]]["content"]
+    assert atlas["role"][7] == row["messages"][atlas["turn"][7]]["role"]
+    assert atlas["conversation_domain"][7] == row["domain"]
+    assert all(-1 <= x <= 1 for x in atlas["projection_x"] + atlas["projection_y"])

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+pytest.importorskip("igraph", reason="needs the extra explorer")
+
+from tests.explorer.clouds import clouds
+from turnwise._utils.vectors import unit_vectors
+from turnwise.explorer.groups.assigning import lonely_below, place, vote
+from turnwise.explorer.groups.fitting import GroupSettings, fit_groups, split_group
+from turnwise.explorer.groups.members import members_of
+from turnwise.explorer.groups.neighbours import Neighbours, nearest
+from turnwise.explorer.groups.sample import keys_of, sample_rows
+from turnwise.explorer.groups.survey import survey
+
+
+def test_the_neighbours_are_the_nearest_by_cosine_without_the_vector_itself() -> None:
+    vectors, _, _ = clouds(3, 20)
+    found = nearest(vectors, vectors, 5)
+    scores = vectors @ vectors.T
+    np.fill_diagonal(scores, -2)
+    expected = np.argsort(-scores, axis=1)[:, :5]
+    assert (found.rows == expected).all()
+    assert found.cosines == pytest.approx(np.take_along_axis(scores, expected, 1), abs=1e-5)
+    assert (found.copy_of == np.arange(len(vectors))).all()
+
+
+def test_a_copy_of_a_fitted_vector_gets_the_same_neighbours_as_that() -> None:
+    vectors, _, _ = clouds(2, 30)
+    found = nearest(vectors[[4, 4]], vectors, 6)
+    assert (found.rows == nearest(vectors, vectors, 6).rows[[4, 4]]).all()
+    assert (found.copy_of == 4).all()
+
+
+def test_clouds_are_found_whatever_the_seed_and_one_seed_gives_one_result() -> None:
+    vectors, _, cloud = clouds(6, 60)
+    near = nearest(vectors, vectors, 15)
+    for seed in (0, 1):
+        groups = vote(near, fit_groups(near, GroupSettings(seed=seed)).fine)
+        assert adjusted_rand_score(cloud, groups) > 0.95
+    random.seed(123)
+    before = random.getstate()
+    first, second = (fit_groups(near, GroupSettings()) for _ in range(2))
+    assert (first.fine == second.fine).all() and (first.coarse == second.coarse).all()
+    assert random.getstate() == before  # of the user
+
+
+def test_coarse_groups_are_made_of_fine_ones_that_are_close() -> None:
+    random_numbers = np.random.default_rng(0)
+    topics = random_numbers.standard_normal((2, 32))
+    centres = np.concatenate([topic + 0.6 * random_numbers.standard_normal((4, 32)) for topic in topics])
+    topic = np.repeat([0, 0, 0, 0, 1, 1, 1, 1], 60)
+    vectors = centres.repeat(60, 0) + 0.35 * random_numbers.standard_normal((480, 32))
+    near = nearest(unit_vectors(vectors).astype(np.float32), unit_vectors(vectors).astype(np.float32), 15)
+    fitted = fit_groups(near, GroupSettings(resolution=1, coarse_resolution=0.3))
+    assert len(fitted.coarse) > len(set(fitted.coarse.tolist())) >= 2
+    inside = fitted.fine >= 0
+    of_topic = np.stack([topic[inside], fitted.coarse[fitted.fine[inside]]])
+    assert len(np.unique(of_topic[1])) == len(np.unique(of_topic, axis=1).T)  # no coarse group is of both topics
+
+
+def test_what_lies_between_groups_or_far_from_all_is_in_none() -> None:
+    labels = np.asarray([0, 0, 0, 1, 1, 1, -1])
+    near = np.asarray([[0, 1, 2, 3], [0, 3, 4, 6], [0, 1, 2, 3], [0, 3, 6, 6]], np.int32)
+    cosines = np.asarray([[0.9] * 4, [0.9] * 4, [0.1] * 4, [0.9] * 4], np.float32)
+    neighbours = Neighbours(near, cosines, np.full(4, -1))
+    assert vote(neighbours, labels).tolist() == [0, 1, 0, -1]  # half of the votes are enough, a quarter is not
+    assert vote(neighbours, labels, least_cosine=0.3).tolist() == [0, 1, -1, -1]
+
+
+def test_a_vote_over_many_groups_is_that_of_counting() -> None:
+    random_numbers = np.random.default_rng(0)
+    labels = random_numbers.integers(-1, 4, 50)
+    rows = random_numbers.integers(0, 50, (200, 7)).astype(np.int32)
+    cosines = random_numbers.uniform(0.1, 1, (200, 7)).astype(np.float32)
+    for row, group in enumerate(vote(Neighbours(rows, cosines, np.full(200, -1)), labels).tolist()):
+        votes = {one: cosines[row][labels[rows[row]] == one].sum() for one in range(4)}
+        best = max(votes, key=lambda one: votes[one])
+        assert group == (best if votes[best] >= 0.5 * cosines[row].sum() else -1)
+
+
+def test_the_lonely_are_far_below_the_middle() -> None:
+    cosines = np.random.default_rng(0).normal(0.8, 0.02, 10_000)
+    assert lonely_below(cosines) == pytest.approx(0.72, abs=0.005)
+
+
+def test_a_place_on_the_map_is_that_of_the_copy_or_between_the_nearest() -> None:
+    places = np.asarray([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    near = Neighbours(
+        np.asarray([[1, 2], [0, 2], [1, 2]], np.int32),
+        np.asarray([[0.9, 0.9], [0.9, 0.1], [0.9, 0.9]], np.float32),
+        np.asarray([-1, -1, 0], np.int32),
+    )
+    found = place(near, places, seed=0)
+    assert found[0] == pytest.approx([0.5, 0.5])
+    assert found[1] == pytest.approx([0, 0], abs=1e-3)
+    assert found[2] == pytest.approx([0, 0])
+
+
+def test_the_sample_does_not_depend_on_the_order_and_changes_little_with_growth() -> None:
+    texts = [f"text {number}" for number in range(1000)]
+    keys = keys_of(texts, 0)
+    chosen = {texts[row] for row in sample_rows(keys, 100, np.ones(1000, bool))}
+    backwards = keys[::-1]
+    assert {texts[::-1][row] for row in sample_rows(backwards, 100, np.ones(1000, bool))} == chosen
+    grown = [*texts, *texts[:50], *(f"more {number}" for number in range(100))]
+    after = {grown[row] for row in sample_rows(keys_of(grown, 0), 100, np.ones(len(grown), bool))}
+    assert len(after) == 100 and len(chosen & after) > 80
+    assert {texts[row] for row in sample_rows(keys_of(texts, 1), 100, np.ones(1000, bool))} != chosen
+
+
+def test_all_vectors_get_their_group_from_a_sample() -> None:
+    vectors, texts, cloud = clouds(4, 200)
+    found = survey(vectors, texts, GroupSettings(sample=300))
+    assert len(found.sample) == 300
+    inside = found.groups >= 0
+    assert inside.mean() > 0.9
+    assert adjusted_rand_score(cloud[inside], found.groups[inside]) > 0.95
+    assert (np.abs(found.places) <= 1).all()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5])
+def test_next_to_nothing_has_no_groups_but_no_error_either(count: int) -> None:
+    vectors, texts, _ = clouds(1, 5)
+    found = survey(vectors[:count], texts[:count], GroupSettings())
+    assert len(found.groups) == len(found.places) == count
+
+
+def test_empty_texts_are_in_no_group() -> None:
+    vectors, texts, _ = clouds(2, 40)
+    texts[3] = "  "
+    assert survey(vectors, texts, GroupSettings()).groups[3] == -1
+
+
+def test_a_group_is_split_into_its_parts() -> None:
+    vectors, _, cloud = clouds(2, 50)
+    near = nearest(vectors, vectors, 15).rows
+    parts = split_group(near, np.zeros(100, np.int64), 0)
+    assert parts is not None and adjusted_rand_score(cloud, parts) > 0.9
+    assert split_group(near, np.asarray([0] * 3 + [1] * 97), 0) is None
+
+
+def test_central_members_are_those_most_like_the_mean_and_each_text_is_shown_once() -> None:
+    vectors = unit_vectors(np.asarray([[1, 0.0], [1, 0.1], [1, -0.1], [0.5, 1], [0, 1]])).astype(np.float32)
+    found = members_of(vectors, np.asarray([7, 7, 7, 7, -1]), ["a", "b", "b", "d", "e"])
+    assert set(found) == {7} and found[7].size == 4
+    assert found[7].central[0] == 1 and found[7].edge[0] == 3
+    assert len(found[7].central) == 3
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(ValueError, match="sample"):
+        GroupSettings(sample=1)
+    with pytest.raises(ValueError, match="resolution"):
+        GroupSettings(resolution=0)
+    with pytest.raises(ValueError, match="least_share"):
+        GroupSettings(least_share=1)

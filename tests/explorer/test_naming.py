@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from turnwise.explorer.groups.endpoint import Endpoint
+from turnwise.explorer.groups.naming import distinct_names, name_phrases
+
+
+def test_phrases_are_what_a_group_says_and_others_do_not() -> None:
+    texts = ["i want my money back", "give me the money back please", "my money back now"] * 4
+    texts += ["where is my parcel", "the parcel is late", "please find my parcel"] * 4
+    phrases = name_phrases(texts, np.repeat([0, 1], 12))
+    assert phrases[0][0] == "money back" and phrases[1][0] == "parcel"
+    assert not any(one in ("the", "my", "i") for own in phrases for one in own)
+
+
+def test_no_phrase_goes_beyond_a_full_stop_and_numbers_name_nothing() -> None:
+    phrases = name_phrases(["sounds good. thanks 9", "sounds good! thanks 8"] * 3, np.zeros(6, int))
+    assert set(phrases[0]) == {"sounds good", "thanks"}
+
+
+def test_chinese_texts_are_named_by_runs_of_characters() -> None:
+    texts = ["我要退款谢谢", "请给我退款", "退款什么时候到"] * 3 + ["酒店电话是多少", "这家酒店的电话", "酒店电话"] * 3
+    phrases = name_phrases(texts, np.repeat([0, 1], 9))
+    assert "退款" in phrases[0][0] and any("酒店" in one for one in phrases[1])
+    pairs = [{one[place : place + 2] for place in range(len(one) - 1)} for one in phrases[0]]
+    assert all(not a & b for place, a in enumerate(pairs) for b in pairs[:place])
+
+
+def test_texts_without_words_and_groups_of_pale_words_have_names_too() -> None:
+    assert name_phrases(["?", "!!"], np.asarray([0, 0])) == [[]]
+    assert name_phrases(["the", "the"], np.asarray([0, 0])) == [["the"]]
+    assert name_phrases([], np.zeros(0, int)) == []
+    assert distinct_names([[], ["the"]]) == ["no words", "the"]
+
+
+def test_names_are_distinct() -> None:
+    assert distinct_names([["a", "b", "c", "d"], ["a", "b", "c", "e"], ["x"], ["x"]]) == [
+        "a, b, c",
+        "a, b, c, e",
+        "x",
+        "x (2)",
+    ]
+    assert distinct_names([["x"]], taken=["x", "x (2)"]) == ["x (3)"]
+
+
+class Model(BaseHTTPRequestHandler):
+    """An endpoint that remembers what it was sent."""
+
+    received: ClassVar[list[tuple[str, dict[str, Any], str | None]]] = []
+    status, answer = 200, '{"choices": [{"message": {"content": "\\n \\"Money back\\" \\nmore"}}]}'
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.received.append((self.path, body, self.headers.get("Authorization")))
+        self.send_response(self.status)
+        self.end_headers()
+        self.wfile.write(self.answer.encode())
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[str, type[Model]]]:
+    handler = type("Handler", (Model,), {"received": []})
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1", handler
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_endpoint_names_groups_from_their_examples_only(served: tuple[str, type[Model]]) -> None:
+    url, handler = served
+    assert Endpoint(url, "small", "secret")([["refund"]], [["a" * 1000, "money back"]]) == ["Money back"]
+    path, body, key = handler.received[0]
+    assert (path, key, body["model"]) == ("/v1/chat/completions", "Bearer secret", "small")
+    assert body["messages"][1]["content"] == f"Phrases: refund\n\nTexts:\n- {'a' * 300}\n- money back"
+    assert "secret" not in repr(Endpoint(url, "small", "secret"))
+
+
+def test_an_endpoint_that_says_nothing_leaves_the_phrases(served: tuple[str, type[Model]]) -> None:
+    url, handler = served
+    handler.answer = '{"choices": [{"message": {"content": null}}]}'
+    assert Endpoint(url, "small")([["refund", "back"]], [["text"]]) == ["refund, back"]
+    assert handler.received[0][2] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "said"), [(500, "broken", "500: broken"), (200, "{}", "choices"), (200, "no", "cannot")]
+)
+def test_what_is_wrong_with_an_endpoint_is_said(
+    served: tuple[str, type[Model]], status: int, answer: str, said: str
+) -> None:
+    url, handler = served
+    handler.status, handler.answer = status, answer
+    with pytest.raises(ValueError, match=said):
+        Endpoint(url, "small")([["refund"]], [["text"]])
+    with pytest.raises(ValueError, match="expected an address"):
+        Endpoint("file:///etc/passwd", "small")

@@ -1,0 +1,228 @@
+"""The page in a real browser, opened as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.explorer.conftest import Watched
+from tests.explorer.reports import HOSTILE
+
+VIEWS = {
+    "overview": "Overview",
+    "map": "Map",
+    "map?level=conversation&colour=label:domain": "Map",
+    "map?colour=surprise": "Map",
+    "map?colour=time": "Map",
+    "groups": "Groups of messages",
+    "groups?level=conversation": "Topics of conversations",
+    "group/message/0": "orders",
+    "group/message/7": "confirms orders",
+    "group/conversation/1": "about cards",
+    "flows": "Flows",
+    "flows?level=fine&share=0": "Flows",
+    "surprise": "Surprise",
+    "surprise?what=conversations": "Surprise",
+    "conversations": "60 conversations",
+    "conversation/3": "Conversation conversation-3",
+    "search": "Search",
+}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_view_opens_without_an_error_and_fits_the_width(
+    make_report: Callable[..., str], open_page: Callable[..., Watched], width: int
+) -> None:
+    watched = open_page(make_report(), viewport={"width": width, "height": 800}, offline=True)
+    for view, title in VIEWS.items():
+        page = watched.open(view)
+        assert title in page.locator("h1").inner_text()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+
+
+@pytest.mark.parametrize(
+    "options", [{"times": False, "surprise": False}, {"topics": 1}, {"conversations": 1, "turns": 1}]
+)
+def test_reports_that_lack_something_are_shown(
+    make_report: Callable[..., str], open_page: Callable[..., Watched], options: dict[str, Any]
+) -> None:
+    watched = open_page(make_report(**options))
+    for view in (
+        "overview",
+        "map",
+        "groups",
+        "group/message/0",
+        "flows",
+        "surprise",
+        "conversations",
+        "conversation/0",
+    ):
+        watched.open(view)
+
+
+def test_filters_apply_to_every_view_and_stand_in_the_address(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    watched = open_page(make_report())
+    page = watched.open("overview")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_label("Role").select_option("user")
+    page.get_by_label("domain (conversation)").select_option("shop")
+    page.wait_for_selector(".chip:nth-of-type(2)")
+    passing = page.locator("#passing").inner_text()
+    assert "role=user" in page.url and "c.domain=shop" in page.url
+    assert "of 480 messages" in passing and not passing.startswith("480")
+    for tab in ("Map", "Groups", "Flows", "Surprise", "Conversations", "Search"):
+        page.get_by_role("navigation").get_by_text(tab, exact=True).click()
+        page.wait_for_selector("main:not([aria-busy]) h1")
+        assert page.locator("#passing").inner_text() == passing
+    page.get_by_role("button", name="Clear all").click()
+    page.wait_for_selector("text=everything is shown")
+
+
+def test_text_and_time_filters(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    watched = open_page(make_report())
+    page = watched.open("conversations?text=MESSAGE%203&from=2024-01-01")
+    shown = page.locator("#passing").inner_text()
+    assert shown.split()[0] not in ("0", "60", "480")
+    assert page.locator("h1").inner_text().split()[0] == shown.split(", ")[1].split()[0]
+
+
+def test_drawing_around_points_filters(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    watched = open_page(make_report())
+    page = watched.open("map")
+    page.get_by_role("button", name="Draw around points").click()
+    box = page.locator("canvas").bounding_box()
+    x, y, width, height = box["x"], box["y"], box["width"], box["height"]
+    page.mouse.move(x + 2, y + 2)
+    page.mouse.down()
+    for corner in ((width / 2, 2), (width / 2, height - 2), (2, height - 2), (2, 10)):
+        page.mouse.move(x + corner[0], y + corner[1], steps=8)
+    page.mouse.up()
+    page.wait_for_selector(".chip")
+    assert "lasso=message" in page.url
+    inside = int(page.locator("#passing").inner_text().split()[0])
+    assert 0 < inside < 480
+    x_values = page.evaluate(
+        "turnwise.filters.select(turnwise.route.current().filter).then((s) =>"
+        " [...turnwise.report.messages.x].filter((x, m) => s.message[m]))"
+    )
+    assert len(x_values) == inside and max(x_values) < 0.1
+
+
+def test_pointing_shows_and_pressing_opens(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    page = open_page(make_report()).open("map")
+    box = page.locator("canvas").bounding_box()
+    for step in range(60):  # from the middle outwards, until the ring of points
+        place = box["x"] + box["width"] * (0.5 + step / 120), box["y"] + box["height"] / 2
+        page.mouse.move(*place)
+        if page.locator(".map-tip").is_visible():
+            break
+    assert "message" in page.locator(".map-tip").inner_text()
+    page.mouse.click(*place)
+    page.wait_for_selector(".turn:focus")
+    assert "#/conversation/" in page.url
+
+
+def test_search_finds_words(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    page = open_page(make_report()).open("search")
+    page.get_by_role("searchbox", name="Search").fill("Méssage 2 conversation 17")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=1 message with all of these words")
+    page.locator("#found .said").click()
+    page.wait_for_selector("text=Conversation conversation-17")
+
+
+def test_what_is_shown_can_be_saved(
+    make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
+) -> None:
+    page = open_page(make_report()).open("overview?c.domain=shop&role=user")
+    page.get_by_text("Save as JSONL").click()
+    for name in ("conversations", "messages"):
+        with page.expect_download() as download:
+            page.locator(f"#save-{name}").click()
+        download.value.save_as(tmp_path / name)
+    conversations = [json.loads(line) for line in (tmp_path / "conversations").read_text().splitlines()]
+    messages = [json.loads(line) for line in (tmp_path / "messages").read_text().splitlines()]
+    assert {row["domain"] for row in conversations} == {"shop"}
+    assert all(len(row["messages"]) == 8 and row["messages"][0]["intent"] for row in conversations)
+    assert {row["role"] for row in messages} == {"user"} and len(messages) == 4 * len(conversations)
+
+
+def test_hostile_texts_are_shown_as_text(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    watched = open_page(make_report(texts=HOSTILE))
+    views = [
+        "conversation/0",
+        "conversation/1",
+        "surprise",
+        "search?q=hacked",
+        "conversations",
+        "group/message/8",
+        "flows",
+    ]
+    for view in views:
+        page = watched.open(view)
+        page.wait_for_selector(".messages .said, .turn, .graph")
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("main img, main script, main b").count() == 0
+    shown = watched.open("conversation/0").locator(".turns").inner_text()
+    for text in HOSTILE[:4]:
+        assert text in shown
+    assert "NUL \\u0000 bell \\u0007 escape \\u001b[31m red" in shown
+    page = watched.open("conversation/1")
+    page.get_by_role("button", name="Show all 200,010 characters").click()
+    assert len(page.locator("#turn-1 .quote").inner_text()) > 200_000 - 10
+
+
+def test_the_policy_forbids_what_the_page_does_not_need(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    watched = open_page(make_report())
+    page = watched.open("overview")
+    refused = page.evaluate(
+        """async () => {
+          const tries = {
+            html: () => { document.body.innerHTML = "<b>x</b>"; },
+            code: () => { new Function("return 1")(); },
+            script: () => { document.createElement("script").src = "https://example.org/a.js"; },
+          };
+          const failed = [];
+          await new Promise((done) => setTimeout(done)); // what is run from outside may do more, until it returns
+          for (const [name, attempt] of Object.entries(tries)) try { attempt(); } catch { failed.push(name); }
+          await fetch("https://example.org/").catch(() => failed.push("fetch"));
+          return failed;
+        }"""
+    )
+    assert refused == ["html", "code", "script", "fetch"]
+    watched.problems.clear()  # the browser has written down each of these
+
+
+def test_themes(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    page = open_page(make_report(), color_scheme="dark").open("overview")
+    theme = "document.documentElement.dataset.theme"
+    assert page.evaluate(theme) == "dark"
+    page.get_by_role("button", name="Light colours").click()
+    assert page.evaluate(theme) == "light"
+    page.reload()
+    page.wait_for_selector("main:not([aria-busy]) h1")
+    assert page.evaluate(theme) == "light"
+
+
+def test_the_keyboard_suffices(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    page = open_page(make_report()).open("overview")
+    page.keyboard.press("6")
+    page.wait_for_selector("h1:has-text('60 conversations')")
+    page.keyboard.press("/")
+    page.wait_for_selector("#search:focus")
+    watched = page.goto(page.url.split("#")[0] + "#/conversation/4")
+    assert watched is None or watched.ok
+    page.wait_for_selector("text=Conversation conversation-4")
+    page.keyboard.press("j")
+    page.wait_for_selector("text=Conversation conversation-5")
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog[open]")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")

@@ -1,0 +1,200 @@
+"""The page with its server: what it can do more, and whom it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("lancedb", reason="needs the extra explorer")
+pytest.importorskip("igraph", reason="needs the extra explorer")
+pytest.importorskip("fastapi", reason="needs the extra explorer")
+
+import anyio
+
+import turnwise
+from tests.explorer.conftest import Watched
+from turnwise.explorer import Explorer
+from turnwise.explorer.serving import open_browser
+from turnwise.store import ConversationStore
+
+_ = anyio.open_file  # imported on first use, which must not be in a thread while pytest rewrites it in another
+
+GROUPS = '{"action": "rename", "level": "message", "ids": [%d], "name": "wants money back"}'
+
+
+@pytest.fixture(scope="module")
+def store(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> ConversationStore:
+    store = ConversationStore.open(tmp_path_factory.mktemp("explored") / "talks", str(tiny_encoder_path))
+    store.add(turnwise.sample_conversations(60, seed=0))
+    return store
+
+
+@pytest.fixture
+def explorer(store: ConversationStore) -> Iterator[Explorer]:
+    with turnwise.explore(store) as running:
+        yield running
+
+
+def ask(
+    explorer: Explorer, path: str, method: str = "GET", body: str | None = None, **headers: str
+) -> tuple[int, dict[str, str]]:
+    parts = urlsplit(explorer.url)
+    connection = HTTPConnection(str(parts.hostname), int(parts.port or 0), timeout=30)
+    sent = {"Host": parts.netloc} | {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path if path.startswith("/") else parts.path + path, body, sent)
+    response = connection.getresponse()
+    response.read()
+    return response.status, {name.lower(): value for name, value in response.getheaders()}
+
+
+def test_everything_stands_below_the_secret_path(explorer: Explorer) -> None:
+    assert ask(explorer, "")[0] == 200
+    assert ask(explorer, "data/summary.js")[0] == 200
+    for path in (
+        "/",
+        "/index.html",
+        "/api/session",
+        "/data/summary.js",
+        "/docs",
+        "/openapi.json",
+        "/x/data/summary.js",
+    ):
+        assert ask(explorer, path)[0] == 404, path
+    for path in ("../../pyproject.toml", "data/../../server.py", "%2e%2e/server.py", "data/%2e%2e%2fserver.py"):
+        assert ask(explorer, path)[0] == 404, path
+
+
+def test_hosts_that_are_not_this_machine_are_refused(explorer: Explorer) -> None:
+    assert ask(explorer, "", Host="attacker.example")[0] == 400  # a name that was pointed at this machine
+
+
+def test_changes_come_only_from_the_page(explorer: Explorer) -> None:
+    origin = explorer.url.rsplit("/", 2)[0]
+    body = GROUPS % 10**9
+    sent = {"Content_Type": "application/json", "Origin": origin}
+    assert ask(explorer, "api/groups", "POST", body, **sent)[0] == 400  # there is no such group
+    assert ask(explorer, "api/groups", "POST", body, **{**sent, "Origin": "http://localhost:8888"})[0] == 403
+    assert ask(explorer, "api/groups", "POST", body, Content_Type="application/json")[0] == 403
+    assert ask(explorer, "api/groups", "POST", body, **{**sent, "Content_Type": "text/plain"})[0] == 415
+    assert ask(explorer, "api/groups", "POST", " " * 200_000, **sent)[0] == 413
+    assert ask(explorer, "api/groups", "POST", "{}", **sent)[0] == 400
+
+
+def test_headers_keep_other_pages_away(store: ConversationStore, explorer: Explorer) -> None:
+    for path in ("", "data/messages.js", "api/session", "/nothing"):
+        headers = ask(explorer, path)[1]
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "default-src 'none'; script-src 'self';" in headers["content-security-policy"]
+        assert "access-control-allow-origin" not in headers
+    with Explorer(store, explorer.report) as plain:
+        assert ask(plain, "")[1]["content-security-policy"].endswith("frame-ancestors 'none'")
+
+
+def test_wrong_questions_get_an_answer_in_words(explorer: Explorer) -> None:
+    for path in ("api/next?conversation=999&turn=0", "api/next?conversation=0&turn=-1", "api/search?q=&mode=vector"):
+        assert ask(explorer, path)[0] == 400, path
+
+
+def test_notebooks_show_it_in_a_frame(explorer: Explorer) -> None:
+    assert f'src="{explorer.url}"' in explorer._repr_html_()
+
+
+def test_a_port_in_use_is_said(store: ConversationStore, explorer: Explorer) -> None:
+    port = int(urlsplit(explorer.url).port or 0)
+    with pytest.raises(OSError, match=f"port {port} .*--port"):
+        Explorer(store, explorer.report, port)
+
+
+def test_a_browser_is_opened_only_on_a_desktop(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("sys.platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert not open_browser("http://here", opened.append) and not opened
+    monkeypatch.setenv("DISPLAY", ":0")
+    open_browser("http://here", opened.append)
+    assert opened == ["http://here"]
+
+
+def test_groups_are_renamed_and_split_and_stay_so(
+    store: ConversationStore, explorer: Explorer, open_page: Callable[..., Watched]
+) -> None:
+    watched = open_page(explorer.url)
+    page = watched.open("groups")
+    page.locator(".panel h2 a").first.click()
+    page.get_by_label("Name").fill("wants <b>money</b> back")
+    page.get_by_role("button", name="Rename").click()
+    page.wait_for_selector("h1:has-text('wants <b>money</b> back')")
+    assert page.locator("h1 .badge").inner_text() == "renamed"
+    before = len(explorer.report.groups["message"])
+    page = watched.open("groups")
+    names = page.locator(".panel h2 a").all_inner_texts()
+    if len(names) > 1:
+        page.get_by_label("The one").select_option(index=0)
+        page.get_by_label("The other").select_option(index=1)
+        page.get_by_role("button", name="Merge").click()
+        page.wait_for_selector(f".panel h2 >> nth={len(names) - 1}", state="detached")
+        assert len(explorer.report.groups["message"]) < before
+    assert "wants <b>money</b> back" in [
+        group.name for group in turnwise.explorer.build_report(store).groups["message"]
+    ]
+
+
+def test_what_an_edit_cannot_do_is_said(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
+    watched = open_page(explorer.url)
+    groups = explorer.report.groups["message"]
+    alone = next(group for group in groups if group.parent is not None)
+    page = watched.open(f"group/message/{alone.id}")
+    page.get_by_label("Name").fill("x" * 200)
+    page.evaluate("document.querySelector('[aria-label=Name]').value = 'x'.repeat(300)")
+    page.get_by_role("button", name="Rename").click()
+    page.wait_for_selector(".status:has-text('200 characters')")
+    watched.problems.clear()  # the browser writes down each refusal
+
+
+def test_search_by_meaning_and_next_replies(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
+    watched = open_page(explorer.url)
+    page = watched.open("search?mode=vector&q=refund")
+    page.wait_for_selector("text=nearest pass the filter")
+    assert page.locator("#found .message").count() > 0
+    page = watched.open("conversation/0")
+    page.get_by_role("button", name="What could follow?").first.click()
+    page.wait_for_selector(".replies a")
+
+
+def test_the_page_counts_as_python_does(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
+    from turnwise.explorer.differences import differences
+    from turnwise.explorer.flows import count_flows
+
+    report = explorer.report
+    page = open_page(explorer.url).open("flows")
+    found: dict[str, Any] = page.evaluate(
+        """async () => {
+          const all = await turnwise.filters.select({}), codes = turnwise.flows.codes(false);
+          const rows = turnwise.flows.rows(turnwise.flows.transitions(codes, all));
+          const {rows: told} = turnwise.differences.between(codes, all, "domain", 0);
+          return {
+            flows: rows.map((r) => [r.before, r.after, r.count, r.share, ...r.interval]),
+            paths: turnwise.flows.paths(codes, all).map((p) => [p.groups.join(" "), p.count, p.share, ...p.interval]),
+            told: told.map((d) => [d.group, d.difference, ...d.interval]),
+          };
+        }"""
+    )
+    groups, rows = report.messages["group"], report.messages["conversation"]
+    flows = count_flows(groups, report.conversations["first"])
+    shares = [(one.source, one.target, one.count, one.share, one.low, one.high) for one in flows.shares()]
+    assert sorted(map(tuple, found["flows"])) == [pytest.approx(row) for row in sorted(shares)]
+    paths = {" ".join(map(str, path.groups)): path for path in flows.typical_paths(10**6) if path.groups}
+    assert {path[0] for path in found["paths"]} == set(paths)
+    for key, *figures in found["paths"]:
+        assert figures == pytest.approx([paths[key].count, paths[key].share, paths[key].low, paths[key].high])
+    labelled = report.conversation_labels["domain"].codes == 0
+    told = {one.group: (one.difference, one.low, one.high) for one in differences(groups, rows, labelled)}
+    assert {row[0]: pytest.approx(tuple(row[1:])) for row in found["told"]} == told

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+import turnwise
+from turnwise.encoders.forward import encode_sliced, sliced_means
+from turnwise.training.recipes import CCL, Dial2vec, DialogueCSE, SingleVector
+from turnwise.training.recomputing import recomputed_activations
+from turnwise.training.train import train
+
+SHORT = {"batch_size": 4, "max_steps": 2, "max_length": 32, "frozen_layers": 0, "learning_rate": 1e-3}
+
+
+@pytest.mark.parametrize("recipe", [DialogueCSE, SingleVector, CCL, Dial2vec])
+def test_the_weights_are_the_same_to_the_last_bit(recipe, tiny_encoder_path) -> None:
+    corpus = turnwise.sample_conversations(12, seed=1).select_columns(["id", "messages"])
+    kept = train(recipe(**SHORT), corpus, tiny_encoder_path)
+    again = train(dataclasses.replace(recipe(**SHORT), recompute=True), corpus, tiny_encoder_path)
+    for name, weight in kept.state_dict().items():
+        assert torch.equal(weight, again.state_dict()[name]), name
+    assert "forward" not in vars(again[0])
+
+
+def test_little_is_kept_for_the_backward_pass(tiny_encoder) -> None:
+    rows = torch.randint(5, 40, (64, 16), generator=torch.Generator().manual_seed(0))
+    words = tiny_encoder.transformers_model.get_input_embeddings().weight
+
+    def kept_bytes(recompute: bool) -> tuple[int, torch.Tensor]:
+        kept: dict[int, int] = {}
+
+        def keep(tensor: torch.Tensor) -> torch.Tensor:
+            if not isinstance(tensor, torch.nn.Parameter):
+                kept[tensor.data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        tiny_encoder.zero_grad()
+        with recomputed_activations(tiny_encoder, recompute), saved_tensors_hooks(keep, lambda tensor: tensor):
+            means = sliced_means(encode_sliced(tiny_encoder, rows, torch.ones_like(rows), tokens_per_slice=128))
+            found = sum(kept.values())
+            means.square().sum().backward()
+        return found, words.grad.clone()
+
+    (everything, expected), (little, gradient) = kept_bytes(False), kept_bytes(True)
+    assert little < everything / 10
+    assert torch.equal(expected, gradient)

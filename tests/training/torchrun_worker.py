@@ -1,0 +1,32 @@
+"""`turnwise`, but it writes down which conversations this process is given, and can be killed at one of its batches.
+
+Run by torchrun: LOG, the batch at which the second process kills itself (0 for none), and the arguments of turnwise.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from turnwise.cli.main import main
+from turnwise.collators.utterances import UtteranceCollator
+
+log, fatal, *arguments = sys.argv[1:]
+rank, seen, original = os.environ["RANK"], [], UtteranceCollator.__call__
+
+
+def collate(self: UtteranceCollator, rows: list[dict[str, Any]]) -> Any:
+    seen.append(rows)
+    with Path(f"{log}-{rank}").open("a", encoding="utf-8") as file:
+        print(*(row["messages"][0]["content"] for row in rows), sep="\t", file=file)
+    if rank == "1" and len(seen) == int(fatal):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return original(self, rows)
+
+
+UtteranceCollator.__call__ = collate  # type: ignore[method-assign]
+sys.argv = ["turnwise", *arguments]
+main()
