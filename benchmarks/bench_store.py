@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from turnwise._utils.memory import keep_little_free_memory
 from turnwise.store import ConversationStore
 from turnwise.store.encoding import StoreEncoder
 
@@ -158,6 +159,7 @@ def main() -> None:
     messages = arguments.messages // TURNS * TURNS
     with tempfile.TemporaryDirectory() as folder:
         if arguments.peak:
+            keep_little_free_memory()  # as turnwise index does
             store = ConversationStore.open(Path(folder) / "store", RandomVectors(Vectors(20_000)))
             store.add(conversations(0, messages))
             store.compact()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from turnwise._utils.files import atomic_path, check_file, is_url, only_writer
+from turnwise._utils.memory import keep_little_free_memory
 from turnwise._utils.progress import console, progress_bar
 from turnwise._utils.strict_json import strict_json
 from turnwise.cli.options import (
@@ -74,6 +75,7 @@ def index(
     from turnwise.store import ConversationStore
 
     conversations = reading.read(data, None if is_url(store) else Path(store))
+    keep_little_free_memory()
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
     report = fill(opened, conversations, cache)
     if json_output:

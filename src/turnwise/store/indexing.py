@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
 import numpy as np
 
+from turnwise._utils.memory import give_back_memory
 from turnwise._utils.optional import require
 from turnwise.store.backend import Changes, Table, Tables
 from turnwise.store.lance_table import LanceTable
@@ -99,13 +98,7 @@ def tidy(changes: Changes, retention: timedelta, kind: IndexKind | None = None) 
             cleanup_older_than=retention, delete_unverified=True
         )  # under the lock: nobody else writes
     changes.commit()
-    _give_back_memory()
-
-
-def _give_back_memory() -> None:
-    """Give the system what is free: the threads of a compaction leave some hundred MB in pieces."""
-    with suppress(OSError, AttributeError, TypeError):  # another C library than GNU's
-        ctypes.CDLL(None).malloc_trim(0)
+    give_back_memory()
 
 
 def _build_index(changes: Changes, name: str, table: Table, column: str, kind: IndexKind | None) -> None:
