@@ -309,7 +309,7 @@ GivenData = Annotated[
     typer.Argument(help="Files, folders or globs of conversations, put into the store first.", show_default=False),
 ]
 ExploredStore = Annotated[
-    Path | None,
+    str | None,
     typer.Option("--store", help="Folder of the store; by default DATA.store where this runs.", show_default=False),
 ]
 ExportTarget = Annotated[
