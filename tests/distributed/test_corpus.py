@@ -101,9 +101,13 @@ def test_only_what_was_added_is_embedded_wherever_it_comes(embed, embedded, corp
 def test_files_of_the_same_content_are_both_there(embed, corpus, tmp_path) -> None:
     (corpus / "day-3.jsonl").write_bytes((corpus / "day-2.jsonl").read_bytes())
     embed(tmp_path / "out")
+    whole = contents(tmp_path / "out")
     assert len(manifest(tmp_path / "out")["parts"]) == 8
-    embed(tmp_path / "out", resume=True)
     assert len(texts(tmp_path / "out")) == manifest(tmp_path / "out")["rows"]
+    for number in (2, 3):  # the other one does not stand for a damaged one
+        next((tmp_path / "out").glob(f"part-0000{number}-0000000-*")).write_bytes(b"damaged")
+        embed(tmp_path / "out", resume=True)
+        assert contents(tmp_path / "out") == whole
 
 
 def test_other_settings_are_refused_and_forced(embed, tmp_path) -> None:

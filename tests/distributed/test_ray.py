@@ -108,5 +108,6 @@ def test_actors_leave_room_for_readers() -> None:
     assert Actors.on({"CPU": 3.0}, 2) == Actors(2, 1, 0)
     assert Actors.on({"CPU": 65.0}, None) == Actors(16, 4, 0)
     assert Actors.on({"CPU": 17.0, "GPU": 2.0}, None) == Actors(2, 1, 1)
+    assert Actors.on({"CPU": 17.0, "GPU": 2.0}, 3) == Actors(3, 1, 0.5)
     with pytest.raises(ValueError, match="expected 1 to 2, since the cluster has 3 CPUs"):
         Actors.on({"CPU": 3.0}, 3)

@@ -148,6 +148,12 @@ def test_notebooks_show_it_in_a_frame(
             watched.problems.clear()  # the frame is of another address than the notebook
 
 
+def test_starting_twice_is_starting_once(explorer: Explorer) -> None:
+    threads = [thread for thread in threading.enumerate() if thread.name == "turnwise-explorer"]
+    assert explorer.start() is explorer
+    assert [thread for thread in threading.enumerate() if thread.name == "turnwise-explorer"] == threads
+
+
 def test_a_port_in_use_is_said(store: ConversationStore, explorer: Explorer) -> None:
     port = int(urlsplit(explorer.url).port or 0)
     with pytest.raises(OSError, match=f"port {port} .*--port"):
@@ -205,7 +211,7 @@ def test_search_by_meaning_and_next_replies(explorer: Explorer, open_page: Calla
     watched = open_page(explorer.url)
     page = watched.open("search?mode=vector&q=refund")
     page.wait_for_selector("text=nearest pass the filter")
-    assert page.locator("#found .message").count() > 0
+    page.wait_for_selector("#found .message")
     page = watched.open("conversation/0")
     page.get_by_role("button", name="What could follow?").first.click()
     page.wait_for_selector(".replies a")

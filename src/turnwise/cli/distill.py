@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise._utils.progress import console, note
 from turnwise.cli.options import (
+    ComparedTasks,
     DialogueLabel,
     DistilledDimensions,
     DistilledTo,
@@ -18,7 +19,6 @@ from turnwise.cli.options import (
     OptionalData,
     OutputFolder,
     Seed,
-    Tasks,
 )
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_table
@@ -39,7 +39,7 @@ def distill(
     data: OptionalData = None,
     to: DistilledTo = "static",
     dimensions: DistilledDimensions = 256,
-    tasks: Tasks = None,
+    tasks: ComparedTasks = None,
     max_queries: MaxQueries = None,
     label: Label = "intent",
     dialogue_label: DialogueLabel = None,

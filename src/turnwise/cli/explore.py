@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnwise._utils.files import check_file, discard
+from turnwise._utils.files import check_file, discard, is_url
 from turnwise._utils.progress import console, note
 from turnwise.cli.options import ExploredStore, ExportTarget, Force, GivenData, LocalPort, Model, NoBrowser, Seed
 from turnwise.cli.reading import Reading, reads_conversations
@@ -84,7 +84,7 @@ def _check(export: Path, force: bool) -> None:
 
 
 def explored_store(
-    data: list[Path] | None, store: Path | None, reading: Reading, model: str | None, command: str
+    data: list[Path] | None, store: str | None, reading: Reading, model: str | None, command: str
 ) -> ConversationStore:
     """The store that a command is about, with the data put into it first."""
     from turnwise.store import ConversationStore
@@ -94,8 +94,8 @@ def explored_store(
             raise ValueError(f"expected DATA or --store FOLDER: turnwise {command} chats.jsonl")
         return ConversationStore.open(store, model, create=False)
     if store is None:
-        store = Path(f"{_stem(data[0])}.store")
-    conversations = reading.read(data, store)
+        store = f"{_stem(data[0])}.store"
+    conversations = reading.read(data, None if is_url(store) else Path(store))
     opened = ConversationStore.open(store, model)
     report = fill(opened, conversations)
     note(

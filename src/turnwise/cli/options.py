@@ -109,6 +109,10 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite the output and d
 
 # Distilling
 DistilledTo = Annotated[Literal["static"], typer.Option("--to", help="What to make of the model.")]
+ComparedTasks = Annotated[
+    list[str] | None,
+    typer.Option("--task", help="Task on labels to compare both on, may be repeated; by default none."),
+]
 DistilledDimensions = Annotated[int, typer.Option("--dimensions", min=1, help="Length of the static vectors.")]
 
 # Training
@@ -305,7 +309,7 @@ GivenData = Annotated[
     typer.Argument(help="Files, folders or globs of conversations, put into the store first.", show_default=False),
 ]
 ExploredStore = Annotated[
-    Path | None,
+    str | None,
     typer.Option("--store", help="Folder of the store; by default DATA.store where this runs.", show_default=False),
 ]
 ExportTarget = Annotated[

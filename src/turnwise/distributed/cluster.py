@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,12 +23,12 @@ class Actors:
     Attributes:
         number: How many.
         cpus: Of the processor, each.
-        gpus: Each.
+        gpus: Each, or its share of one.
     """
 
     number: int
     cpus: int
-    gpus: int
+    gpus: float
 
     @property
     def resources(self) -> dict[str, Any]:
@@ -39,14 +40,14 @@ class Actors:
         """The actors for a cluster with these resources, of which readers keep one CPU.
 
         Raises:
-            ValueError: There are not enough CPUs or GPUs for so many.
+            ValueError: There are not enough CPUs for so many.
         """
         cpus, gpus = max(1, int(resources.get("CPU", 1)) - 1), int(resources.get("GPU", 0))
         if wanted is not None and not 1 <= wanted <= cpus:
             raise ValueError(f"actors is {wanted}; expected 1 to {cpus}, since the cluster has {cpus + 1} CPUs")
         number = wanted or gpus or max(1, cpus // _CPUS_OF_AN_ACTOR)
         if gpus:
-            return cls(min(number, cpus), 1, 1 if number <= gpus else 0)
+            return cls(min(number, cpus), 1, 1 / math.ceil(number / gpus))
         return cls(number, min(_CPUS_OF_AN_ACTOR, cpus // number), 0)
 
 

@@ -98,7 +98,9 @@ def embed_corpus(
     return rows
 
 
-def _write_here(files: Sequence[InputFile], job: Job, parts: Mapping[str, str], embedder: Embedder) -> Iterator[Shard]:
+def _write_here(
+    files: Sequence[InputFile], job: Job, parts: Mapping[str, Sequence[str]], embedder: Embedder
+) -> Iterator[Shard]:
     writer = ShardWriter(job, embedder)
     for file in files:
         for shard in job.shards(file, parts):

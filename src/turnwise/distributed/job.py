@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from turnwise.data.reading.options import ReadingOptions
 from turnwise.distributed.inputs import InputFile
-from turnwise.distributed.output import PartFolder
+from turnwise.distributed.output import PartFolder, part_of
 from turnwise.distributed.shards import CONVERSATIONS_IN_SHARD, Shard, read_shards
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class Job:
     options: ReadingOptions
     shard_size: int = CONVERSATIONS_IN_SHARD
 
-    def shards(self, file: InputFile, parts: Mapping[str, str]) -> Iterator[Shard]:
-        """The shards of a file; those that have a part, named here by its digest, have nothing left to do."""
+    def shards(self, file: InputFile, parts: Mapping[str, Sequence[str]]) -> Iterator[Shard]:
+        """The shards of a file; those that have a part, among these by digest, have nothing left to do."""
         for shard in read_shards(file, self.options, self.settings, self.shard_size):
-            name = parts.get(shard.digest)
+            name = part_of(shard, parts)
             yield shard.done() if name and self.output.holds(name, shard.rows) else shard

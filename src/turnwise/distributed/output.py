@@ -97,9 +97,13 @@ class PartFolder:
             raise ValueError(f"{self.url}/{MANIFEST} is damaged: remove it, and the parts with it ({error})") from None
         return found
 
-    def parts(self) -> dict[str, str]:
+    def parts(self) -> dict[str, list[str]]:
         """The names of the parts that are there, by their digests."""
-        return {digest_of(name): name for name in self._listed() if name.startswith(_PART)}
+        found: dict[str, list[str]] = {}
+        for name in sorted(self._listed()):
+            if name.startswith(_PART):
+                found.setdefault(digest_of(name), []).append(name)
+        return found
 
     def _listed(self) -> list[str]:
         system, path = self._place
@@ -150,12 +154,13 @@ class PartFolder:
         """
         system, path = self._place
         ordered = sorted((shard for shard in shards if shard.rows), key=lambda shard: (shard.file, shard.number))
-        names, by_digest = set(self._listed()), self.parts()
+        there = self.parts()
         for shard in ordered:
-            if shard.name not in names:  # its file has another place than when it was embedded
-                if shard.digest not in by_digest:
-                    raise FileNotFoundError(f"{self.url}: {shard.name} is gone: run the command again with --resume")
-                system.cp_file(f"{path}/{by_digest[shard.digest]}", f"{path}/{shard.name}")
+            source = part_of(shard, there)
+            if source is None:
+                raise FileNotFoundError(f"{self.url}: {shard.name} is gone: run the command again with --resume")
+            if source != shard.name:  # its file has another place than when it was embedded
+                system.cp_file(f"{path}/{source}", f"{path}/{shard.name}")
         rows = sum(shard.rows for shard in ordered)
         parts = [{"name": s.name, "file": s.file, "conversations": s.conversations, "rows": s.rows} for s in ordered]
         whole = {"complete": True, "settings": dict(settings), "rows": rows, "files": list(files), "parts": parts}
@@ -169,6 +174,12 @@ class PartFolder:
         for name in self._listed():
             if name.startswith((_PART, f".{_PART}")) and name not in kept:
                 system.rm_file(f"{path}/{name}")
+
+
+def part_of(shard: Shard, parts: Mapping[str, Sequence[str]]) -> str | None:
+    """The part with a shard's content: that of its name, else one from another place; ``None`` if there is none."""
+    names = parts.get(shard.digest, ())
+    return shard.name if shard.name in names else next(iter(names), None)
 
 
 def _json(content: dict[str, Any]) -> bytes:

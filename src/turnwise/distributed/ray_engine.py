@@ -18,7 +18,9 @@ _BYTES_IN_BLOCK = 1 << 22  # of what a reader hands on at a time
 _SHARDS_AHEAD = 2  # of an actor: one that it embeds and one that is ready
 
 
-def write_on_ray(files: Sequence[InputFile], job: Job, parts: Mapping[str, str], actors: int | None) -> Iterator[Shard]:
+def write_on_ray(
+    files: Sequence[InputFile], job: Job, parts: Mapping[str, Sequence[str]], actors: int | None
+) -> Iterator[Shard]:
     """Embed all shards on a Ray cluster; they come in any order.
 
     Args:

@@ -11,7 +11,6 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Self
 
 from turnwise._utils.optional import require
@@ -70,9 +69,10 @@ class Explorer:
             self._close()
 
     def start(self) -> Self:
-        """Serve in a thread of its own."""
-        self._thread = threading.Thread(target=self.run, daemon=True, name="turnwise-explorer")
-        self._thread.start()
+        """Serve in a thread of its own, if it does not yet."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self.run, daemon=True, name="turnwise-explorer")
+            self._thread.start()
         return self
 
     def stop(self) -> None:
@@ -113,7 +113,7 @@ def explore(store: ConversationStore | str | os.PathLike[str], port: int = 0, se
     Returns:
         The running `Explorer`: its ``url`` for a browser, and ``stop()``.
     """
-    opened = store if isinstance(store, ConversationStore) else ConversationStore.open(Path(store), create=False)
+    opened = store if isinstance(store, ConversationStore) else ConversationStore.open(store, create=False)
     return Explorer(opened, build_report(opened, seed=seed), port, in_notebook=True).start()
 
 

@@ -161,8 +161,9 @@ def _parse_indices(field: str, query: int, count: int, where: str, column: str) 
     """The indices of a comma-separated field, which may be empty."""
     indices = []
     for part in filter(None, field.split(",")):
-        if not (part.isascii() and part.isdigit() and int(part) < count):
-            raise ConversationError(where, f"{column}: expected line indices from 0 to {count - 1}, got {part!r}")
+        is_index = part.isascii() and part.isdigit() and len(part) < 19 and int(part) < count
+        if not is_index:
+            raise ConversationError(where, f"{column}: expected line indices from 0 to {count - 1}, got {part[:40]!r}")
         indices.append(int(part))
     if query in indices:
         raise ConversationError(where, f"{column}: the query is its own candidate")
