@@ -14,19 +14,22 @@ from typing import Any
 from turnwise.cli.main import main
 from turnwise.collators.utterances import UtteranceCollator
 
-log, fatal, *arguments = sys.argv[1:]
-rank, seen, original = os.environ["RANK"], [], UtteranceCollator.__call__
+
+def run(log: str, fatal: int, arguments: list[str]) -> None:
+    rank, seen, original = os.environ["RANK"], [], UtteranceCollator.__call__
+
+    def collate(self: UtteranceCollator, rows: list[dict[str, Any]]) -> Any:
+        seen.append(rows)
+        with Path(f"{log}-{rank}").open("a", encoding="utf-8") as file:
+            print(*(row["messages"][0]["content"] for row in rows), sep="\t", file=file)
+        if rank == "1" and len(seen) == fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(self, rows)
+
+    UtteranceCollator.__call__ = collate  # type: ignore[method-assign]
+    sys.argv = ["turnwise", *arguments]
+    main()
 
 
-def collate(self: UtteranceCollator, rows: list[dict[str, Any]]) -> Any:
-    seen.append(rows)
-    with Path(f"{log}-{rank}").open("a", encoding="utf-8") as file:
-        print(*(row["messages"][0]["content"] for row in rows), sep="\t", file=file)
-    if rank == "1" and len(seen) == int(fatal):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return original(self, rows)
-
-
-UtteranceCollator.__call__ = collate  # type: ignore[method-assign]
-sys.argv = ["turnwise", *arguments]
-main()
+if __name__ == "__main__":
+    run(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
