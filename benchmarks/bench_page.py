@@ -1,4 +1,4 @@
-"""How long the explorer's page takes: opening a large report and each of its views, in Chromium without a graphics card.
+"""How long the explorer's page takes: opening a large report and its views, in Chromium without a graphics card.
 
 Opens an exported report of random points from its folder and prints wall seconds until it can be used, for each view,
 and for a filter.
