@@ -24,7 +24,7 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its event loop must not run in the tests of others
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="the browser's tests need playwright")
     path = next((found for found in map(shutil.which, BROWSERS) if found), None)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, build_sequences
 
@@ -37,20 +38,31 @@ def numbered(count: int, turns: int) -> list[dict[str, Any]]:
 
 
 class FakeEncoder:
-    """Embeds by a function of the text and the prompt's name."""
+    """Embeds by a function of the text and the prompt's name, which is the prompt too."""
 
+    default_prompt_name = None
+    device = torch.device("cpu")
     tokenizer = type("Tokenizer", (), {"sep_token": "|", "truncation_side": "right"})()
 
     def __init__(self, vector: Callable[[str, str | None], Any], views: str = "c3l") -> None:
         before = {"plain": (), "ccl": ("before",), "c3l": ("before1", "before2")}[views]
         names = [f"{view}_{relation}" for view in before for relation in ("same", "other")]
-        self.prompts = dict.fromkeys([*names, "after"], "") if names else {}
+        self.prompts = {name: name for name in [*names, "after"]} if names else {}
         self.vector = vector
         self.asked: list[tuple[str, str | None]] = []
 
-    def encode(self, texts: list[str], prompt_name: str | None = None, **rest: Any) -> np.ndarray:
-        self.asked += [(text, prompt_name) for text in texts]
-        return np.stack([np.asarray(self.vector(text, prompt_name), dtype=np.float32) for text in texts])
+    def encode(
+        self, texts: list[str], prompt_name: str | None = None, prompt: str | None = None, **rest: Any
+    ) -> np.ndarray:
+        name = prompt_name or prompt
+        self.asked += [(text, name) for text in texts]
+        return np.stack([np.asarray(self.vector(text, name), dtype=np.float32) for text in texts])
+
+    def eval(self) -> None:
+        """As of any module."""
+
+    def __getitem__(self, module: int) -> None:
+        """No transformer."""
 
 
 def embedded(encoder: Any, rows: list[dict[str, Any]], **settings: Any) -> EmbeddedSequences:
