@@ -119,6 +119,21 @@ def test_a_resumed_run_logs_the_losses_of_an_uninterrupted_one(
     assert resumed["loss"] == whole["loss"]
 
 
+def test_a_run_that_is_cut_after_its_last_step_takes_no_further_one(
+    corpus, tiny_encoder_path, tmp_path, monkeypatch
+) -> None:
+    recipe = DialogueCSE(**{**SHORT, "max_steps": 4, "checkpoint_steps": 2})
+    train(recipe, corpus, tiny_encoder_path, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr("turnwise.training.stages.interpolate_weights", lambda *given: power_cut())
+        with pytest.raises(RuntimeError, match="power cut"):
+            train(recipe, corpus, tiny_encoder_path, tmp_path / "cut")
+    assert (tmp_path / "cut.run" / "training" / "checkpoint-4" / LOSS_FILE).is_file()
+    train(recipe, corpus, tiny_encoder_path, tmp_path / "cut", resume=True)
+    for file in ("training.json", "model.safetensors"):
+        assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
 @pytest.mark.parametrize("method", ["dialogue-cse", "turn-order-head"])
 def test_two_runs_to_one_output_do_not_mix(method: str, corpus, tiny_encoder_path, tmp_path) -> None:
     recipe = get_recipe(method, {"max_steps": 1, "batch_size": 4})

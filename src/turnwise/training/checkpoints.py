@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import Trainer
+from transformers.trainer import TRAINER_STATE_NAME
 
 from turnwise._utils.files import atomic_path
 
@@ -17,12 +19,17 @@ LOSS_FILE = "loss.safetensors"
 _SUM, _LAST_LOGGED = "unlogged_loss", "last_logged_step"
 
 
-def newest_complete(folder: Path | None) -> Path | None:
-    """The newest checkpoint whose last file was written."""
+def newest_unfinished(folder: Path | None) -> Path | None:
+    """The newest checkpoint whose last file was written, but for that of the last step: the library would train on."""
     if folder is None or not folder.is_dir():
         return None
-    complete = [path for path in folder.glob("checkpoint-*") if (path / LOSS_FILE).is_file()]
+    complete = [path for path in folder.glob("checkpoint-*") if (path / LOSS_FILE).is_file() and not _is_last(path)]
     return max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def _is_last(checkpoint: Path) -> bool:
+    state = json.loads((checkpoint / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
+    return bool(state["global_step"] >= state["max_steps"])
 
 
 def loss_parameters(trainer: Trainer) -> dict[str, nn.Parameter]:

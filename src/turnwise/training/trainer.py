@@ -16,7 +16,7 @@ from turnwise._compat import LoadsCheckpoints
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.callbacks import EvaluateLastStep, LossState, StopInGoodOrder, TellEpoch, TrainingProgress
-from turnwise.training.checkpoints import load_loss, loss_parameters, newest_complete, unlogged_loss_of
+from turnwise.training.checkpoints import load_loss, loss_parameters, newest_unfinished, unlogged_loss_of
 from turnwise.training.precision import runs_in_bf16
 from turnwise.training.recipes import Schedule
 
@@ -79,12 +79,12 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
 
 
 def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
-    """Train, continuing from the newest complete checkpoint in ``checkpoints`` if there is one.
+    """Train, continuing from the newest usable checkpoint in ``checkpoints`` if there is one.
 
     Progress is shown under the name of the stage. On Ctrl-C or SIGTERM the step in progress is finished and a
     checkpoint written, then ``KeyboardInterrupt`` or ``SystemExit`` is raised.
     """
-    newest = newest_complete(checkpoints)
+    newest = newest_unfinished(checkpoints)
     loss = LossState(trainer, loss_parameters(trainer), unlogged_loss_of(newest))
     stop, progress = StopInGoodOrder(), TrainingProgress(stage)
     trainer.remove_callback(PrinterCallback)
