@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+def _encodable(text: str) -> str:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("half of a surrogate pair is no text")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_encodable)]  # which an answer may repeat
 
 
 class Request(BaseModel):

@@ -9,21 +9,21 @@ import numpy as np
 from pydantic import BaseModel, Field, PositiveInt
 
 from turnwise._utils.vectors import unit_vectors
-from turnwise.service.schemas import Request
+from turnwise.service.schemas import Request, Text
 from turnwise.service.service import ServiceOf
 
 
 class Document(BaseModel):
     """A text."""
 
-    text: str
+    text: Text
 
 
 class RerankRequest(Request):
     """A query and what to rank."""
 
     query: str
-    documents: Annotated[list[str | Document], Field(min_length=1)]
+    documents: Annotated[list[Text | Document], Field(min_length=1)]
     top_n: PositiveInt | None = Field(None, description="Return so many; by default all")
     return_documents: bool = False
 

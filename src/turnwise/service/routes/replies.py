@@ -20,7 +20,7 @@ from turnwise.service.authentication import key_of
 from turnwise.service.errors import Refusal
 from turnwise.service.routes.conversations import StoreName
 from turnwise.service.routes.search import Limit
-from turnwise.service.schemas import Conversation, Request
+from turnwise.service.schemas import Conversation, Request, Text
 from turnwise.service.service import Service, ServiceOf
 
 
@@ -28,7 +28,7 @@ class NextRequest(Request):
     """A running conversation, and what to choose from."""
 
     messages: Conversation
-    candidates: Annotated[list[str], Field(min_length=1)] | None = Field(
+    candidates: Annotated[list[Text], Field(min_length=1)] | None = Field(
         None, description="The replies to rank; by default the messages of the store"
     )
     speaker: str | None = Field(None, description="Who speaks next; by default who spoke before the last speaker")
