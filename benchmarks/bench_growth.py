@@ -114,9 +114,8 @@ def measure(stage: str, messages: int) -> tuple[float, float]:
 def once(stage: str, messages: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = STAGES[stage](Path(folder), messages // TURNS * TURNS)
-        seconds = cpu(work)
-        if stage == "searching":
-            seconds = float(work())  # of one query, not of twenty and the first ones
+        # of one query, not of twenty and the first ones
+        seconds = float(work()) if stage == "searching" else cpu(work)
         print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
 
 

@@ -36,11 +36,10 @@ ARRIVING_QUEUES = 10  # how many full queues arrive in the end
 
 
 @contextmanager
-def server(model: str | None) -> Iterator[tuple[str, psutil.Process]]:
-    """A service in a process of its own; gives its address, and the process."""
-    settings = ["--set", f"queue_tokens={QUEUE}", "--set", f"max_tokens={QUEUE}", "--set", "max_requests=4096"]
-    command = [sys.executable, "-m", "turnwise", "serve", "--port", "0", *settings]
-    process = subprocess.Popen([*command, *(["--model", model] if model else [])], stderr=subprocess.PIPE, text=True)
+def server(*options: str) -> Iterator[tuple[str, psutil.Process]]:
+    """A service in a process of its own, with options of `turnwise serve`; gives its address, and the process."""
+    command = [sys.executable, "-m", "turnwise", "serve", "--port", "0", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
         url = next(found[0] for line in process.stderr if (found := re.search(r"http://[\d.:]+", line)))
@@ -122,7 +121,8 @@ def main() -> int:
     batches = [texts[start : start + TEXTS] for start in range(0, len(texts), TEXTS)]
     expected = [encoder.encode(batch, batch_size=TEXTS) for batch in batches]
     direct, over_http, walls = [], [], []
-    with server(options.model) as (url, process):
+    limits = ["--set", f"queue_tokens={QUEUE}", "--set", f"max_tokens={QUEUE}", "--set", "max_requests=4096"]
+    with server(*limits, *(["--model", options.model] if options.model else [])) as (url, process):
         asyncio.run(ask_all(url, batches[:CLIENTS]))
         for _ in range(options.rounds):
             start = time.process_time()

@@ -11,23 +11,17 @@ Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations; 
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import re
-import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 
+from bench_service import server
 from kill_store import Rows, check, conversations
 from turnwise.store import ConversationStore
 
@@ -37,22 +31,6 @@ from tiny_encoder import save_tiny_encoder
 CLIENTS = 4
 MOST_COMMITS = 40  # of a service that is killed
 Turns = dict[str, int]
-
-
-@contextmanager
-def service(encoder: Path, folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A service in a process of its own; gives its address."""
-    command = [sys.executable, "-m", "turnwise", "serve", "--port", "0", "--model", str(encoder)]
-    process = subprocess.Popen([*command, "--store", str(folder)], stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    try:
-        url = next(found[0] for line in process.stderr if (found := re.search(r"http://[\d.:]+", line)))
-        next(line for line in process.stderr if "INFO serving" in line)
-        threading.Thread(target=process.stderr.read, daemon=True).start()  # its log must not fill the pipe
-        yield url, process
-    finally:
-        process.kill()
-        process.wait()
 
 
 def grow(url: str, rows: Rows, confirmed: Turns) -> None:
@@ -70,14 +48,14 @@ def grow(url: str, rows: Rows, confirmed: Turns) -> None:
 
 def killed(encoder: Path, folder: Path, rows: Rows, confirmed: Turns) -> None:
     """Kill a service while it commits, after none to forty of its answers."""
-    with service(encoder, folder) as (url, process), ThreadPoolExecutor(CLIENTS) as pool:
+    with server("--model", str(encoder), "--store", str(folder)) as (url, process), ThreadPoolExecutor(CLIENTS) as pool:
         before, wanted, began = sum(confirmed.values()), random.randrange(MOST_COMMITS), time.monotonic()
         sending = [pool.submit(grow, url, rows[client::CLIENTS], confirmed) for client in range(CLIENTS)]
         while sum(list(confirmed.values())) - before < wanted and not all(client.done() for client in sending):
             time.sleep(0.001)
         each = (time.monotonic() - began) / wanted if wanted else 0.1
         time.sleep(random.uniform(0, 2 * each))
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         for client in sending:
             client.result()
 
@@ -98,7 +76,7 @@ def main() -> None:
             faults += check(folder, rows, confirmed, str(encoder))
         commits = sum(confirmed.values())
         begun = [row for row in rows if row["id"] in confirmed]
-        with service(encoder, folder) as (url, _):
+        with server("--model", str(encoder), "--store", str(folder)) as (url, _):
             answer = httpx2.post(f"{url}/v1/conversations", json={"conversations": begun}, timeout=600)
             answer.raise_for_status()
         faults += check(folder, begun, {row["id"]: len(row["messages"]) for row in begun}, str(encoder))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 import tempfile
-import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from hypothesis import strategies as st
 from fuzz.hostile import changed_value, damaged_bytes
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path.insert(0, str(TESTS))
+sys.path[:0] = [str(TESTS), str(TESTS / "service")]
 
 _MESSAGES = [{"role": "user", "content": "my card is lost", "time": "2024-05-01"}, {"role": "agent", "content": "oh"}]
 _TALK = {"id": "a/b 1", "messages": _MESSAGES, "topic": "card", "tags": ["x"], "n": 1}
@@ -48,19 +46,14 @@ def bodies(draw: st.DrawFn) -> tuple[str, bytes]:
 @cache
 def _client() -> Any:
     """A client of a service in a thread of this process, so that Atheris sees its lines; it ends with the process."""
-    import httpx2
-    import uvicorn
+    from server import SECONDS, start_server  # type: ignore[import-not-found]
 
     from tiny_encoder import save_tiny_encoder
-    from turnwise.service import ServiceSettings, create_app
 
     folder = Path(tempfile.mkdtemp(prefix="turnwise-fuzz-"))
-    app = create_app(ServiceSettings(model=str(save_tiny_encoder(folder)), stores={"talks": folder / "talks"}))
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
-    threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True).start()
-    app.state.service.worker.loaded.result(60)
-    return httpx2.Client(base_url=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=60)
+    server = start_server(model=str(save_tiny_encoder(folder)), stores={"talks": folder / "talks"})
+    server.service.worker.loaded.result(SECONDS)
+    return server.client()
 
 
 def check_request(name: str, body: bytes) -> None:

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Transformer
-from sentence_transformers.sentence_transformer.modules import Pooling
-from transformers import BertConfig, BertModel, BertTokenizerFast
 
 import turnwise
+from tiny_encoder import save_random_encoder
 from turnwise.data.tokens import tokenize
 from turnwise.evaluation import (
     LabelledDialogues,
@@ -50,27 +47,8 @@ def word_encoder_path(corpus: Dataset, tmp_path_factory: pytest.TempPathFactory)
     """A tiny random encoder with a token for every word of the corpus: by which words they share, texts are alike."""
     folder = tmp_path_factory.mktemp("words")
     words = sorted({word for messages in corpus["messages"] for m in messages for word in tokenize(m["content"])})
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary))
-    tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"), do_lower_case=True, model_max_length=512)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=512,
-        initializer_range=0.1,
-    )
-    torch.manual_seed(0)
-    model = BertModel(config)
-    with torch.no_grad():  # as in a trained encoder, words matter more than where they stand
-        model.embeddings.word_embeddings.weight *= 10
-    model.save_pretrained(folder / "bert")
-    tokenizer.save_pretrained(folder / "bert")
-    encoder = SentenceTransformer(modules=[Transformer(str(folder / "bert")), Pooling(48, "mean")], device="cpu")
-    encoder.save_pretrained(str(folder / "encoder"), create_model_card=False)
-    return folder / "encoder"
+    sizes = {"hidden_size": 48, "num_hidden_layers": 2, "intermediate_size": 48}
+    return save_random_encoder(folder, words, positions=512, word_scale=10, initializer_range=0.1, **sizes)
 
 
 @pytest.fixture

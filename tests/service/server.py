@@ -46,6 +46,16 @@ class Running:
         assert not self.thread.is_alive()
 
 
+def start_server(**settings: Any) -> Running:
+    """A server with these settings, whose model is still being loaded; it ends with the process, if not before."""
+    app = create_app(ServiceSettings(**settings))
+    listening = socket.create_server(("127.0.0.1", 0))  # connections wait in its backlog until the server is up
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    return Running(f"http://127.0.0.1:{listening.getsockname()[1]}", app, server, thread)
+
+
 @contextmanager
 def run_server(wait: bool = True, **settings: Any) -> Iterator[Running]:
     """A server that is stopped at the end.
@@ -54,15 +64,10 @@ def run_server(wait: bool = True, **settings: Any) -> Iterator[Running]:
         wait: Until the model is loaded.
         settings: Of the service.
     """
-    app = create_app(ServiceSettings(**settings))
-    listening = socket.create_server(("127.0.0.1", 0))  # connections wait in its backlog until the server is up
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    running = Running(f"http://127.0.0.1:{listening.getsockname()[1]}", app, server, thread)
+    running = start_server(**settings)
     try:
         if wait:
-            app.state.service.worker.loaded.result(SECONDS)
+            running.app.state.service.worker.loaded.result(SECONDS)
         yield running
     finally:
         running.stop()

@@ -9,7 +9,7 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,17 +34,25 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     return "://" in str(path)
 
 
-def check_file(path: str | os.PathLike[str], force: bool = False) -> Path:
+def check_file(path: str | os.PathLike[str], force: bool = False, endings: Collection[str] = ()) -> Path:
     """Return ``path``, refusing to overwrite a file unless ``force``, and a folder in any case.
+
+    Args:
+        path: What a user gave; ``-`` passes.
+        force: Let a file be overwritten.
+        endings: Those that its name may have, in lower case; by default any.
 
     Raises:
         FileExistsError: The file exists and ``force`` is false.
         IsADirectoryError: The path is a folder.
         PermissionError: Nothing can be written there.
+        ValueError: Its name ends otherwise.
     """
     path = Path(path)
     if is_standard(path):
         return path
+    if endings and path.suffix.lower() not in endings:
+        raise ValueError(f"{path}: expected a name ending in {', '.join(endings)}")
     put_in_order(_behind_link(path))
     if path.is_dir() or not path.name:
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")

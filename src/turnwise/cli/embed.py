@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from turnwise._utils.files import is_url
 from turnwise._utils.progress import note
@@ -80,8 +79,9 @@ def _into_a_file(
     data: list[Path], output: Path, reading: Reading, how: Embedding, cache: bool, resume: bool, force: bool
 ) -> int:
     from turnwise.data.reading.files import check_apart
-    from turnwise.encoders.embed import embed_messages, embed_whole, write_embeddings
-    from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
+    from turnwise.distributed.embedder import rows_of_embedding, settings_of_embedding
+    from turnwise.encoders.embed import write_embeddings
+    from turnwise.encoders.loading import load_encoder
     from turnwise.encoders.vector_cache import VectorCache, can_be_cached
     from turnwise.encoders.vector_files import check_vector_file
 
@@ -90,9 +90,6 @@ def _into_a_file(
         check_apart(output.with_suffix(".jsonl"), data)
     conversations = reading.read(data, output)
     encoder = load_encoder(how.model)
-    embed_rows: Any = partial(embed_whole, encoder, how.pooling, dtype=how.dtype)
-    if how.level == "utterance":
-        kept = VectorCache(encoder) if cache and can_be_cached(encoder) else None
-        embed_rows = partial(embed_messages, encoder, dtype=how.dtype, cache=kept)
-    what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **how.settings}
-    return write_embeddings(embed_rows, what, conversations, output, resume, force)
+    kept = VectorCache(encoder) if cache and how.level == "utterance" and can_be_cached(encoder) else None
+    what = settings_of_embedding(encoder, how)
+    return write_embeddings(rows_of_embedding(encoder, how, kept), what, conversations, output, resume, force)

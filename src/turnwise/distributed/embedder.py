@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import torch
 from datasets import Dataset
+from sentence_transformers import SentenceTransformer
 
 from turnwise.distributed.job import Embedding, Job
 from turnwise.distributed.shards import Shard
 from turnwise.encoders.embed import embed_messages, embed_whole
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
+from turnwise.encoders.vector_cache import VectorCache
 
 
 class Embedder:
@@ -27,20 +30,26 @@ class Embedder:
         if threads:
             torch.set_num_threads(threads)
         encoder = load_encoder(embedding.model)
-        self._embed = (
-            partial(embed_whole, encoder, embedding.pooling, dtype=embedding.dtype)
-            if embedding.level == "dialogue"
-            else partial(embed_messages, encoder, dtype=embedding.dtype)
-        )
-        self.settings: dict[str, Any] = {
-            "encoder": encoder_source(encoder),
-            "weights": weights_digest(encoder),
-            **embedding.settings,
-        }
+        self._embed = rows_of_embedding(encoder, embedding)
+        self.settings = settings_of_embedding(encoder, embedding)
 
     def embed(self, conversations: list[dict[str, Any]]) -> pa.Table:
         """The table that ``turnwise embed`` makes of conversations."""
         return self._embed(Dataset.from_list(conversations))
+
+
+def rows_of_embedding(
+    encoder: SentenceTransformer, embedding: Embedding, cache: VectorCache | None = None
+) -> Callable[[Dataset], pa.Table]:
+    """What makes the rows of ``turnwise embed`` of conversations; messages may be looked up in a cache."""
+    if embedding.level == "dialogue":
+        return partial(embed_whole, encoder, embedding.pooling, dtype=embedding.dtype)
+    return partial(embed_messages, encoder, dtype=embedding.dtype, cache=cache)
+
+
+def settings_of_embedding(encoder: SentenceTransformer, embedding: Embedding) -> dict[str, Any]:
+    """What the vectors depend on, as outputs record it."""
+    return {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
 
 
 class ShardWriter:

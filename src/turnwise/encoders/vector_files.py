@@ -25,13 +25,9 @@ def check_vector_file(path: str | os.PathLike[str], force: bool = False) -> Path
         ValueError: It has another ending.
     """
     path = Path(path)
-    if is_standard(path):
-        return path
-    if path.suffix.lower() not in _WRITERS:
-        raise ValueError(f"{path}: expected a name ending in {', '.join(_WRITERS)}")
     if path.suffix.lower() == ".npy":
         check_file(path.with_suffix(".jsonl"), force)
-    return check_file(path, force)
+    return check_file(path, force, _WRITERS)
 
 
 def write_vectors(parts: list[Path], output: Path, metadata: dict[str, str]) -> int:

@@ -15,7 +15,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
-from turnwise._utils.files import atomic_path, check_file, is_standard
+from turnwise._utils.files import atomic_path, check_file
 from turnwise._utils.optional import require
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Messages
@@ -128,10 +128,7 @@ def _subplots(width: float, height: float) -> Any:
 
 def check_picture(path: str | os.PathLike[str], force: bool = False) -> Path:
     """Return ``path`` if it can name a picture; errors as of `check_file`, and ``ValueError`` for another ending."""
-    path = Path(path)
-    if not is_standard(path) and path.suffix.lower() not in _ENDINGS:
-        raise ValueError(f"{path}: expected a name ending in {', '.join(_ENDINGS)}")
-    return check_file(path, force)
+    return check_file(path, force, _ENDINGS)
 
 
 def _save(figure: Any, output: str | os.PathLike[str]) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from turnwise._utils.files import atomic_path, check_file, is_standard
+from turnwise._utils.files import atomic_path, check_file
 from turnwise.explorer.groups.memory import Kind
 from turnwise.explorer.report.report import Report
 
@@ -59,10 +59,7 @@ def check_table(path: str | os.PathLike[str], force: bool = False) -> Path:
     Raises:
         ValueError: It has another ending.
     """
-    path = Path(path)
-    if not is_standard(path) and path.suffix.lower() not in _ENDINGS:
-        raise ValueError(f"{path}: expected a name ending in {', '.join(_ENDINGS)}")
-    return check_file(path, force)
+    return check_file(path, force, _ENDINGS)
 
 
 def write_table(table: pa.Table, path: Path) -> None:
