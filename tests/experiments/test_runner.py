@@ -114,6 +114,21 @@ def test_any_hugging_face_model_is_a_row(name: str, tiny_encoder_path: Path, tmp
         run_suite(smaller("triple"), None, str(tiny_encoder_path), tmp_path, ["hf:x"])
 
 
+def test_data_sets_are_chosen_and_studies_left_out(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    suite = smaller("dialoguecse", studies=True)
+
+    def run(methods: list[str], **choice: Any) -> dict[str, Any]:
+        return run_suite(suite, None, str(tiny_encoder_path), tmp_path, methods, seeds=1, **choice)
+
+    results = run(["siamese-multi"], data_sets=["sample"], studies=False)
+    assert [cell["study"] for cell in results["cells"]] == [None, None]
+    assert "--data-sets sample --no-studies" in results["command"]
+    with pytest.raises(ValueError, match="unknown data set 'x': expected some of sgd"):
+        run(["bm25"], data_sets=["x"])
+    with pytest.raises(ValueError, match="sgd: give the folder of the data sets with --data"):
+        run(["bm25"], data_sets=["sgd"])
+
+
 def test_values_of_queries_belong_to_the_figures(tiny_encoder_path: Path, tmp_path: Path) -> None:
     results = run_suite(smaller("dial2vec"), None, str(tiny_encoder_path), tmp_path / "a", ["bm25"], seeds=1)
     for cell in results["cells"]:
