@@ -191,7 +191,8 @@ class SuiteRunner:
         trainings = cell.trainings(self.scale)
         tasks = loaded.tasks(cell.method)
         encoder, cost = self.models.get(trainings, train, learned)
-        figures = cell.method.score(ScoringInputs(encoder, train, cell.seed, self.word_vectors, self.candidates), tasks)
+        inputs = ScoringInputs(encoder, train, cell.seed, self.word_vectors, self.candidates, self.models.encoder)
+        figures = cell.method.score(inputs, tasks)
         if cell.study is not None and trainings:
             self._forget(cell, trainings, learned)
         return Outcome(
