@@ -21,4 +21,5 @@ def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], r
         encoder.save_pretrained(str(temporary), create_model_card=False)
         save_turn_order_head(encoder, temporary)
         (temporary / "training.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
-        (temporary / "README.md").write_text(model_card(record, turn_order_head_of(encoder) is not None), encoding="utf-8")
+        card = model_card(record, has_head=turn_order_head_of(encoder) is not None)
+        (temporary / "README.md").write_text(card, encoding="utf-8")
