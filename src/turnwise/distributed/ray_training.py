@@ -132,12 +132,12 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _ctrl_c_raises() -> Iterator[None]:
-    """Ray takes Ctrl-C over and ends the process as if all were well; here it is an interruption as elsewhere."""
+    """Ray takes Ctrl-C over and exits with 0 or 1; here it is an interruption as elsewhere, and SIGTERM what it was."""
     previous = signal.getsignal(signal.SIGINT)
     try:
         yield
     except SystemExit as stop:
-        if stop.code:
+        if stop.code not in (0, 1):
             raise
         raise KeyboardInterrupt from None
     finally:
