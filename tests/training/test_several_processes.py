@@ -103,6 +103,8 @@ def test_a_killed_process_costs_the_steps_since_the_checkpoint(chats, tiny_encod
     recompute = ("--set", "recompute=true")  # which changes no weight, with several processes either
     assert torchrun(chats, tiny_encoder_path, cut, 4 * _ACCUMULATED + 2, *recompute) != 0
     assert not (cut / "modules.json").exists()
+    alone = CliRunner().invoke(app, [*arguments(chats, tiny_encoder_path, cut), "--resume", *recompute])
+    assert alone.exit_code == 1 and "processes: was 2, is 1" in alone.output
     for rank in range(_PROCESSES):
         log_of(cut, rank).unlink()
     assert torchrun(chats, tiny_encoder_path, cut, 0, "--resume", *recompute) == 0
