@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from turnwise._utils.progress import error_console, note
 from turnwise.distributed import ray_training
 
 train = pytest.importorskip("ray.train", reason="needs the extra ray")
@@ -42,6 +47,44 @@ def test_ctrl_c_is_an_interruption_and_its_handler_is_put_back(code: int, raised
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise SystemExit(code)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.fixture
+def as_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, dict[str, Any]], None]]:
+    """Runs what a worker of some rank runs, and puts the console and the log back afterwards."""
+    logger = logging.getLogger("turnwise")
+
+    def run(rank: str, config: dict[str, Any]) -> None:
+        monkeypatch.setenv("RANK", rank)
+        monkeypatch.chdir(Path.cwd())  # which is put back too
+        monkeypatch.setattr(logger, "handlers", [])
+        ray_training._in_worker(config)
+        error_console.file = None
+
+    yield run
+    error_console.file = None
+
+
+def test_notes_and_warnings_of_the_first_worker_arrive(as_worker, tmp_path) -> None:
+    told: list[str] = []
+
+    class Queue:
+        put = staticmethod(told.append)
+
+    def work(resume: bool) -> None:
+        note(f"in {Path.cwd().name}, resume {resume}")
+        logging.getLogger("turnwise").warning("a conversation is too long")
+
+    config = {"work": work, "resume": True, "folder": str(tmp_path), "notes": Queue(), "log_level": logging.WARNING}
+    as_worker("0", config)
+    as_worker("1", config)
+    assert told[0] == f"in {tmp_path.name}, resume True"
+    assert len(told) == 2 and "a conversation is too long" in told[1]
+
+
+def test_a_folder_that_a_node_lacks_is_told(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match="is not on every node: start from a folder on a disk they share"):
+        ray_training._in_worker({"folder": str(tmp_path / "missing")})
 
 
 def test_a_turn_order_head_needs_no_workers(tmp_path) -> None:

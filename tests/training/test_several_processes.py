@@ -126,6 +126,7 @@ def test_ray_gives_the_weights_of_torchrun_though_a_worker_is_killed(
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert (tmp_path / "killed").exists() and "All are started again" in result.output
+    assert "DialogueCSE: step 1/6, loss" in result.output
     assert_same_weights(whole, tmp_path / "ray")
 
 

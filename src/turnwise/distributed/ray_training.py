@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import tempfile
@@ -13,7 +14,7 @@ from typing import Any
 
 from turnwise._compat import raised_in_worker
 from turnwise._utils.optional import require
-from turnwise._utils.progress import error_console, note
+from turnwise._utils.progress import error_console, log_handler, note
 from turnwise.distributed.cluster import Actors, cluster
 
 _RESTARTS = 3
@@ -25,7 +26,7 @@ def train_on_ray(work: Callable[[bool], object], workers: int | None = None, res
     """Train in several workers of a Ray cluster, as ``torchrun`` does in several processes.
 
     Where a worker dies, Ray ends the others; all are started again and go on with the newest checkpoint. What the first
-    worker notes is shown here.
+    worker tells is shown here.
 
     Args:
         work: What each worker does, given whether to go on with an unfinished run. It and what it holds can be pickled.
@@ -64,7 +65,13 @@ def _run(work: Callable[[bool], object], plan: Actors, resume: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="turnwise-") as folder, _notes() as notes, _ctrl_c_raises():
         trainer = torch.TorchTrainer(
             _in_worker,
-            train_loop_config={"work": work, "resume": resume, "folder": str(Path.cwd()), "notes": notes},
+            train_loop_config={
+                "work": work,
+                "resume": resume,
+                "folder": str(Path.cwd()),
+                "notes": notes,
+                "log_level": logging.getLogger("turnwise").level,
+            },
             scaling_config=train.ScalingConfig(
                 num_workers=plan.number, use_gpu=plan.gpus > 0, resources_per_worker={"CPU": plan.cpus}
             ),
@@ -87,6 +94,9 @@ def _in_worker(config: dict[str, Any]) -> None:
         raise FileNotFoundError(f"{folder} is not on every node: start from a folder on a disk they share") from None
     if os.environ["RANK"] == "0":
         error_console.file = _Notes(config["notes"])  # type: ignore[assignment]
+        logger = logging.getLogger("turnwise")
+        logger.setLevel(config["log_level"])
+        logger.addHandler(log_handler())
     config["work"](config["resume"])
 
 
