@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 import os
 
-from rich.logging import RichHandler
-
-from turnwise._utils.progress import error_console
+from turnwise._utils.progress import log_handler
 from turnwise.cli.bench import bench
 from turnwise.cli.cluster import cluster
 from turnwise.cli.data import convert
@@ -67,7 +65,6 @@ def options(version: Version = False) -> None:
 
 def main() -> None:
     """Entry point of the console script."""
-    handler = RichHandler(logging.NOTSET, error_console, show_time=False, show_path=False)
-    logging.basicConfig(format="%(message)s", handlers=[handler])
+    logging.basicConfig(format="%(message)s", handlers=[log_handler()])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     app()

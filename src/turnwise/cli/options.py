@@ -152,6 +152,19 @@ Engine = Annotated[
     Literal["local", "ray"],
     typer.Option(help="For folders of parts: this process, or a Ray cluster (by default one on this machine)."),
 ]
+TrainEngine = Annotated[
+    Literal["local", "ray"],
+    typer.Option(help="This process (or those of torchrun), or workers of a Ray cluster (by default on this machine)."),
+]
+WorkerCount = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="Processes of Ray that train together; by default one for each GPU, or for four CPUs.",
+        show_default=False,
+    ),
+]
 ActorCount = Annotated[
     int | None,
     typer.Option(
