@@ -149,8 +149,8 @@ def further_turn() -> float:
 
     query, encoding = shortest(update) / len(vectors), shortest(encode)
     print(
-        f"(c) a further turn: encoding it {1e3 * encoding:.1f} ms, then the query {1e6 * query:.0f} µs (target: at most "
-        f"100 µs), ratio {encoding / query:.0f}"
+        f"(c) a further turn: encoding it {1e3 * encoding:.1f} ms, then the query {1e6 * query:.0f} µs (target: at "
+        f"most 100 µs), ratio {encoding / query:.0f}"
     )
     return 1e6 * query
 
