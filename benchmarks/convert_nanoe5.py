@@ -93,7 +93,8 @@ class Packed:
         return values
 
     def _read_pieces(self) -> list[tuple[str, float]]:
-        count, _, _, self.config.pad_token_id, self.unknown, length = self._take("5iQ")
+        count, *special, self.unknown, length = self._take("5iQ")
+        self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id = special
         ends, scores = self._take(f"{count + 1}I"), self._take(f"{count}f")
         texts = self._take(f"{length}s")[0]
         return [(texts[start:end].decode(), score) for start, end, score in zip(ends, ends[1:], scores)]

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
@@ -127,15 +126,14 @@ def shown(figures: dict[str, Any], name: str) -> str:
     return f"{figures[name]:.1f} [{low:.1f}, {high:.1f}]"
 
 
-def train(variant: Variant, conversations: Dataset, encoder: SentenceTransformer, seed: int) -> SentenceTransformer:
-    """DialogueCSE, on a copy of the encoder."""
-    settings = {
-        "learning_rate": variant.learning_rate,
-        "max_steps": variant.steps,
-        "seed": seed,
-        "bf16": True,
-    }
-    return turnwise.train(get_recipe("dialogue-cse", settings), conversations, copy.deepcopy(encoder))
+def train(name: str, encoder: SentenceTransformer, seed: int, folder: Path) -> SentenceTransformer:
+    """DialogueCSE, on a copy of the encoder; kept, since it is scored on either part."""
+    variant, output = VARIANTS[name], folder / f"{name} seed {seed}"
+    if not output.is_dir():
+        settings = {"learning_rate": variant.learning_rate, "max_steps": variant.steps, "seed": seed, "bf16": True}
+        conversations = turnwise.read_conversations([DATA / place for place in CORPORA[variant.corpus]])
+        turnwise.train(get_recipe("dialogue-cse", settings), conversations, copy.deepcopy(encoder), output, resume=True)
+    return turnwise.load_encoder(output, device="cpu")
 
 
 def main() -> None:
@@ -159,8 +157,7 @@ def main() -> None:
                 study.show(row)
                 study.show(f"{row} half-way")
                 continue
-            places = [DATA / place for place in CORPORA[VARIANTS[name].corpus]]
-            encoder = train(VARIANTS[name], turnwise.read_conversations(places), start, seed)
+            encoder = train(name, start, seed, options.out.with_suffix(".models"))
             study.add(row, encoder)
             interpolate_weights(encoder, start.state_dict(), 0.5)
             study.add(f"{row} half-way", encoder)
