@@ -45,10 +45,10 @@ MEASURED = {
     "test": (
         ("ecd/test", "semantic-retrieval"),
         ("ecd/test", "dialogue-sts"),
-        ("jddc/dev", "semantic-retrieval"),  # no test part of it is at hand
-        ("jddc/dev", "dialogue-sts"),
         ("crosswoz/test.jsonl.gz", "semantic-retrieval"),
         ("kdconv/test.jsonl.gz", "dialogue-retrieval"),
+        ("jddc/dev", "semantic-retrieval"),  # no test part of it is at hand
+        ("jddc/dev", "dialogue-sts"),
     ),
 }
 CORPORA = {
@@ -94,19 +94,24 @@ class Study:
         }
 
     def add(self, row: str, encoder: SentenceTransformer) -> None:
-        """Score an encoder, keep what it has, print it."""
-        found: dict[str, Any] = {}
+        """Score an encoder in every task that its row lacks, keep what it has, print it."""
+        found = self.rows.setdefault(row, {})
         for (place, name), data in self.tasks.items():
+            if f"{place} {name}" in found:
+                continue
             is_about_utterances = TASKS[name].level is UTTERANCE
             embed = turnwise.encode_utterances if is_about_utterances else turnwise.encode_conversations
             result = TASKS[name].score(partial(embed, encoder, dtype="bfloat16"), data)
             found[f"{place} {name}"] = result.summary()
             if hasattr(result, "per_query"):
                 found[f"{place} {name}"]["per_query"] = result.per_query.round(5).tolist()
-        self.rows[row] = found
-        with atomic_path(self.path) as temporary:
-            temporary.write_text(json.dumps(self.rows))
+            with atomic_path(self.path) as temporary:
+                temporary.write_text(json.dumps(self.rows))
         self.show(row)
+
+    def has(self, row: str) -> bool:
+        """Whether an encoder has been scored in every task."""
+        return len(self.rows.get(row, {})) == len(self.tasks)
 
     def show(self, row: str) -> None:
         """Print a row."""
@@ -149,13 +154,13 @@ def main() -> None:
     study = Study(options.out, options.part)
     for name in options.encoders:
         row = f"{options.part} {name} untouched"
-        study.show(row) if row in study.rows else study.add(row, turnwise.load_encoder(name, device="cpu"))
+        study.show(row) if study.has(row) else study.add(row, turnwise.load_encoder(name, device="cpu"))
     start = turnwise.load_encoder(options.encoders[0], device="cpu")
     for seed in options.seeds:
         for name in options.variants:
             row = f"{options.part} {name} seed {seed}"
             last = f"{row} half-way" if options.half_way else row
-            if last in study.rows:
+            if study.has(last):
                 study.show(row)
                 continue
             encoder = train(name, start, seed, options.out.with_suffix(".models"))
