@@ -1,0 +1,183 @@
+"""One vector a message for every task, against an encoder and a pass over the corpus for each of them.
+
+(a) Tokens through the encoder and seconds, on a sample, of what utterances, whole dialogues and next replies need: each
+message once and algebra, against each message as it is (utterances), each dialogue as one text, of which the encoder
+reads what fits (dialogues), and each message in the five views of a triple-encoder (next replies). Equal texts go
+through once either way. For a million messages by **extrapolation**: the sample's tokens and seconds a message.
+(b) Training a turn-order head on stored vectors: random ones, which take as long as others.
+(c) A further turn of a running conversation: encoding it, and the new query, whatever came before.
+
+Run: python benchmarks/bench_one_vector.py [--conversations 200] [--messages 223756]
+Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations; --data takes another file. Seconds are
+those of the processor, of all threads together, so that a busy machine does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise._utils.vectors import unit_vectors
+from turnwise.encoders.message_pooling import message_tokens, pool_messages
+from turnwise.encoders.turn_order_head import TurnOrderHead, map_candidates
+from turnwise.encoders.views import View, add_views, encode_view
+from turnwise.replies.composed import ComposedContext
+from turnwise.training.recipes import TurnOrderHeadRecipe
+from turnwise.training.turn_order_head import fit_turn_order_head
+
+DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
+DIM, MILLION = 384, 1_000_000
+TURNS = 18  # of a conversation of random vectors, as in SGD
+VIEWS: tuple[tuple[View, bool], ...] = (
+    ("before1", True),
+    ("before1", False),
+    ("before2", True),
+    ("before2", False),
+    ("after", True),
+)
+
+
+@contextmanager
+def counted_tokens(encoder: SentenceTransformer) -> Iterator[list[int]]:
+    """Inside the block, the tokens of each forward pass, without padding, are added to the list."""
+    found: list[int] = []
+
+    def count(module: Any, inputs: tuple[dict[str, torch.Tensor]]) -> None:
+        found.append(int(inputs[0]["attention_mask"].sum()))
+
+    handle = encoder[0].register_forward_pre_hook(count)
+    yield found
+    handle.remove()
+
+
+def cost(encoder: SentenceTransformer, work: Callable[[], object]) -> tuple[int, float]:
+    """Tokens through the encoder, and seconds."""
+    with counted_tokens(encoder) as tokens:
+        start = time.process_time()
+        work()
+        return sum(tokens), time.process_time() - start
+
+
+def passes(conversations: Dataset) -> None:
+    """(a) One pass and algebra, and a pass for each task and view."""
+    encoder, views = turnwise.load_encoder(device="cpu"), add_views(turnwise.load_encoder(device="cpu"), "c3l")
+    dialogues = [row["messages"] for row in conversations]
+    texts = [message["content"] for messages in dialogues for message in messages]
+    starts = np.cumsum([0, *map(len, dialogues)])[:-1]
+    head = TurnOrderHead(DIM)
+
+    def once() -> None:
+        vectors = turnwise.encode_utterances(encoder, texts)
+        pool_messages(vectors, message_tokens(encoder, texts), starts)
+        map_candidates(head, vectors)
+
+    once()  # the first run of a model is slower
+    work: dict[str, tuple[SentenceTransformer, Callable[[], object]]] = {
+        "one pass for all": (encoder, once),
+        "utterances": (encoder, lambda: turnwise.encode_utterances(encoder, texts)),
+        "dialogues": (encoder, lambda: turnwise.encode_conversations(encoder, dialogues)),
+        "five views": (views, lambda: [encode_view(views, texts, view, same) for view, same in VIEWS]),
+    }
+    costs = {name: cost(*of) for name, of in work.items()}
+    ours = costs.pop("one pass for all")
+    tokens, seconds = (sum(one[place] for one in costs.values()) for place in (0, 1))
+    print(f"(a) {len(dialogues):,} conversations, {len(texts):,} messages, {len(set(texts)):,} different ones")
+    for name, of in ({"one pass for all": ours} | costs | {"all three": (tokens, seconds)}).items():
+        per_message = [value * MILLION / len(texts) for value in of]
+        print(
+            f"    {name:17} {of[0]:9,} tokens {of[1]:7.1f} s; a million messages, extrapolated: "
+            f"{per_message[0] / 1e6:6.1f} million tokens, {per_message[1] / 3600:5.2f} hours"
+        )
+    print(
+        f"    one pass against a pass for each: tokens 1 : {tokens / ours[0]:.1f}, seconds 1 : {seconds / ours[1]:.1f}"
+    )
+
+
+def random_messages(count: int) -> pa.Table:
+    """Embedded messages of conversations of two speakers, as ``turnwise embed`` writes them; directions are random."""
+    vectors = unit_vectors(np.random.default_rng(0).standard_normal((count, DIM), dtype=np.float32))
+    numbers = np.arange(count)
+    return pa.table(
+        {
+            "id": pa.array(numbers // TURNS).cast(pa.string()),
+            "role": pa.array(np.where(numbers % 2, "assistant", "user")),
+            "text": pa.array(numbers).cast(pa.string()),
+            "vector": pa.FixedSizeListArray.from_arrays(vectors.ravel(), DIM),
+        }
+    )
+
+
+def training(count: int) -> None:
+    """(b) A head from stored vectors."""
+    recipe, table = TurnOrderHeadRecipe(), random_messages(count)
+    start, started = time.process_time(), time.perf_counter()
+    fit_turn_order_head(table, recipe)
+    seconds, elapsed = time.process_time() - start, time.perf_counter() - started
+    print(
+        f"(b) a turn-order head from {count:,} stored vectors, {recipe.epochs:g} epochs: {seconds:.0f} s "
+        f"({elapsed:.0f} s on the clock), {recipe.epochs * count / seconds:,.0f} messages a second"
+    )
+
+
+def further_turn() -> float:
+    """(c) Microseconds that the query takes once the turn is encoded."""
+    encoder, vectors = turnwise.load_encoder(device="cpu"), unit_vectors(np.random.default_rng(1).random((50, DIM)))
+    head = TurnOrderHead(DIM)
+    torch.nn.init.normal_(head.context, std=0.01)
+    context = ComposedContext(head)
+
+    def update() -> None:
+        for number, vector in enumerate(vectors.astype(np.float32)):
+            context.add(vector, same=number % 2 == 0)
+            context.query()
+
+    def encode() -> None:
+        turnwise.encode_utterances(encoder, ["Yes please, the one that arrives on Friday morning."])
+
+    query, encoding = shortest(update) / len(vectors), shortest(encode)
+    print(
+        f"(c) a further turn: encoding it {1e3 * encoding:.1f} ms, then the query {1e6 * query:.0f} µs (target: at "
+        f"most 100 µs), ratio {encoding / query:.0f}"
+    )
+    return 1e6 * query
+
+
+def shortest(work: Callable[[], object]) -> float:
+    """The least seconds of many runs."""
+    times = []
+    for _ in range(50):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--conversations", type=int, default=200)
+    parser.add_argument(
+        "--messages", type=int, default=223_756, help="stored vectors to train on (SGD's training part)"
+    )
+    options = parser.parse_args()
+    rows = turnwise.read_conversations(options.data) if options.data.is_file() else turnwise.sample_conversations(1000)
+    passes(rows.shuffle(seed=0).select(range(min(options.conversations, len(rows)))))
+    training(options.messages)
+    return int(further_turn() > 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
