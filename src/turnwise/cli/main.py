@@ -9,6 +9,7 @@ from rich.logging import RichHandler
 
 from turnwise._utils.progress import error_console
 from turnwise.cli.bench import bench
+from turnwise.cli.centre import centre
 from turnwise.cli.cluster import cluster
 from turnwise.cli.data import convert
 from turnwise.cli.distill import distill
@@ -41,6 +42,7 @@ COMMANDS = (
     convert_plato,
     adapt,
     train,
+    centre,
     distill,
     embed,
     evaluate,

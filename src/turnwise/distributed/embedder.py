@@ -13,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.distributed.job import Embedding, Job
 from turnwise.distributed.shards import Shard
+from turnwise.encoders.centre import centre_digest
 from turnwise.encoders.embed import embed_messages, embed_whole
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.vector_cache import VectorCache
@@ -49,7 +50,9 @@ def rows_of_embedding(
 
 def settings_of_embedding(encoder: SentenceTransformer, embedding: Embedding) -> dict[str, Any]:
     """What the vectors depend on, as outputs record it."""
-    return {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
+    what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
+    digest = centre_digest(encoder)
+    return {**what, "centre": digest} if digest and embedding.level == "dialogue" else what
 
 
 class ShardWriter:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from turnwise.encoders.centre import CENTRE_FILE
 from turnwise.encoders.turn_order_head import HEAD_FILE
 
-TURN_ORDER_HEAD = "turn-order head"  # how a training record names the method
+# How a training record names what is put beside an encoder.
+TURN_ORDER_HEAD = "turn-order head"
+CENTRE = "centre"
 
 _CARD = """---
 library_name: sentence-transformers
@@ -57,6 +60,8 @@ def model_card(record: dict[str, Any]) -> str:
     level = record.get("level", "utterance")
     has_tables = record.get("recipe", {}).get("turn_inputs", False)
     note = "Its turn and role inputs need `turnwise.load_encoder` and `encode_conversations`.\n\n" if has_tables else ""
+    if record.get("recipe", {}).get("method") == CENTRE:
+        note += f"Its centre, {CENTRE_FILE}, is for `turnwise.encode_conversations`; `encode` goes on without it.\n\n"
     has_head = record.get("recipe", {}).get("method") == TURN_ORDER_HEAD
     if has_head:
         note += f"Its turn-order head, {HEAD_FILE}, is for `turnwise.SequenceModel`; `encode` goes on without it.\n\n"

@@ -9,6 +9,7 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.files import atomic_path
+from turnwise.encoders.centre import save_centre
 from turnwise.encoders.turn_order_head import save_turn_order_head
 from turnwise.training.model_card import model_card, without_paths
 
@@ -20,5 +21,6 @@ def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], r
         # Without the library's own card: it would quote conversations of the training data.
         encoder.save_pretrained(str(temporary), create_model_card=False)
         save_turn_order_head(encoder, temporary)
+        save_centre(encoder, temporary)
         (temporary / "training.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
         (temporary / "README.md").write_text(model_card(record), encoding="utf-8")
