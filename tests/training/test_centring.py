@@ -22,7 +22,7 @@ def test_the_mean_of_the_conversations(tiny_encoder: SentenceTransformer, conver
     again = turnwise.load_encoder(tmp_path / "model")
     for encoder in (centred, again, turnwise.centre_encoder(conversations, again)):  # fitted anew, it is the same
         for pooling, mean in expected.items():
-            np.testing.assert_allclose(centre_of(encoder)[pooling], mean, atol=1e-6)
+            np.testing.assert_allclose(centre_of(encoder)[pooling].mean, mean, atol=1e-6)
     assert "dialogue_centre.safetensors" in (tmp_path / "model" / "README.md").read_text()
 
 
@@ -30,7 +30,7 @@ def test_no_label_is_read(tiny_encoder: SentenceTransformer, conversations) -> N
     labelled = conversations.add_column("domain", ["x"] * len(conversations))
     before = centre_of(turnwise.centre_encoder(conversations, tiny_encoder))
     after = centre_of(turnwise.centre_encoder(labelled, tiny_encoder))
-    assert all((before[pooling] == after[pooling]).all() for pooling in before)
+    assert all((before[pooling].stretch == after[pooling].stretch).all() for pooling in before)
 
 
 def test_training_takes_it_off(tiny_encoder: SentenceTransformer, conversations, tmp_path: Path) -> None:
@@ -44,6 +44,13 @@ def test_conversations_that_say_nothing(tiny_encoder: SentenceTransformer) -> No
     empty = Dataset.from_list([{"id": "a", "messages": [{"role": "user", "content": "  "}]}])
     with pytest.raises(ValueError, match="none of the conversations says anything"):
         turnwise.centre_encoder(empty, tiny_encoder)
+
+
+def test_without_stretch_it_only_centres(tiny_encoder: SentenceTransformer, conversations) -> None:
+    centre = centre_of(turnwise.centre_encoder(conversations, tiny_encoder, stretch=0))
+    assert all((one.stretch == np.eye(32)).all() for one in centre.values())
+    with pytest.raises(ValueError, match="stretch must be from 0"):
+        turnwise.centre_encoder(conversations, tiny_encoder, stretch=-1)
 
 
 def test_an_output_that_exists(tiny_encoder: SentenceTransformer, conversations, tmp_path: Path) -> None:

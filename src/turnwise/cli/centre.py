@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from turnwise._utils.progress import note
-from turnwise.cli.options import Data, Force, Model, OutputFolder
+from turnwise.cli.options import Data, Force, Model, OutputFolder, Stretch
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
 
 @reads_conversations
-def centre(data: Data, output: OutputFolder, reading: Reading, model: Model = None, force: Force = False) -> None:
+def centre(
+    data: Data,
+    output: OutputFolder,
+    reading: Reading,
+    model: Model = None,
+    stretch: Stretch = 0.1,
+    force: Force = False,
+) -> None:
     """Put the mean of whole conversations beside a model, to be taken away from the vector of each.
 
     All conversations of one source have something in common; without it, cosines tell what is particular to each.
-    Needs no labels. Counts wherever turnwise embeds whole conversations by --pooling mean or messages.
+    What is left is stretched a little along the directions in which they differ most. Needs no labels, and counts
+    wherever turnwise embeds whole conversations by --pooling mean or messages.
 
     Example: `turnwise centre chats.jsonl --model model --output centred`
     """
     quiet_transformers()
     from turnwise.training import centre_encoder
 
-    centre_encoder(reading.read(data, output), model, output, force)
+    centre_encoder(reading.read(data, output), model, output, stretch, force)
     note(f"Wrote {output}. Next: turnwise embed … --model {output} --level dialogue --output dialogues.parquet")

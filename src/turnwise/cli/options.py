@@ -115,6 +115,14 @@ ComparedTasks = Annotated[
 ]
 DistilledDimensions = Annotated[int, typer.Option("--dimensions", min=1, help="Length of the static vectors.")]
 
+# Centring
+Stretch = Annotated[
+    float,
+    typer.Option(
+        min=0, max=1, help="What power of its variance each principal component is multiplied by; 0 only centres."
+    ),
+]
+
 # Training
 Method = Annotated[str | None, typer.Option(help="Training method; by default dialogue-cse.")]
 RecipeFile = Annotated[Path | None, typer.Option(help="TOML file with the method and its settings.")]
