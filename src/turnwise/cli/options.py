@@ -150,7 +150,8 @@ ValidationTask = Annotated[
 
 # Embedding and evaluation
 Level = Annotated[
-    Literal["utterance", "dialogue"], typer.Option(help="One vector for each message, or for each conversation.")
+    Literal["utterance", "utterance-in-context", "dialogue"],
+    typer.Option(help="One vector for each message, alone or with what is said around it, or for each conversation."),
 ]
 Pooling = Annotated[
     str,
