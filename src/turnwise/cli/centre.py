@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from turnwise._utils.progress import note
 from turnwise.cli.options import Data, Force, Model, OutputFolder, Stretch
 from turnwise.cli.reading import Reading, reads_conversations
@@ -29,4 +31,5 @@ def centre(
     from turnwise.training import centre_encoder
 
     centre_encoder(reading.read(data, output), model, output, stretch, force)
-    note(f"Wrote {output}. Next: turnwise embed … --model {output} --level dialogue --output dialogues.parquet")
+    command = f"turnwise embed {reading.command_line(data)} --model {shlex.quote(str(output))} --level dialogue"
+    note(f"Wrote {output}. Next: {command} --output dialogues.parquet")
