@@ -43,7 +43,7 @@ def test_nothing_else_is_centred(tiny_encoder: SentenceTransformer, conversation
     texts, poolings = ["my card", "thanks"], ("messages", "interlocutor")
     before = [turnwise.encode_conversations(tiny_encoder, talks, pooling) for pooling in poolings]
     vectors = turnwise.encode_utterances(tiny_encoder, texts)
-    add_centre(tiny_encoder, {"mean": Centre(np.ones(32), np.eye(32))})
+    add_centre(tiny_encoder, {"mean": Centre(np.ones(32), np.eye(32), np.zeros(32))})
     assert (turnwise.encode_utterances(tiny_encoder, texts) == vectors).all()
     for pooling, expected in zip(poolings, before):
         assert (turnwise.encode_conversations(tiny_encoder, talks, pooling) == expected).all()
@@ -51,7 +51,7 @@ def test_nothing_else_is_centred(tiny_encoder: SentenceTransformer, conversation
 
 def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     before, names = tiny_encoder.encode("my card"), list(tiny_encoder.state_dict())
-    centre = Centre(np.linspace(-1, 1, 32, dtype=np.float32), np.eye(32, dtype=np.float32)[::-1])
+    centre = Centre(*(np.random.default_rng(0).random(shape, np.float32) for shape in (32, (32, 32), 32)))
     add_centre(tiny_encoder, {"mean": centre})
     assert (tiny_encoder.encode("my card") == before).all() and list(tiny_encoder.state_dict()) == names
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
@@ -59,7 +59,8 @@ def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Pa
     assert (SentenceTransformer(str(tmp_path / "model"), device="cpu").encode("my card") == before).all()
     again = centre_of(turnwise.load_encoder(tmp_path / "model"))
     assert list(again) == ["mean"]
-    assert (again["mean"].mean == centre.mean).all() and (again["mean"].stretch == centre.stretch).all()
+    for part in ("mean", "stretch", "weight"):
+        assert (getattr(again["mean"], part) == getattr(centre, part)).all()
     assert centre_of(copy.deepcopy(tiny_encoder))
 
 
@@ -77,9 +78,9 @@ def test_no_centre_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_e
 )
 def test_a_centre_of_other_vectors(tiny_encoder: SentenceTransformer, tmp_path: Path, mean, stretch, problem) -> None:
     with pytest.raises(ValueError, match=f"pooling 'mean' is {problem}"):
-        add_centre(tiny_encoder, {"mean": Centre(mean, stretch)})
+        add_centre(tiny_encoder, {"mean": Centre(mean, stretch, mean)})
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    save_file({"mean.mean": mean, "mean.stretch": stretch}, tmp_path / "model" / CENTRE_FILE)
+    save_file({"mean.mean": mean, "mean.stretch": stretch, "mean.weight": mean}, tmp_path / "model" / CENTRE_FILE)
     with pytest.raises(ValueError, match=rf"{CENTRE_FILE}.*{problem}"):
         turnwise.load_encoder(tmp_path / "model")
 
@@ -87,5 +88,5 @@ def test_a_centre_of_other_vectors(tiny_encoder: SentenceTransformer, tmp_path: 
 def test_a_file_that_holds_something_else(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     save_file({"mean": np.ones(32)}, tmp_path / "model" / CENTRE_FILE)
-    with pytest.raises(ValueError, match=r"expected tensors <pooling>.mean .* got \['mean'\]"):
+    with pytest.raises(ValueError, match=r"expected tensors <pooling>.mean, .* got \['mean'\]"):
         turnwise.load_encoder(tmp_path / "model")

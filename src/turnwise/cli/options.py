@@ -123,6 +123,11 @@ Stretch = Annotated[
     ),
 ]
 
+DistillDialogues = Annotated[
+    bool,
+    typer.Option("--distill", help="Let dialogues pooled from messages learn to be alike as their joined texts are."),
+]
+
 # Training
 Method = Annotated[str | None, typer.Option(help="Training method; by default dialogue-cse.")]
 RecipeFile = Annotated[Path | None, typer.Option(help="TOML file with the method and its settings.")]

@@ -2,8 +2,8 @@
 
 All conversations of a corpus have much in common, as vectors too. Their mean is taken away from each, so that cosines
 tell what is particular to it. What is left may be stretched a little along the directions in which conversations differ
-most, which are those of their topics more than those of chance (whitening, the other way round). The vectors of single
-messages stay as they are.
+most, which are those of their topics more than those of chance (whitening, the other way round). Where dialogues are
+pooled from messages, what each counts may be learned. The vectors of single messages stay as they are.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from turnwise._utils.vectors import FloatArray, unit_vectors
 
 CENTRE_FILE = "dialogue_centre.safetensors"
 _ATTRIBUTE = "dialogue_centre"
+_PARTS = ("mean", "stretch", "weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +32,14 @@ class Centre:
 
     Attributes:
         mean: Taken away from each vector, which has length 1 (dim,).
-        stretch: What the rest is multiplied by, symmetric (dim, dim).
+        stretch: What the rest is multiplied by (dim, dim).
+        weight: Whose inner product with the vector of a message is the logarithm of what its tokens count, where
+            messages are pooled; zero where all count alike (dim,).
     """
 
     mean: FloatArray
     stretch: FloatArray
+    weight: FloatArray
 
     @classmethod
     def fit(cls, vectors: FloatArray, stretch: float) -> Centre:
@@ -51,7 +55,7 @@ class Centre:
         # Rounding leaves tiny or negative variances where there is none.
         variances = np.maximum(variances, 1e-9)
         matrix = (components * variances**stretch) @ components.T if stretch else np.eye(len(mean))
-        return cls(mean.astype(np.float32), matrix.astype(np.float32))
+        return cls(mean.astype(np.float32), matrix.astype(np.float32), np.zeros(len(mean), np.float32))
 
     def apply(self, vectors: FloatArray) -> FloatArray:
         """Vectors of any length (n, dim) to vectors of length 1 (n, dim)."""
@@ -72,10 +76,10 @@ def add_centre(encoder: SentenceTransformer, centre: Mapping[str, Centre]) -> Se
     """
     dim = encoder.get_embedding_dimension()
     for pooling, one in centre.items():
-        if one.mean.shape != (dim,) or one.stretch.shape != (dim, dim):
-            shapes = f"{one.mean.shape} and {one.stretch.shape}"
+        shapes = {part: getattr(one, part).shape for part in _PARTS}
+        if shapes != {"mean": (dim,), "stretch": (dim, dim), "weight": (dim,)}:
             raise ValueError(f"the centre for pooling {pooling!r} is for other vectors: {shapes}, this encoder's {dim}")
-        if not (np.isfinite(one.mean).all() and np.isfinite(one.stretch).all()):
+        if not all(np.isfinite(getattr(one, part)).all() for part in _PARTS):
             raise ValueError(f"the centre for pooling {pooling!r} is not finite")
     # Not registered as a module: a stock encoder runs its input through all of those.
     object.__setattr__(encoder, _ATTRIBUTE, dict(centre))
@@ -119,9 +123,9 @@ def restore_centre(encoder: SentenceTransformer, folder: str | os.PathLike[str])
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
     poolings = sorted({name.rpartition(".")[0] for name in arrays})
-    if set(arrays) != {f"{pooling}.{part}" for pooling in poolings for part in ("mean", "stretch")}:
-        raise ValueError(f"{path}: expected tensors <pooling>.mean and <pooling>.stretch, got {sorted(arrays)}")
-    centre = {name: Centre(arrays[f"{name}.mean"], arrays[f"{name}.stretch"]) for name in poolings}
+    if set(arrays) != {f"{pooling}.{part}" for pooling in poolings for part in _PARTS}:
+        raise ValueError(f"{path}: expected tensors <pooling>.mean, .stretch and .weight, got {sorted(arrays)}")
+    centre = {name: Centre(*(arrays[f"{name}.{part}"] for part in _PARTS)) for name in poolings}
     try:
         add_centre(encoder, centre)
     except ValueError as error:
@@ -132,5 +136,5 @@ def _arrays(encoder: SentenceTransformer) -> dict[str, FloatArray]:
     return {
         f"{pooling}.{part}": np.ascontiguousarray(getattr(one, part))
         for pooling, one in centre_of(encoder).items()
-        for part in ("mean", "stretch")
+        for part in _PARTS
     }

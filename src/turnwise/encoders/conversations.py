@@ -72,7 +72,7 @@ def encode_conversations(
         raise ValueError(f"absent must be 'raise' or 'zero', got {absent!r}")
     check_messages(conversations)
     if pooling == "messages":
-        return centred(encoder, encode_from_messages(encoder, conversations, show_progress_bar, dtype), pooling)
+        return encode_from_messages(encoder, conversations, show_progress_bar, dtype)
     if encoder.transformers_model is None:
         return centred(encoder, _without_transformer(encoder, conversations, pooling), pooling)
     renderer = Renderer(encoder, keep=keep)

@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
-from turnwise.encoders.centre import centre_digest, centred
+from turnwise.encoders.centre import centre_digest, centre_of
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
@@ -93,7 +93,7 @@ class StoreEncoder:
         """
         if self.pooling == "messages":
             starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
-            return centred(self.encoder, pool_messages(vectors, tokens, starts), self.pooling)
+            return pool_messages(vectors, tokens, starts, centre_of(self.encoder).get("messages"))
         with self._lock:
             return unit_vectors(encode_conversations(self.encoder, conversations, self.pooling))
 

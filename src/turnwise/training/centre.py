@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 from datasets import Dataset
@@ -18,11 +19,14 @@ from turnwise.data.reading.files import check_apart
 from turnwise.encoders.centre import Centre, add_centre, remove_centre
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.loading import encoder_source, load_encoder
+from turnwise.encoders.message_pooling import message_tokens, pool_messages
+from turnwise.encoders.utterances import encode_utterances
+from turnwise.training.dialogue_distillation import distill_centre
 from turnwise.training.model_card import CENTRE
 from turnwise.training.saving import save_encoder
 
-_POOLINGS = ("mean", "messages")
-_SAMPLE = 1000  # more changes nothing, see docs/results.md
+# To centre, more change nothing; to distill, they would still help: docs/results.md.
+_SAMPLE, _DISTILLED = 1000, 3000
 
 
 def centre_encoder(
@@ -30,6 +34,8 @@ def centre_encoder(
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     stretch: float = 0.1,
+    distill: bool = False,
+    seed: int = 0,
     force: bool = False,
 ) -> SentenceTransformer:
     """Put the mean of whole conversations beside an encoder, to be taken away from the vector of each.
@@ -39,10 +45,15 @@ def centre_encoder(
     vectors of messages, stay as they are.
 
     Args:
-        conversations: Conversations such as those to be embedded, or the path of some; 1,000 drawn from them count.
+        conversations: Conversations such as those to be embedded, or the path of some; 1,000 drawn from them count,
+            3,000 with ``distill``.
         encoder: The encoder (it is changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer.
         stretch: What power of its variance each principal component is multiplied by; 0 only centres.
+        distill: Let dialogues pooled by ``"messages"`` learn to be alike as their joined texts are: what a message
+            counts, what is taken away and how the rest is stretched. Without labels, and for the better where messages
+            say little by themselves, as in small talk.
+        seed: Seed of the sample and of what is learned.
         force: Overwrite the output.
 
     Returns:
@@ -63,13 +74,13 @@ def centre_encoder(
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     with only_writer(output) if output is not None else nullcontext():
-        sample = _sample(conversations)
-        remove_centre(encoder)  # or it would be the mean of vectors that are centred already
-        add_centre(encoder, {pooling: _fit(encoder, sample, pooling, stretch) for pooling in _POOLINGS})
+        sample = _sample(conversations, _DISTILLED if distill else _SAMPLE, seed)
+        remove_centre(encoder)  # or it would be of vectors that are centred already
+        add_centre(encoder, _fit(encoder, sample["messages"][:], stretch, distill, seed))
         if output is not None:
             record = {
                 "turnwise": turnwise.__version__,
-                "recipe": {"method": CENTRE, "stretch": stretch, "sample": len(sample)},
+                "recipe": {"method": CENTRE, "stretch": stretch, "distill": distill, "sample": len(sample)},
                 "encoder": encoder_source(encoder),
                 "conversations": fingerprint(conversations),
             }
@@ -77,14 +88,25 @@ def centre_encoder(
     return encoder
 
 
-def _sample(conversations: Dataset) -> Dataset:
-    drawn = np.random.default_rng(0).permutation(len(conversations))[:_SAMPLE]
+def _sample(conversations: Dataset, count: int, seed: int) -> Dataset:
+    drawn = np.random.default_rng(seed).permutation(len(conversations))[:count]
     sample = drop_empty_messages(conversations.select(np.sort(drawn)).select_columns(["messages"]))
     if not len(sample):
         raise ValueError("none of the conversations says anything: the centre is the mean of some that do")
     return sample
 
 
-def _fit(encoder: SentenceTransformer, conversations: Dataset, pooling: str, stretch: float) -> Centre:
-    messages = conversations["messages"][:]
-    return Centre.fit(encode_conversations(encoder, messages, pooling, show_progress_bar=True), stretch)
+def _fit(
+    encoder: SentenceTransformer, conversations: list[Any], stretch: float, distill: bool, seed: int
+) -> dict[str, Centre]:
+    """The centre for each way of pooling."""
+    texts = [message["content"] for messages in conversations for message in messages]
+    starts = np.cumsum([0, *map(len, conversations)])[:-1]
+    vectors = encode_utterances(encoder, texts, show_progress_bar=True)
+    tokens = message_tokens(encoder, texts)
+    joined = encode_conversations(encoder, conversations, "mean", show_progress_bar=True)
+    of_joined = Centre.fit(joined, stretch)
+    of_messages = Centre.fit(pool_messages(vectors, tokens, starts), stretch)
+    if distill:
+        of_messages = distill_centre(of_messages, vectors, tokens, starts, of_joined.apply(joined), seed)
+    return {"mean": of_joined, "messages": of_messages}
