@@ -13,7 +13,7 @@ from turnwise.training.dialogue_distillation import _parts, distill_centre
 
 
 def talks(dialogues: int = 60, filler: int = 4) -> tuple[np.ndarray, ...]:
-    """Vectors of messages, tokens, starts, and a teacher: one message of each dialogue has the topic, the rest chatter."""
+    """Vectors of messages, tokens, starts, and a teacher: one message of a dialogue has its topic, the rest chatter."""
     draws = np.random.default_rng(0)
     topics = np.eye(8)[draws.integers(4, size=dialogues)]
     chatter = draws.normal(size=(dialogues, filler, 8)) * [0, 0, 0, 0, 1, 1, 1, 1]
