@@ -16,7 +16,7 @@ _STEPS = 100
 _DIALOGUES_IN_STEP = 384
 _TEMPERATURE = 0.05
 _SHARE = (0.3, 0.6)  # of the messages of a dialogue, that are to tell what all of them do
-_LEARNING_RATE, _WEIGHT_LEARNING_RATE = 1e-3, 0.3
+_LEARNING_RATE, _WEIGHT_LEARNING_RATE = 1e-3, 1.0
 _WARM_UP = 5
 
 
