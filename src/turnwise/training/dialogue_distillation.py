@@ -80,7 +80,8 @@ def distill_centre(
             wholes = student(units[rows], counts[rows], into, len(drawn))
             parts = student(units[rows[part]], counts[rows[part]], into[part], len(drawn))
             optimizer.zero_grad()
-            local_to_global(parts, wholes, taught[drawn], _TEMPERATURE).backward()  # type: ignore[no-untyped-call]
+            scores, wanted = parts @ wholes.T, taught[drawn] @ taught[drawn].T
+            local_to_global(scores, wanted, torch.eye(len(drawn), dtype=torch.bool), _TEMPERATURE).mean().backward()
             optimizer.step()
             schedule.step()
     return student.learned()
