@@ -20,9 +20,7 @@ def corpus() -> Dataset:
     return turnwise.sample_conversations(24, seed=1).select_columns(["id", "messages"])
 
 
-def test_the_model_is_a_stock_one_that_takes_conversations(
-    tiny_encoder, corpus, conversations, tmp_path: Path
-) -> None:
+def test_the_model_is_a_stock_one_that_takes_conversations(tiny_encoder, corpus, conversations, tmp_path: Path) -> None:
     before = {name: weight.clone() for name, weight in tiny_encoder.state_dict().items()}
     trained = turnwise.train(RECIPE, corpus, tiny_encoder, tmp_path / "model")
     assert any(not torch.equal(weight, before[name]) for name, weight in trained.state_dict().items())

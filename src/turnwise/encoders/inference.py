@@ -16,12 +16,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import Tensor
-from torch.nn import functional
-from torch.overrides import TorchFunctionMode
-from typing_extensions import override
 
-from turnwise import _compat
 from turnwise.encoders.forward import TOKENS_PER_SLICE, slice_rows
+from turnwise.encoders.onednn import through_onednn
 
 Half = Literal["bfloat16", "float16"]
 
@@ -45,21 +42,9 @@ def inference(device: torch.device, dtype: Half | None = None) -> Iterator[None]
         stack.enter_context(torch.inference_mode())
         if dtype is not None:
             stack.enter_context(torch.autocast(device.type, getattr(torch, dtype)))
-        elif device.type == "cpu" and _compat.has_onednn_linear():
-            stack.enter_context(_ThroughOneDnn())
+        else:
+            stack.enter_context(through_onednn(device))
         yield
-
-
-class _ThroughOneDnn(TorchFunctionMode):
-    """Linear layers through oneDNN: torch takes MKL, which is half as fast on other processors than Intel's."""
-
-    @override
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        if func is functional.linear and not kwargs and args[0].dtype is args[1].dtype is torch.float32:
-            return _compat.onednn_linear(*args)
-        return func(*args, **(kwargs or {}))
 
 
 def encode_texts(

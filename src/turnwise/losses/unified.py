@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
+from turnwise.encoders.onednn import through_onednn
 from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head, turn_order_head_of
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.composed import ComposedSettings, composed_loss
@@ -96,6 +97,7 @@ class UnifiedLoss(ConversationLoss[UnifiedSettings]):
             return None
         (teacher,) = self._teacher
         teacher.to(features["conversation"].device)
-        rows = encode_sliced(teacher, features["teacher_tokens"], features["teacher_attention_mask"])
-        vectors = normalize(sliced_means(rows), dim=1)
+        with through_onednn(features["conversation"].device):
+            rows = encode_sliced(teacher, features["teacher_tokens"], features["teacher_attention_mask"])
+            vectors = normalize(sliced_means(rows), dim=1)
         return take(vectors, features["teacher_context_text"]), take(vectors, features["teacher_turn_text"])

@@ -22,7 +22,6 @@ from turnwise.encoders.loading import encoder_source, load_encoder
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.training.dialogue_distillation import distill_centre
-from turnwise.training.model_card import CENTRE
 from turnwise.training.saving import save_encoder
 
 # To centre, more change nothing; to distill, they would still help: docs/results.md.
@@ -80,7 +79,7 @@ def centre_encoder(
         if output is not None:
             record = {
                 "turnwise": turnwise.__version__,
-                "recipe": {"method": CENTRE, "stretch": stretch, "distill": distill, "sample": len(sample)},
+                "recipe": {"method": "centre", "stretch": stretch, "distill": distill, "sample": len(sample)},
                 "encoder": encoder_source(encoder),
                 "conversations": fingerprint(conversations),
             }

@@ -18,6 +18,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch.utils.checkpoint import checkpoint
 
+from turnwise.encoders.onednn import replaced_forward
+
 
 @contextmanager
 def recomputed_activations(encoder: SentenceTransformer, wanted: bool) -> Iterator[None]:
@@ -34,8 +36,5 @@ def recomputed_activations(encoder: SentenceTransformer, wanted: bool) -> Iterat
             return forward(features, **further)
         return checkpoint(forward, dict(features), use_reentrant=False, **further)
 
-    transformer.forward = forward_again
-    try:
+    with replaced_forward(transformer, forward_again):
         yield
-    finally:
-        del transformer.forward

@@ -16,6 +16,7 @@ from transformers import set_seed
 from turnwise._utils.runs import RunFolder, process_state
 from turnwise.encoders.centre import remove_centre
 from turnwise.encoders.loading import load_encoder
+from turnwise.encoders.onednn import transformer_through_onednn
 from turnwise.training.callbacks import Snapshots
 from turnwise.training.freezing import frozen_lower_layers, learning_rows, no_attention_dropout
 from turnwise.training.interpolation import interpolate_weights
@@ -87,6 +88,7 @@ def contrast(
         frozen_lower_layers(encoder, frozen),
         learning_rows(encoder, recipe.learning_rows(encoder)),
         nullcontext() if recipe.attention_dropout else no_attention_dropout(encoder),
+        transformer_through_onednn(encoder),
         recomputed_activations(encoder, recipe.recompute),
         tempfile.TemporaryDirectory() as unused,
     ):
