@@ -7,6 +7,7 @@ import os
 
 from turnwise._utils.progress import log_handler
 from turnwise.cli.bench import bench
+from turnwise.cli.centre import centre
 from turnwise.cli.cluster import cluster
 from turnwise.cli.data import convert
 from turnwise.cli.distill import distill
@@ -39,6 +40,7 @@ COMMANDS = (
     convert_plato,
     adapt,
     train,
+    centre,
     distill,
     embed,
     evaluate,
