@@ -197,10 +197,11 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
         """The structure anchor, from the untouched vectors of the distinct texts (texts, dim); each turn is a row."""
         turns = Turns.gather(features["conversation"], features["text_key"])
         with full_precision(before.device):
-            vectors = [take(of_texts, features["turn_text"]) for of_texts in (sliced_means(slices), before)]
-            similarities = [own @ turns.gather_rows(own).T for own in (normalize(one, dim=1) for one in vectors)]
+            texts = sliced_means(slices), before
+            now, then = (normalize(take(vectors, features["turn_text"]), dim=1) for vectors in texts)
+            moved = now @ turns.gather_rows(now).T, then @ turns.gather_rows(then).T  # (own turns, all turns)
             others = (turns.text_key != features["text_key"][:, None]) & (turns.conversation >= 0)
-            divergence = structure_divergence(*similarities, others, self.settings.anchor_temperature)
+            divergence = structure_divergence(*moved, others, self.settings.anchor_temperature)
         return process_mean(divergence, turns.own)
 
     def _similarities(self, responses: TokenSlice, turn_means: Tensor, contexts: Tensor, lengths: Tensor) -> Tensor:
