@@ -6,7 +6,7 @@ Pure functions of logits and of the untouched encoder's vectors first, then the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -16,6 +16,7 @@ from torch.nn.functional import normalize
 from turnwise.encoders.forward import TokenSlice, encode_sliced, sliced_means, take
 from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings, _masked_mean, context_turns_of
 from turnwise.losses.in_batch import Turns
+from turnwise.losses.untouched import structure_divergence
 from turnwise.training.recipes import DialogueCSE
 
 NEVER = -1e9
@@ -60,6 +61,9 @@ class Objective:
         hardness: Weigh negatives by hardness.
         agreeing: Share of the target for the response of the conversation whose context agrees.
         agreeing_cosine: From which cosine contexts agree.
+        contextual: λ of a divergence as the anchor's, from the similarities of untouched vectors each added to that of
+            its context, so that a text learns what it is said about.
+        contrast: Weight of the contrast itself.
     """
 
     soft: float = 0.0
@@ -68,6 +72,8 @@ class Objective:
     hardness: bool = False
     agreeing: float = 0.0
     agreeing_cosine: float = 0.8
+    contextual: float = 0.0
+    contrast: float = 1.0
 
 
 class Remembered:
@@ -99,7 +105,7 @@ class StudyLoss(DialogueCSELoss):
 
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         self.before = torch.empty(0)
-        if self.objective.soft or self.objective.agreeing:
+        if self.objective.soft or self.objective.agreeing or self.objective.contextual:
             self.before = self.untouched.vectors(features["input_ids"], features["attention_mask"])
         return super().compute_loss(features)
 
@@ -112,7 +118,16 @@ class StudyLoss(DialogueCSELoss):
             scores = torch.cat([self._similarities(one, means, contexts, torch.empty(0)) for one in slices], dim=1)
             column = torch.cat([piece.rows for piece in slices]).argsort()
             logits = take(scores, column[turn_text], dim=1) / self.settings.temperature
-            return self._contrast(logits, contexts, turn_text, Turns.gather(conversation, text_key))
+            loss = self.objective.contrast * self._contrast(
+                logits, contexts, turn_text, Turns.gather(conversation, text_key)
+            )
+            if self.objective.contextual:
+                before = take(self.before, turn_text)
+                before = normalize(before + normalize(_masked_mean(before, contexts), dim=1), dim=1)
+                now, others = normalize(means, dim=1), text_key[:, None] != text_key
+                moved = structure_divergence(now @ now.T, before @ before.T, others, self.settings.anchor_temperature)
+                loss = loss + self.objective.contextual * moved / len(now)
+            return loss
 
     def _contrast(self, logits: Tensor, contexts: Tensor, turn_text: Tensor, turns: Turns) -> Tensor:
         """Cross-entropy of every context's logits for all responses (turns, turns) to the objective's targets."""
@@ -142,8 +157,7 @@ class StudyRecipe(DialogueCSE):
     """DialogueCSE with an `Objective`."""
 
     objective: Objective = Objective()
-    untouched: object = None
+    untouched: Any = None
 
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        assert isinstance(self.untouched, Remembered)
         return StudyLoss(encoder, DialogueCSESettings.of(self), self.objective, self.untouched)
