@@ -1,4 +1,4 @@
-# Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make docs`, `make bench`, `make fuzz`.
+# Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make docs`, `make bench`, `make fuzz`, `make checkpoint`.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -12,7 +12,7 @@ MINUTES ?= 10
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test lint format docs bench fuzz clean
+.PHONY: demo test lint format docs bench fuzz checkpoint clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +43,10 @@ bench: $(INSTALLED)
 
 fuzz: $(INSTALLED)
 	$(BIN)/python -m fuzz --minutes $(MINUTES)
+
+# Needs $TURNWISE_DATA; some hours on two cores. Interrupted, the same command goes on.
+checkpoint: $(INSTALLED)
+	$(BIN)/python examples/make_checkpoint.py --output checkpoint
 
 clean:
 	rm -rf $(VENV) demo-output build site

@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
+from turnwise.data.sample_corpus import sample_conversations
+from turnwise.evaluation import load_task
 from turnwise.experiments import models, runner, scoring
 from turnwise.experiments.data_sets import sample_corpus
-from turnwise.experiments.method import Stage
+from turnwise.experiments.method import ScoringInputs, Stage
 from turnwise.experiments.report import write_report
 from turnwise.experiments.runner import run_suite
+from turnwise.experiments.scoring import every_level
 from turnwise.experiments.suite import Scale, Study, Suite
 from turnwise.experiments.suites import SUITES
 from turnwise.training.callbacks import TrainingProgress
@@ -99,6 +104,9 @@ def test_methods_run_on_the_sample_corpus(
     costs = json.loads((tmp_path / "results-cost.json").read_text())["cells"]
     trained = {cell["method"] for cell, cost in zip(results["cells"], costs) if cost and cost["train_tokens"] > 0}
     assert trained == {method.name for method in table.values() if method.stages}
+    if name == "unified":  # neither has forgotten anything
+        structure = {method: cell["figures"]["semantic_retrieval"]["structure"] for method, cell in cells.items()}
+        assert structure["untouched"] == structure["turn-order-head"] == 100
     # Methods that share trainings share the model: each training is run once.
     assert len(count_trainings) == len(set().union(*(trainings(method.stages) for method in table.values())))
 
@@ -112,6 +120,36 @@ def test_any_hugging_face_model_is_a_row(name: str, tiny_encoder_path: Path, tmp
     assert cells["hf:/nowhere"]["status"] == "failed"
     with pytest.raises(ValueError, match="unknown method 'hf:x'"):
         run_suite(smaller("triple"), None, str(tiny_encoder_path), tmp_path, ["hf:x"])
+
+
+def test_data_sets_are_chosen_and_studies_left_out(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    suite = smaller("dialoguecse", studies=True)
+
+    def run(methods: list[str], **choice: Any) -> dict[str, Any]:
+        return run_suite(suite, None, str(tiny_encoder_path), tmp_path, methods, seeds=1, **choice)
+
+    results = run(["siamese-multi"], data_sets=["sample"], studies=False)
+    assert [cell["study"] for cell in results["cells"]] == [None, None]
+    assert "--data-sets sample --no-studies" in results["command"]
+    with pytest.raises(ValueError, match="unknown data set 'x': expected some of sgd"):
+        run(["bm25"], data_sets=["x"])
+    with pytest.raises(ValueError, match="sgd: give the folder of the data sets with --data"):
+        run(["bm25"], data_sets=["sgd"])
+
+
+def test_structure_is_what_is_left(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
+    task = {"semantic-retrieval": load_task("semantic-retrieval", sample_conversations(30, seed=0), max_queries=5)}
+
+    def structure() -> float:
+        inputs = ScoringInputs(tiny_encoder, None, 0, None, start=str(tiny_encoder_path))
+        found: float = every_level("mean", "bi")(inputs, task)["semantic-retrieval"].summary["structure"]
+        return found
+
+    assert structure() == 100
+    with torch.no_grad():
+        for weight in tiny_encoder.parameters():
+            weight += 0.02 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
+    assert 0 < structure() < 99
 
 
 def test_values_of_queries_belong_to_the_figures(tiny_encoder_path: Path, tmp_path: Path) -> None:

@@ -42,6 +42,12 @@ def run(
     methods: Annotated[
         list[str] | None, typer.Option(help="Method, may be repeated or separated by commas; by default all.")
     ] = None,
+    data_sets: Annotated[
+        list[str] | None, typer.Option(help="Data set, may be repeated or separated by commas; by default all.")
+    ] = None,
+    studies: Annotated[
+        bool, typer.Option("--studies/--no-studies", help="Whether to run the studies of a setting over its values.")
+    ] = True,
     seeds: Annotated[int | None, typer.Option(min=1, help="Seeds; by default 3, and 1 with --quick.")] = None,
     out: Annotated[Path, typer.Option("--out", "--output", "-o", help="Folder of the results.")] = Path("report"),
     quick: Annotated[bool, typer.Option("--quick", help="Few steps, small samples, no studies.")] = False,
@@ -68,17 +74,23 @@ def run(
         data,
         encoder,
         out,
-        [name.strip() for given in methods or [] for name in given.split(",") if name.strip()] or None,
+        _names(methods),
         seeds,
         quick,
         str(word_vectors) if word_vectors is not None else None,
         parse_settings(set or []),
         generator,
+        _names(data_sets),
+        studies,
     )
     print_results(results)
     note(f"Wrote {out / 'report.md'} and {out / 'results.json'}")
     if any(cell["status"] == "failed" for cell in results["cells"]):
         raise typer.Exit(1)
+
+
+def _names(given: list[str] | None) -> list[str] | None:
+    return [name.strip() for one in given or [] for name in one.split(",") if name.strip()] or None
 
 
 for suite, paper in PAPERS.items():

@@ -38,6 +38,7 @@ class ScoringInputs:
         seed: Seed of what the method learns.
         word_vectors: A file of word vectors, or None.
         candidates: Gives the candidates of short-term planning; by default they are drawn from other conversations.
+        start: The encoder that all trainings start from: a folder or a name, None is the default encoder.
     """
 
     encoder: SentenceTransformer
@@ -45,6 +46,7 @@ class ScoringInputs:
     seed: int
     word_vectors: str | None
     candidates: GeneratedCandidates | None = None
+    start: str | None = None
 
 
 Tasks = Mapping[str, Any]  # name -> from ``load_task``; the tasks of one level above utterances share theirs

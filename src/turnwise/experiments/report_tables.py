@@ -31,7 +31,7 @@ from turnwise.experiments.suite import Study
 
 # What a table shows after the task's main figure, which has the interval and the p-value.
 _FURTHER = {
-    "semantic_retrieval": ("mrr",),
+    "semantic_retrieval": ("mrr", "structure"),
     "domain_categorization": ("purity_std", "nmi"),
     "semantic_relatedness": ("spearman_best",),
     "dialogue_retrieval": ("mrr",),

@@ -24,7 +24,7 @@ from turnwise.experiments.report import write_report
 from turnwise.experiments.results import CellFolder, Outcome, Results, write_json
 from turnwise.experiments.scoring import EVALUATION_SEED
 from turnwise.experiments.suite import Scale, Suite
-from turnwise.experiments.suites import chosen_methods, find_suite
+from turnwise.experiments.suites import chosen_data, chosen_methods, find_suite
 from turnwise.replies import GeneratedCandidates
 from turnwise.training.recipes import Schedule, with_current_names
 
@@ -45,6 +45,8 @@ def run_suite(
     word_vectors: str | None = None,
     settings: Mapping[str, Any] | None = None,
     generator: str | None = None,
+    data_sets: Sequence[str] | None = None,
+    studies: bool = True,
 ) -> Results:
     """Run the experiments of one paper, and write results and report in between.
 
@@ -60,19 +62,25 @@ def run_suite(
         settings: Settings of every training, from those that all share, see ``recipes.Schedule``.
         generator: A causal language model that generates the candidates of short-term planning; by default they are
             drawn from other conversations.
+        data_sets: Names of data sets; by default all that the folder has, and the sample corpus.
+        studies: Whether the studies are run.
 
     Returns:
         What is in ``results.json``.
 
     Raises:
-        ValueError: An unknown suite, method or setting, or no seed.
+        ValueError: An unknown suite, method, data set or setting, or no seed.
     """
     suite = find_suite(suite) if isinstance(suite, str) else suite
-    return SuiteRunner(suite, data, encoder, out, methods, seeds, quick, word_vectors, settings or {}, generator).run()
+    suite = replace(suite, data=chosen_data(suite, data_sets, data), studies=suite.studies if studies else ())
+    choice = [*(["--data-sets", ",".join(data_sets)] if data_sets else []), *([] if studies else ["--no-studies"])]
+    return SuiteRunner(
+        suite, data, encoder, out, methods, seeds, quick, word_vectors, settings or {}, generator, choice
+    ).run()
 
 
 class SuiteRunner:
-    """One run of a suite; the arguments are those of ``run_suite``."""
+    """One run of a suite; the arguments are those of ``run_suite``, and as options what was chosen of the suite."""
 
     def __init__(
         self,
@@ -85,7 +93,8 @@ class SuiteRunner:
         quick: bool,
         word_vectors: str | None,
         settings: Mapping[str, Any],
-        generator: str | None = None,
+        generator: str | None,
+        choice: Sequence[str],
     ) -> None:
         if generator is not None and suite.level != "turn-order":
             raise ValueError(f"a generator is for short-term planning, which {suite.name} does not have: leave it out")
@@ -111,7 +120,7 @@ class SuiteRunner:
         self.missing: dict[str, str] = {}  # title of a data set -> what it needs
         self.plan: list[Cell] = []
         self.outcomes: dict[int, Outcome] = {}  # by place in the plan
-        self.command = self._command(encoder, methods, settings, generator)
+        self.command = self._command(encoder, methods, settings, generator, choice)
 
     def run(self) -> Results:
         """Run what is not finished."""
@@ -182,7 +191,8 @@ class SuiteRunner:
         trainings = cell.trainings(self.scale)
         tasks = loaded.tasks(cell.method)
         encoder, cost = self.models.get(trainings, train, learned)
-        figures = cell.method.score(ScoringInputs(encoder, train, cell.seed, self.word_vectors, self.candidates), tasks)
+        inputs = ScoringInputs(encoder, train, cell.seed, self.word_vectors, self.candidates, self.models.encoder)
+        figures = cell.method.score(inputs, tasks)
         if cell.study is not None and trainings:
             self._forget(cell, trainings, learned)
         return Outcome(
@@ -226,6 +236,7 @@ class SuiteRunner:
         methods: Sequence[str] | None,
         settings: Mapping[str, Any],
         generator: str | None,
+        choice: Sequence[str],
     ) -> str:
         """The command that runs the same, without where it writes to."""
         parts = ["turnwise", "bench", self.suite.name]
@@ -233,6 +244,7 @@ class SuiteRunner:
         parts += ["--encoder", encoder] if encoder is not None else []
         parts += ["--methods", ",".join(methods)] if methods else []
         parts += ["--generator", generator] if generator is not None else []
+        parts += choice
         parts += ["--seeds", str(self.seeds), *(["--quick"] if self.quick else [])]
         values = {name: "none" if value is None else json.dumps(value) for name, value in settings.items()}
         return " ".join([*parts, *(f"--set {name}={value}" for name, value in values.items())])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +14,14 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from turnwise.baselines import MeanOfUtterances
 from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.evaluation import TASKS, EmbeddedSequences, embed_dialogues, evaluate_next_utterance
+from turnwise.evaluation.agreement import agreement
 from turnwise.experiments.method import Score, ScoringInputs, TaskFigures, Tasks
+
+_RETRIEVAL = "semantic-retrieval"
+_COMPARED = 1000  # texts: half a million pairs
 
 # All methods are measured on the same queries, candidates and clusterings, so that they can be compared in pairs.
 EVALUATION_SEED = 0
@@ -136,7 +142,11 @@ def turn_order(*modes: str) -> Score:
 
 
 def every_level(pooling: str, *modes: str) -> Score:
-    """Utterances by the encoder's own embeddings, dialogues pooled in this way, next utterances in these modes."""
+    """Utterances by the encoder's own embeddings, dialogues pooled in this way, next utterances in these modes.
+
+    Beside the retrieval of utterances stands the ``structure``, how far the cosines of its texts are still those of the
+    encoder that training started from: the correlation of all pairs of 1,000 texts, in percent.
+    """
     by_level: dict[str, Score] = {
         "utterance": as_trained,
         "dialogue": whole_dialogue(pooling),
@@ -148,6 +158,15 @@ def every_level(pooling: str, *modes: str) -> Score:
         for level, of_level in by_level.items():
             if some := {name: task for name, task in tasks.items() if TASKS[name].level.name == level}:
                 found |= of_level(inputs, some)
+        if (task := tasks.get(_RETRIEVAL)) is not None:
+            found[_RETRIEVAL].summary["structure"] = _structure(inputs, task.texts)
         return found
 
     return score
+
+
+def _structure(inputs: ScoringInputs, texts: Sequence[str]) -> float:
+    texts = list(dict.fromkeys(texts))
+    some = random.Random(EVALUATION_SEED).sample(texts, min(len(texts), _COMPARED))
+    before = encode_utterances(load_encoder(inputs.start), some, show_progress_bar=True)
+    return agreement(before, encode_utterances(inputs.encoder, some, show_progress_bar=True))["cosine_correlation"]

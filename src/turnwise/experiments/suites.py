@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from turnwise.experiments import dial2vec, dialoguecse, triple, unified
 from turnwise.experiments.baseline_row import baseline_row
+from turnwise.experiments.data_sets import DataSet
 from turnwise.experiments.method import Method
 from turnwise.experiments.suite import Suite
 
@@ -24,6 +26,26 @@ def find_suite(name: str) -> Suite:
     if name not in SUITES:
         raise ValueError(f"unknown suite {name!r}: expected one of {', '.join(SUITES)}")
     return SUITES[name]
+
+
+def chosen_data(suite: Suite, names: Sequence[str] | None, folder: Path | None) -> tuple[DataSet, ...]:
+    """Data sets by name, in the order of the suite.
+
+    Args:
+        suite: The suite.
+        names: Names of data sets; None means all.
+        folder: Where they are.
+
+    Raises:
+        ValueError: There is no such data set, or it needs a folder and there is none.
+    """
+    known = {one.name: one for one in suite.data}
+    if unknown := sorted(set(names or ()) - set(known)):
+        raise ValueError(f"unknown data set {', '.join(map(repr, unknown))}: expected some of {', '.join(known)}")
+    chosen = tuple(one for one in suite.data if not names or one.name in names)
+    if names and folder is None and (needing := [one.name for one in chosen if one.needs_folder]):
+        raise ValueError(f"{', '.join(needing)}: give the folder of the data sets with --data")
+    return chosen
 
 
 def chosen_methods(suite: Suite, names: Sequence[str] | None) -> dict[str, Method]:

@@ -21,7 +21,6 @@ from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.embed import embed_messages, embed_taught, holds_vectors, read_vectors, write_embeddings
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.turn_order_head import add_turn_order_head
-from turnwise.training.model_card import TURN_ORDER_HEAD
 from turnwise.training.recipes import TurnOrderHeadRecipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.turn_order_head import fit_turn_order_head
@@ -48,7 +47,7 @@ def train_turn_order_head(
             record = {
                 "turnwise": turnwise.__version__,
                 "level": recipe.level,
-                "recipe": {"method": TURN_ORDER_HEAD, **dataclasses.asdict(recipe)},
+                "recipe": {"method": "turn-order head", **dataclasses.asdict(recipe)},
                 "encoder": encoder_source(encoder),
                 "conversations": seen,
                 "loss": history,

@@ -7,8 +7,6 @@ from typing import Any
 
 from turnwise.encoders.turn_order_head import HEAD_FILE
 
-TURN_ORDER_HEAD = "turn-order head"  # how a training record names the method
-
 _CARD = """---
 library_name: sentence-transformers
 pipeline_tag: sentence-similarity
@@ -43,21 +41,19 @@ _EXAMPLES = {
 
 def without_paths(record: dict[str, Any]) -> dict[str, Any]:
     """A training record fit for publication: where files lay on somebody's disk is left out."""
-    shown = dict(record)
-    if "encoder" in record:
-        shown["encoder"] = "/".join(Path(record["encoder"]).parts[-2:])  # as long as a Hub name
-    if record.get("recipe", {}).get("nli"):
-        shown["recipe"] = {**record["recipe"], "nli": Path(record["recipe"]["nli"]).name}
+    shown = {**record, "recipe": dict(record.get("recipe", {}))}
+    for of, name in ((shown, "encoder"), (shown["recipe"], "teacher"), (shown["recipe"], "nli")):
+        if of.get(name):
+            of[name] = "/".join(Path(of[name]).parts[-1 if name == "nli" else -2 :])  # models as long as a Hub name
     return shown
 
 
-def model_card(record: dict[str, Any]) -> str:
-    """The card of a model from its training record (see ``training.json`` beside it)."""
+def model_card(record: dict[str, Any], has_head: bool) -> str:
+    """The card of a model from its training record (see ``training.json`` beside it), with a turn-order head or not."""
     rows = "\n".join(f"| {name} | {value} |" for name, value in record.get("recipe", {}).items())
     level = record.get("level", "utterance")
     has_tables = record.get("recipe", {}).get("turn_inputs", False)
     note = "Its turn and role inputs need `turnwise.load_encoder` and `encode_conversations`.\n\n" if has_tables else ""
-    has_head = record.get("recipe", {}).get("method") == TURN_ORDER_HEAD
     if has_head:
         note += f"Its turn-order head, {HEAD_FILE}, is for `turnwise.SequenceModel`; `encode` goes on without it.\n\n"
     elif level == "turn-order":

@@ -9,7 +9,7 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.files import atomic_path
-from turnwise.encoders.turn_order_head import save_turn_order_head
+from turnwise.encoders.turn_order_head import save_turn_order_head, turn_order_head_of
 from turnwise.training.model_card import model_card, without_paths
 
 
@@ -21,4 +21,5 @@ def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], r
         encoder.save_pretrained(str(temporary), create_model_card=False)
         save_turn_order_head(encoder, temporary)
         (temporary / "training.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
-        (temporary / "README.md").write_text(model_card(record), encoding="utf-8")
+        card = model_card(record, has_head=turn_order_head_of(encoder) is not None)
+        (temporary / "README.md").write_text(card, encoding="utf-8")

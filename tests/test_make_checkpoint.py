@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise.encoders.turn_order_head import turn_order_head_of
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+import make_checkpoint
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with the data sets, all of them the sample corpus."""
+    for number, name in enumerate(("sgd/train", "taskmaster4/train", *make_checkpoint.TESTS)):
+        path = tmp_path / "data" / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        turnwise.sample_conversations(24, seed=number).to_json(str(path))
+    return tmp_path / "data"
+
+
+def test_a_release_has_its_figures_and_its_licence_and_is_made_once(
+    data: Path, tmp_path: Path, tiny_encoder_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "release"
+    options = ["--data", data, "--output", output, "--encoder", tiny_encoder_path, "--steps", "1"]
+    monkeypatch.setattr(sys, "argv", ["make_checkpoint", *map(str, options)])
+    make_checkpoint.main()
+
+    (release,) = (path for path in output.iterdir() if path.is_dir() and path.name != "work")
+    stock = SentenceTransformer(str(release), device="cpu")
+    assert stock.encode(["hello"]).shape == (1, stock.get_embedding_dimension())
+    assert turn_order_head_of(turnwise.load_encoder(release)) is not None
+    card = (release / "README.md").read_text(encoding="utf-8")
+    assert "license: cc-by-sa-4.0" in card and "Taskmaster-4 (CC BY 4.0)" in card
+    assert str(tmp_path) not in card + (release / "training.json").read_text(encoding="utf-8")
+    usual = (output / "work" / "unified" / "README.md").read_text(encoding="utf-8")
+    assert "Its turn-order head" in usual and "prompts" not in usual
+    found = json.loads((output / "work" / "trained.json").read_text(encoding="utf-8"))
+    rank = found["dailydialog/dev"]["next_utterance"]["composed"]["average_rank"]
+    assert "| dailydialog/dev | next_utterance | rank " in card and f"| rank {rank:.2f} [" in card
+    with zipfile.ZipFile(f"{release}.zip") as packed:
+        assert f"{release.name}/model.safetensors" in packed.namelist()
+
+    monkeypatch.setattr(turnwise, "train", None)  # nothing is trained or measured again
+    monkeypatch.setattr(turnwise, "evaluate", None)
+    make_checkpoint.main()
+
+
+def test_missing_data_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"sgd/train\.jsonl\(\.gz\): no such file"):
+        make_checkpoint.conversations(tmp_path)
