@@ -10,7 +10,7 @@ second run continues where it stopped.
 
 The frozen lower layers are run once for each text, so all variants share them. The encoder runs in bfloat16.
 
-Run: python benchmarks/study_forgetting.py --out runs/forgetting.json [--variants …] [--seeds 0] [--steps 50]
+Run: python benchmarks/study_forgetting.py --out runs/forgetting.json [--variants …] [--seeds 0] [--steps 30]
      python benchmarks/study_forgetting.py --out runs/forgetting.json --plot forgetting.png
 Data: $TURNWISE_DATA (sgd/train, sgd/dev, self_dialogue/dev, taskmaster4/train, dailydialog/dev; .jsonl.gz each).
 """
@@ -63,11 +63,11 @@ class Variant:
 
 VARIANTS = {
     "plain": Variant(shares=(0.25, 0.5, 0.75, 1.0)),
-    "anchor 0.3": Variant(settings={"anchor": 0.3}),
     "anchor 1": Variant(settings={"anchor": 1.0}),
     "anchor 3": Variant(settings={"anchor": 3.0}),
-    "soft 1": Variant(Objective(soft=1)),
-    "soft contexts 0.3": Variant(Objective(soft=0.3, soft_by="contexts")),
+    "contextual only": Variant(Objective(contextual=1.0, contrast=0.0)),
+    "soft 1": Variant(Objective(soft=1.0)),
+    "soft contexts 0.5": Variant(Objective(soft=0.5, soft_by="contexts", soft_temperature=0.05)),
     "hardness": Variant(Objective(hardness=True)),
     "agreeing 0.3": Variant(Objective(agreeing=0.3)),
 }
@@ -244,7 +244,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/forgetting.json"))
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
-    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--queries", type=int, default=400)
     parser.add_argument("--plot", type=Path, help="draw what is in --out, and train nothing")
     options = parser.parse_args()
