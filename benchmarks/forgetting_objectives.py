@@ -6,7 +6,7 @@ Pure functions of logits and of the untouched encoder's vectors first, then the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -157,7 +157,9 @@ class StudyRecipe(DialogueCSE):
     """DialogueCSE with an `Objective`."""
 
     objective: Objective = Objective()
-    untouched: Any = None
+    untouched: Remembered | None = None
 
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
+        if self.untouched is None:
+            raise ValueError("the study needs the untouched encoder")
         return StudyLoss(encoder, DialogueCSESettings.of(self), self.objective, self.untouched)
