@@ -2,9 +2,10 @@
 
 Runs every stage at several sizes, each in a process of its own, and prints its CPU seconds (of all threads) and peak
 memory; then the exponent b of time = a · messages^b by least squares on the logarithms, with its 95 % interval, and the
-time for a billion messages at the largest size's rate. Stages: reading a JSONL file, embedding, indexing (store and
-indexes, nothing encoded), one search, the groups and the map, the explorer's files, and training (ten steps of the
-same size, so what grows is what comes before them). Vectors are random, in clusters, but for embedding.
+time for a billion messages at the largest size's rate. Stages: reading a JSONL file, embedding (by the default encoder,
+and by a static one distilled from it, for which the extra static is needed), indexing (store and indexes, nothing
+encoded), one search, the groups and the map, the explorer's files, and training (ten steps of the same size, so what
+grows is what comes before them). Vectors are random, in clusters, but for embedding.
 
 Run: python benchmarks/bench_growth.py [--sizes 10000 30000 100000] [--stages reading …]
 """
@@ -23,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy import stats
+from sentence_transformers import SentenceTransformer
 
 import turnwise
 from bench_store import TURNS, RandomVectors, Vectors, conversations, cpu, per_query
@@ -55,7 +57,14 @@ def reading(folder: Path, messages: int) -> Callable[[], object]:
 
 
 def embedding(folder: Path, messages: int) -> Callable[[], object]:
-    encoder = turnwise.load_encoder()
+    return _embedding(turnwise.load_encoder(), messages)
+
+
+def static(folder: Path, messages: int) -> Callable[[], object]:
+    return _embedding(turnwise.distill_static(turnwise.load_encoder()), messages)
+
+
+def _embedding(encoder: SentenceTransformer, messages: int) -> Callable[[], object]:
     texts = [message["content"] for row in conversations(0, messages) for message in row["messages"]]
     turnwise.encode_utterances(encoder, texts[:100])
     return lambda: turnwise.encode_utterances(encoder, texts)
@@ -99,7 +108,9 @@ def training(folder: Path, messages: int) -> Callable[[], object]:
     return lambda: turnwise.train(recipe, rows, encoder)
 
 
-STAGES = {stage.__name__: stage for stage in (reading, embedding, indexing, searching, grouping, exploring, training)}
+STAGES = {
+    stage.__name__: stage for stage in (reading, embedding, static, indexing, searching, grouping, exploring, training)
+}
 
 
 def measure(stage: str, messages: int) -> tuple[float, float]:

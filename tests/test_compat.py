@@ -125,3 +125,11 @@ def test_a_document_is_inferred_with_its_own_seed_and_changes_nothing_else() -> 
     assert first.shape == (8,) and first.any() and np.array_equal(first, again)
     assert not np.array_equal(first, _compat.infer_document(model, ["my", "card"], epochs=5, seed=2))
     assert np.array_equal(model.syn1neg, before[0]) and np.array_equal(model.dv.vectors, before[1])
+
+
+def test_ray_train_tells_what_a_worker_raised() -> None:
+    util = pytest.importorskip("ray.train.v2._internal.util", reason="needs the extra ray")
+    raised = ValueError("a bad row")
+    wrapped = util.construct_user_exception_with_traceback(raised)
+    assert _compat.raised_in_worker(wrapped) is raised, "Ray Train keeps what a worker raised elsewhere"
+    assert _compat.raised_in_worker(raised) is raised

@@ -23,6 +23,7 @@ from .distributed.corpus import embed_corpus as embed_corpus
 from .distributed.datasets import embed_dataset as embed_dataset
 from .distributed.datasets import read_dataset as read_dataset
 from .encoders.conversations import encode_conversations as encode_conversations
+from .encoders.in_context import encode_in_context as encode_in_context
 from .encoders.loading import load_encoder as load_encoder
 from .encoders.plato import convert_plato as convert_plato
 from .encoders.static import distill_static as distill_static
@@ -46,6 +47,7 @@ from .replies import planning as planning
 from .replies import triple_query as triple_query
 from .store import ConversationStore as ConversationStore
 from .training import adapt_encoder as adapt_encoder
+from .training import centre_encoder as centre_encoder
 from .training import recipes as recipes
 from .training import train as train
 from .training.recipes import get_recipe as get_recipe

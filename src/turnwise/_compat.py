@@ -133,3 +133,8 @@ def infer_document(model: Any, words: Sequence[str], epochs: int, seed: int) -> 
             doctags_lockf=np.ones(1, dtype=np.float32),
         )
     return vector[0]
+
+
+def raised_in_worker(failure: Exception) -> Exception:
+    """What was raised in a worker of Ray Train, which wraps it to keep the traceback."""
+    return getattr(failure, "_base_exc", failure)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from sentence_transformers import SentenceTransformer
 
+import turnwise
 from turnwise.encoders import embed
 
 from .command_line import run, succeed
@@ -125,3 +126,19 @@ def test_half_precision_is_recorded(chats, tiny_encoder_path, tmp_path) -> None:
     succeed(*arguments, "--dtype", "bfloat16")
     record = json.loads(pq.read_schema(tmp_path / "v.parquet").metadata[b"turnwise"])
     assert record["dtype"] == "bfloat16"
+
+
+def test_messages_in_context(chats, tiny_encoder_path, tmp_path) -> None:
+    arguments = ("embed", chats, "--model", tiny_encoder_path, "--level", "utterance-in-context", "--output")
+    succeed(*arguments, tmp_path / "v.parquet")
+    rows = pq.read_table(tmp_path / "v.parquet").to_pylist()
+    talks = turnwise.read_conversations(chats)
+    vectors = turnwise.encode_in_context(turnwise.load_encoder(tiny_encoder_path), talks["messages"][:])
+    np.testing.assert_allclose([row["vector"] for row in rows], vectors, atol=1e-6)
+    assert [row["text"] for row in rows] == [m["content"] for messages in talks["messages"] for m in messages]
+    succeed(*arguments, tmp_path / "parts")
+    parts = pq.read_table(next((tmp_path / "parts").glob("*.parquet"))).to_pylist()
+    assert [row["text"] for row in parts] == [row["text"] for row in rows]
+    # What comes next must not be learned from vectors that know it.
+    head = ("train", tmp_path / "v.parquet", "--encoder", tiny_encoder_path, "--method", "turn-order-head")
+    assert "with --level utterance" in " ".join(run(*head, "--output", tmp_path / "head").output.split())

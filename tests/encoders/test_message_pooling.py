@@ -5,6 +5,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from turnwise.encoders.centre import Centre
 from turnwise.encoders.message_pooling import pool_messages
 
 
@@ -12,6 +13,13 @@ def test_hand_arithmetic() -> None:
     vectors = np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 5.0]])
     found = pool_messages(vectors, np.array([3, 4, 0]), np.array([0, 2]))
     np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 1.0]])  # (3, 0) + (0, 4) of length 5; no token counts as one
+
+
+def test_what_else_a_message_counts() -> None:
+    vectors = np.array([[2.0, 0.0], [0.0, 1.0]])
+    centre = Centre(np.zeros(2), np.eye(2), np.log([4.0, 3.0]))
+    found = pool_messages(vectors, np.array([3, 3]), np.array([0]), centre)
+    np.testing.assert_allclose(found, [[0.8, 0.6]])  # of length 1, their tokens count four and three times
 
 
 def test_messages_are_weighted_by_their_tokens(tiny_encoder: SentenceTransformer, monkeypatch) -> None:

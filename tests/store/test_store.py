@@ -59,9 +59,14 @@ def test_adding_again_embeds_only_what_is_new(store, conversations, tiny_encoder
     assert places(store) == texts([*rows, new])
 
 
+@pytest.mark.parametrize("is_centred", [False, True])
 @pytest.mark.parametrize("pooling", ["messages", "mean", "interlocutor"])
-def test_the_vector_of_a_grown_conversation_is_that_of_the_whole(filled, conversations, tiny_encoder, pooling) -> None:
+def test_the_vector_of_a_grown_conversation_is_that_of_the_whole(
+    filled, conversations, tiny_encoder, pooling, is_centred
+) -> None:
     whole = conversations[1]
+    if is_centred:
+        turnwise.centre_encoder(conversations, tiny_encoder)
     store = filled([{"id": "talk", "messages": whole["messages"][:2]}], pooling=pooling)
     store.add([{"id": "talk", "messages": whole["messages"]}])
     other = turnwise.encode_conversations(tiny_encoder, [conversations[4]["messages"]], pooling)[0]
@@ -154,6 +159,11 @@ def test_a_store_refuses_another_encoder(store, tiny_encoder_path, tmp_path) -> 
     nn.init.normal_(other[0].auto_model.embeddings.word_embeddings.weight)
     with pytest.raises(StoreError, match=r"holds vectors of .*, not of .*reindex"):
         ConversationStore.open(store.path, other)
+
+
+def test_a_centred_encoder_is_another_one(store, conversations, tiny_encoder, place) -> None:
+    with pytest.raises(ValueError, match="reindex"):
+        ConversationStore.open(place("talks"), turnwise.centre_encoder(conversations, tiny_encoder))
 
 
 def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:

@@ -1,57 +1,65 @@
-"""Data larger than the disk, as docs/training.md says: one part of a stream after the other."""
+"""Training on a stream part by part: the recipe of docs/training.md, as it stands there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from datasets import Dataset, IterableDataset, load_dataset
-from sentence_transformers import SentenceTransformer
+from safetensors.torch import load_file
 
 import turnwise
-from turnwise.training.recipes import DialogueCSE
+from turnwise.collators import UtteranceCollator
 
-RECIPE = DialogueCSE(batch_size=4, max_steps=2, max_length=16, frozen_layers=0, learning_rate=1e-3)
+_PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 
 
 @pytest.fixture
-def stream(tmp_path: Path) -> IterableDataset:
-    path = str(tmp_path / "chats.jsonl")
-    turnwise.sample_conversations(36, seed=1).select_columns(["id", "messages"]).to_json(path)
-    return load_dataset("json", data_files=path, split="train", streaming=True)
+def recipe(tmp_path: Path, tiny_encoder_path: Path) -> Callable[[Path], None]:
+    """Runs the recipe on four local files in three parts, from the tiny encoder, into a folder."""
+    conversations = turnwise.sample_conversations(44)
+    for number in range(4):
+        part = conversations.select(range(11 * number, 11 * (number + 1)))
+        part.to_json(str(tmp_path / f"day-{number}.jsonl"))
+    text = _PAGE.read_text(encoding="utf-8")
+    (code,) = [block.partition("```")[0] for block in text.split("```python\n") if "streaming=True" in block]
+
+    def run(models: Path) -> None:
+        changes = {
+            '"s3://logs/*.jsonl"': repr(str(tmp_path / "*.jsonl")),
+            "newest = None": f"newest = {str(tiny_encoder_path)!r}",
+            'f"models/': f'f"{models}/',
+            "buffer_size=100_000": "buffer_size=20",
+            ".batch(50_000)": ".batch(16)",
+            '"dialogue-cse"': 'turnwise.get_recipe("dialogue-cse", {"batch_size": 4, "checkpoint_steps": 1})',
+        }
+        mine = code
+        for found, wanted in changes.items():
+            assert found in mine
+            mine = mine.replace(found, wanted)
+        exec(compile(mine, str(_PAGE), "exec"), {})
+
+    return run
 
 
-def train_on_parts(stream: IterableDataset, encoder: Path, models: Path) -> SentenceTransformer:
-    newest: SentenceTransformer | Path = encoder
-    for number, rows in enumerate(stream.shuffle(seed=0, buffer_size=20).batch(12)):
-        output = models / f"part-{number}"
-        if not (output / "modules.json").is_file():
-            turnwise.train(RECIPE, Dataset.from_dict(rows), newest, output, resume=True)
-        newest = output
-    return turnwise.load_encoder(newest, device="cpu")
+def test_the_recipe_goes_on_in_the_part_where_it_was_cut_off(recipe, tmp_path, monkeypatch) -> None:
+    recipe(tmp_path / "whole")
+    batches, original = 0, UtteranceCollator.__call__
 
+    def collate(self, rows):
+        nonlocal batches
+        batches += 1
+        if batches == 7:  # of the second part, whose first steps have a checkpoint
+            raise MemoryError
+        return original(self, rows)
 
-def test_parts_of_a_stream_are_the_same_in_every_run(stream, tiny_encoder_path, tmp_path, monkeypatch) -> None:
-    whole = train_on_parts(stream, tiny_encoder_path, tmp_path / "whole")
-    assert sorted(path.name for path in (tmp_path / "whole").glob("part-*")) == ["part-0", "part-1", "part-2"]
-    given: list[list[str]] = []
-    original = turnwise.train
-
-    def cut_off(recipe, part, *others, **options):
-        given.append(part["id"])
-        if len(given) == 2:
-            raise KeyboardInterrupt
-        return original(recipe, part, *others, **options)
-
-    monkeypatch.setattr(turnwise, "train", cut_off)
-    with pytest.raises(KeyboardInterrupt):
-        train_on_parts(stream, tiny_encoder_path, tmp_path / "cut")
-    found = train_on_parts(stream, tiny_encoder_path, tmp_path / "cut")
-    assert given[1] == given[2] and len({name for part in (given[0], *given[2:]) for name in part}) == 36
-    assert all(torch.equal(a, b) for a, b in zip(found.state_dict().values(), whole.state_dict().values()))
-
-
-def test_a_stream_itself_is_refused(stream, tiny_encoder_path) -> None:
-    with pytest.raises(ValueError, match="train on one part of it after the other"):
-        turnwise.train(RECIPE, stream, tiny_encoder_path)
+    monkeypatch.setattr(UtteranceCollator, "__call__", collate)
+    with pytest.raises(MemoryError):
+        recipe(tmp_path / "cut")
+    assert (tmp_path / "cut" / "part-1.run").is_dir()
+    recipe(tmp_path / "cut")
+    for part in range(3):
+        whole, cut = (load_file(tmp_path / run / f"part-{part}" / "model.safetensors") for run in ("whole", "cut"))
+        assert all(torch.equal(whole[name], cut[name]) for name in whole)
+    assert batches < 2 * 11 and not (tmp_path / "cut" / "part-3").exists()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
+from rich.logging import RichHandler
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.segment import Segment
 from typing_extensions import override
@@ -48,6 +50,11 @@ def note(text: str) -> None:
     """Tell what has been done, on the error stream, so that results can be piped."""
     if not _quiet:
         error_console.print(text, soft_wrap=True)
+
+
+def log_handler() -> logging.Handler:
+    """What shows log messages on the error stream."""
+    return RichHandler(logging.NOTSET, error_console, show_time=False, show_path=False)
 
 
 def progress_bar(show: bool = True) -> Progress:

@@ -53,7 +53,9 @@ class RunFolder:
         state = process_state()
         with only_writer(output) if state.is_main_process else nullcontext():
             if state.is_main_process:
-                run._prepare(json.loads(json.dumps(settings)), resume, force)
+                # with another number of them, batches and what each process is given would be others
+                record = {**settings, "processes": state.num_processes}
+                run._prepare(json.loads(json.dumps(record)), resume, force)
             state.wait_for_everyone()
             try:
                 yield run

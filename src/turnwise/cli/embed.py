@@ -45,12 +45,16 @@ def embed(
 ) -> None:
     """Embed every message, or every conversation as a whole.
 
+    With --level utterance-in-context "Yes, please." is near what it answers; by itself it is near other answers.
+
     The columns are id, turn, role, text and vector, or only id and vector for whole conversations: in a .parquet or
     .csv file; or the vectors in a .npy file and the rest beside it as .jsonl; or as JSON lines on the standard output.
     A large corpus goes into a folder of Parquet parts, which several processes can write; with --resume, what was added
     to the corpus is embedded too.
 
     Example: `turnwise embed chats.jsonl --model model --output vectors.parquet`
+
+    Example: `turnwise embed chats.jsonl --level utterance-in-context --output in-context.parquet`
 
     Example: `turnwise embed "s3://logs/*.parquet" --engine ray --output s3://logs-embedded`
     """

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import os
 
-from rich.logging import RichHandler
-
-from turnwise._utils.progress import error_console
+from turnwise._utils.progress import log_handler
 from turnwise.cli.bench import bench
+from turnwise.cli.centre import centre
 from turnwise.cli.cluster import cluster
 from turnwise.cli.data import convert
 from turnwise.cli.distill import distill
@@ -41,6 +40,7 @@ COMMANDS = (
     convert_plato,
     adapt,
     train,
+    centre,
     distill,
     embed,
     evaluate,
@@ -67,7 +67,6 @@ def options(version: Version = False) -> None:
 
 def main() -> None:
     """Entry point of the console script."""
-    handler = RichHandler(logging.NOTSET, error_console, show_time=False, show_path=False)
-    logging.basicConfig(format="%(message)s", handlers=[handler])
+    logging.basicConfig(format="%(message)s", handlers=[log_handler()])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     app()

@@ -115,6 +115,19 @@ ComparedTasks = Annotated[
 ]
 DistilledDimensions = Annotated[int, typer.Option("--dimensions", min=1, help="Length of the static vectors.")]
 
+# Centring
+Stretch = Annotated[
+    float,
+    typer.Option(
+        min=0, max=1, help="What power of its variance each principal component is multiplied by; 0 only centres."
+    ),
+]
+
+DistillDialogues = Annotated[
+    bool,
+    typer.Option("--distill", help="Let dialogues pooled from messages learn to be alike as their joined texts are."),
+]
+
 # Training
 Method = Annotated[str | None, typer.Option(help="Training method; by default dialogue-cse.")]
 RecipeFile = Annotated[Path | None, typer.Option(help="TOML file with the method and its settings.")]
@@ -142,7 +155,8 @@ ValidationTask = Annotated[
 
 # Embedding and evaluation
 Level = Annotated[
-    Literal["utterance", "dialogue"], typer.Option(help="One vector for each message, or for each conversation.")
+    Literal["utterance", "utterance-in-context", "dialogue"],
+    typer.Option(help="One vector for each message, alone or with what is said around it, or for each conversation."),
 ]
 Pooling = Annotated[
     str,
@@ -151,6 +165,19 @@ Pooling = Annotated[
 Engine = Annotated[
     Literal["local", "ray"],
     typer.Option(help="For folders of parts: this process, or a Ray cluster (by default one on this machine)."),
+]
+TrainEngine = Annotated[
+    Literal["local", "ray"],
+    typer.Option(help="This process (or those of torchrun), or workers of a Ray cluster (by default on this machine)."),
+]
+WorkerCount = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="Processes of Ray that train together; by default one for each GPU, or for four CPUs.",
+        show_default=False,
+    ),
 ]
 ActorCount = Annotated[
     int | None,

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from turnwise._utils.files import is_standard
 from turnwise._utils.levels import LevelName
 from turnwise._utils.progress import console, note
 from turnwise.cli.explore import write_sample_report
@@ -31,9 +32,11 @@ from turnwise.cli.options import (
     Resume,
     SampleSize,
     Seed,
+    TrainEngine,
     Validation,
     ValidationLabel,
     ValidationTask,
+    WorkerCount,
     given,
     parse_settings,
 )
@@ -125,6 +128,8 @@ def train(
     label: ValidationLabel = None,
     dialogue_label: DialogueLabel = None,
     max_queries: MaxQueries = None,
+    engine: TrainEngine = "local",
+    workers: WorkerCount = None,
     resume: Resume = False,
     force: Force = False,
     *,
@@ -134,20 +139,39 @@ def train(
 
     Example: `turnwise train chats.jsonl --method dialogue-cse --set temperature=0.05 --max-steps 500 --output model`
     """
-    quiet_transformers()
-    from turnwise.encoders.embed import holds_vectors
-    from turnwise.training import train as run_training
-
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
     chosen = _recipe(method, recipe, {**flags, "learning_rate": learning_rate, "seed": seed}, assignments or [])
     how = {"task": task, "label": label, "dialogue_label": dialogue_label, "max_queries": max_queries}
-    evaluator = _evaluator(validation, chosen, given(how), reading)
-    vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
-    conversations = vectors or reading.read(data, output)
+
+    def work(resume: bool) -> None:
+        quiet_transformers()
+        from turnwise.encoders.embed import holds_vectors
+        from turnwise.training import train as run_training
+
+        evaluator = _evaluator(validation, chosen, given(how), reading)
+        vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
+        conversations = vectors or reading.read(data, output)
+        run_training(chosen, conversations, encoder, output, resume, force, evaluator=evaluator)
+
     began = time.monotonic()
-    run_training(chosen, conversations, encoder, output, resume, force, evaluator=evaluator)
+    if engine == "ray":
+        from turnwise.distributed.ray_training import train_on_ray
+
+        _check_for_workers(chosen, data)
+        train_on_ray(work, workers, resume)
+    else:
+        work(resume)
     _tell(output, time.monotonic() - began)
     note(f"Wrote {output}. Next: {_next_command(chosen.level, reading.command_line(data), output)}")
+
+
+def _check_for_workers(recipe: AnyRecipe, data: list[Path]) -> None:
+    from turnwise.training.recipes import TurnOrderHeadRecipe
+
+    if isinstance(recipe, TurnOrderHeadRecipe):
+        raise ValueError("a turn-order head is fitted by one process, in seconds: leave --engine ray out")
+    if any(map(is_standard, data)):
+        raise ValueError("-: the standard input cannot be read by several workers; give files")
 
 
 def _tell(output: Path, seconds: float) -> None:

@@ -44,7 +44,9 @@ class Actors:
         """
         cpus, gpus = max(1, int(resources.get("CPU", 1)) - 1), int(resources.get("GPU", 0))
         if wanted is not None and not 1 <= wanted <= cpus:
-            raise ValueError(f"actors is {wanted}; expected 1 to {cpus}, since the cluster has {cpus + 1} CPUs")
+            raise ValueError(
+                f"no room for {wanted} processes; expected 1 to {cpus}, since the cluster has {cpus + 1} CPUs"
+            )
         number = wanted or gpus or max(1, cpus // _CPUS_OF_AN_ACTOR)
         if gpus:
             return cls(min(number, cpus), 1, 1 / math.ceil(number / gpus))
@@ -52,11 +54,12 @@ class Actors:
 
 
 @contextmanager
-def cluster(actors: int | None) -> Iterator[Any]:
+def cluster(actors: int | None, worker_output: bool = True) -> Iterator[Any]:
     """Ray, connected: to what this process or ``RAY_ADDRESS`` is connected to, else to a cluster of its own.
 
     Args:
         actors: How many its own must have room for.
+        worker_output: Whether what workers print, Ray's own included, is shown here too.
 
     Raises:
         ImportError: Ray is not installed.
@@ -68,22 +71,23 @@ def cluster(actors: int | None) -> Iterator[Any]:
         yield ray
         return
     if "RAY_ADDRESS" in os.environ:
-        ray.init(logging_level=logging.ERROR)
+        ray.init(logging_level=logging.ERROR, log_to_driver=worker_output)
     else:
-        _start(ray, actors or 1)
+        _start(ray, actors or 1, worker_output)
     try:
         yield ray
     finally:
         ray.shutdown()
 
 
-def _start(ray: Any, actors: int) -> None:
+def _start(ray: Any, actors: int, worker_output: bool) -> None:
     """Start Ray on this machine; what starts it gives up after seconds, which a busy machine may need more of."""
     # One CPU more than there are, for readers, which hardly need any: actors that hold all leave them none.
     cpus = 1 + max(actors, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     for left in reversed(range(_STARTS)):
         try:
-            ray.init(address="local", num_cpus=cpus, include_dashboard=False, logging_level=logging.ERROR)
+            quiet = {"include_dashboard": False, "logging_level": logging.ERROR, "log_to_driver": worker_output}
+            ray.init(address="local", num_cpus=cpus, **quiet)
             return
         except Exception as error:
             ray.shutdown()

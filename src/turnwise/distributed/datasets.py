@@ -79,7 +79,7 @@ def embed_dataset(
     Args:
         dataset: Columns ``id`` and ``messages``, as `read_dataset` gives them.
         model: A folder that all workers see, or a Hub name; by default the default encoder.
-        level: ``"utterance"`` or ``"dialogue"``.
+        level: ``"utterance"``, ``"utterance-in-context"`` or ``"dialogue"``.
         pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
         dtype: As for `embed_corpus`.
         actors: ″
@@ -89,7 +89,7 @@ def embed_dataset(
         The columns of ``turnwise embed``: id, turn, role, text and vector, or id and vector of whole conversations.
 
     Raises:
-        ValueError: The level is neither, or there is no room for so many actors.
+        ValueError: The level is none of these, or there is no room for so many actors.
     """
     ray = require("ray", "ray")
     plan = Actors.on(ray.cluster_resources(), actors)

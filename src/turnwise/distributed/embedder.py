@@ -13,7 +13,8 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.distributed.job import Embedding, Job
 from turnwise.distributed.shards import Shard
-from turnwise.encoders.embed import embed_messages, embed_whole
+from turnwise.encoders.centre import centre_digest
+from turnwise.encoders.embed import embed_messages, embed_messages_in_context, embed_whole
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.vector_cache import VectorCache
 
@@ -44,12 +45,16 @@ def rows_of_embedding(
     """What makes the rows of ``turnwise embed`` of conversations; messages may be looked up in a cache."""
     if embedding.level == "dialogue":
         return partial(embed_whole, encoder, embedding.pooling, dtype=embedding.dtype)
+    if embedding.level == "utterance-in-context":
+        return partial(embed_messages_in_context, encoder, dtype=embedding.dtype)
     return partial(embed_messages, encoder, dtype=embedding.dtype, cache=cache)
 
 
 def settings_of_embedding(encoder: SentenceTransformer, embedding: Embedding) -> dict[str, Any]:
     """What the vectors depend on, as outputs record it."""
-    return {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
+    what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
+    digest = centre_digest(encoder)
+    return {**what, "centre": digest} if digest and embedding.level == "dialogue" else what
 
 
 class ShardWriter:

@@ -15,18 +15,21 @@ if TYPE_CHECKING:
     from turnwise.encoders.inference import Half
 
 
+_LEVELS = ("utterance", "utterance-in-context", "dialogue")
+
+
 @dataclass(frozen=True)
 class Embedding:
     """How conversations are embedded.
 
     Args:
         model: A folder that every process sees, or a Hub name; ``None`` is the default encoder.
-        level: ``"utterance"`` or ``"dialogue"``.
+        level: ``"utterance"``, ``"utterance-in-context"`` or ``"dialogue"``.
         pooling: How whole conversations are pooled.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
 
     Raises:
-        ValueError: The level is neither.
+        ValueError: The level is none of these.
     """
 
     model: str | None = None
@@ -35,8 +38,8 @@ class Embedding:
     dtype: Half | None = None
 
     def __post_init__(self) -> None:
-        if self.level not in ("utterance", "dialogue"):
-            raise ValueError(f"level is {self.level!r}; expected 'utterance' or 'dialogue'")
+        if self.level not in _LEVELS:
+            raise ValueError(f"level is {self.level!r}; expected one of {', '.join(_LEVELS)}")
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from torch.nn.functional import normalize, one_hot
 
 from turnwise._utils.progress import progress_bar
 from turnwise.data.messages import Messages, check_messages
+from turnwise.encoders.centre import centred
 from turnwise.encoders.forward import full_precision
 from turnwise.encoders.inference import Half, inference
 from turnwise.encoders.message_pooling import encode_from_messages
@@ -57,7 +58,8 @@ def encode_conversations(
         dtype: Half precision to compute in, see `encode_utterances`.
 
     Returns:
-        Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim).
+        Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim). If the encoder has a
+        centre, see `turnwise.centre_encoder`, it is taken away from those pooled by ``"mean"`` or ``"messages"``.
 
     Raises:
         ValueError: An unknown setting, an empty conversation, or one in which the role asked for is absent.
@@ -72,7 +74,7 @@ def encode_conversations(
     if pooling == "messages":
         return encode_from_messages(encoder, conversations, show_progress_bar, dtype)
     if encoder.transformers_model is None:
-        return _without_transformer(encoder, conversations, pooling)
+        return centred(encoder, _without_transformer(encoder, conversations, pooling), pooling)
     renderer = Renderer(encoder, keep=keep)
     encoder.eval()
     embeddings = []
@@ -89,7 +91,7 @@ def encode_conversations(
     pooled = torch.cat(embeddings)
     if any(isinstance(module, Normalize) for module in encoder):
         pooled = normalize(pooled, dim=1)
-    return pooled.cpu().numpy()
+    return centred(encoder, pooled.cpu().numpy(), pooling)
 
 
 def _without_transformer(encoder: SentenceTransformer, conversations: Sequence[Messages], pooling: str) -> np.ndarray:

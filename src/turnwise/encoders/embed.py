@@ -21,6 +21,7 @@ from turnwise._utils.runs import RunFolder
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.in_context import encode_in_context
 from turnwise.encoders.inference import Half
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.utterances import encode_utterances
@@ -38,14 +39,16 @@ def embed_messages(
     cache: VectorCache | None = None,
 ) -> pa.Table:
     """One row for every message: id, turn, role, text, vector (float32); see `turnwise.encode_utterances`."""
-    rows = [
-        {"id": row["id"], "turn": turn, "role": message["role"], "text": message["content"]}
-        for row in conversations
-        for turn, message in enumerate(row["messages"])
-    ]
-    schema = pa.schema({"id": pa.string(), "turn": pa.int32(), "role": pa.string(), "text": pa.string()})
-    vectors = encode_utterances(encoder, [row["text"] for row in rows], dtype=dtype, cache=cache)
-    return _with_vectors(pa.Table.from_pylist(rows, schema=schema), vectors)
+    table = _messages(conversations)
+    return _with_vectors(table, encode_utterances(encoder, table["text"].to_pylist(), dtype=dtype, cache=cache))
+
+
+def embed_messages_in_context(
+    encoder: SentenceTransformer, conversations: Dataset, dtype: Half | None = None
+) -> pa.Table:
+    """As `embed_messages`, with the vectors of `turnwise.encode_in_context`."""
+    vectors = encode_in_context(encoder, conversations["messages"][:], dtype=dtype)
+    return _with_vectors(_messages(conversations), vectors)
 
 
 def embed_taught(
@@ -77,6 +80,16 @@ def embed_whole(
     """One row for every conversation: id, vector (float32)."""
     table = pa.table({"id": pa.array(conversations["id"], pa.string())})
     return _with_vectors(table, encode_conversations(encoder, conversations["messages"][:], pooling, dtype=dtype))
+
+
+def _messages(conversations: Dataset) -> pa.Table:
+    rows = [
+        {"id": row["id"], "turn": turn, "role": message["role"], "text": message["content"]}
+        for row in conversations
+        for turn, message in enumerate(row["messages"])
+    ]
+    schema = pa.schema({"id": pa.string(), "turn": pa.int32(), "role": pa.string(), "text": pa.string()})
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def _with_vectors(table: pa.Table, vectors: np.ndarray, name: str = "vector") -> pa.Table:
@@ -142,7 +155,7 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
 def read_vectors(
     path: str | os.PathLike[str], encoder: SentenceTransformer, expected: Mapping[str, Any] | None = None
 ) -> pa.Table:
-    """Read the vectors that ``turnwise embed`` wrote.
+    """Read the vectors of messages that ``turnwise embed`` wrote.
 
     Args:
         path: The Parquet file.
@@ -151,7 +164,8 @@ def read_vectors(
             of those; by default anything will do.
 
     Raises:
-        ValueError: They are from a different encoder, or depend on something else than expected.
+        ValueError: They are from a different encoder, not of each message alone, or depend on something else than
+            expected.
     """
     table = pq.read_table(path)
     record = json.loads((table.schema.metadata or {}).get(_METADATA.encode(), b"{}"))
@@ -159,6 +173,11 @@ def read_vectors(
         raise ValueError(
             f"{path}: the vectors are of {record.get('encoder')}, not of {encoder_source(encoder)}: give the encoder "
             "they are of, or embed the conversations again"
+        )
+    if record.get("level", "utterance") != "utterance":
+        raise ValueError(
+            f"{path}: the vectors are of level {record['level']!r}, expected those of each message alone: embed the "
+            "conversations again, with --level utterance"
         )
     for name, value in (expected or {}).items():
         if record.get(name) != value:

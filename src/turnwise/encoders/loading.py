@@ -16,6 +16,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 
 from turnwise._compat import loaded_from
+from turnwise.encoders.centre import restore_centre
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.turn_order_head import restore_turn_order_head
 from turnwise.encoders.turn_tables import restore_turn_tables
@@ -31,8 +32,8 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str
     """Load an encoder as a stock ``SentenceTransformer``.
 
     Weights are read from safetensors only, and no code that comes with a model is run. What turnwise saved with a model
-    and plain ``SentenceTransformer(path)`` leaves out is added again: turn tables, see `turnwise.add_turn_tables`, and
-    a turn-order head, see `turnwise.SequenceModel`.
+    and plain ``SentenceTransformer(path)`` leaves out is added again: turn tables, see `turnwise.add_turn_tables`, a
+    turn-order head, see `turnwise.SequenceModel`, and a centre, see `turnwise.centre_encoder`.
 
     Args:
         name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the default encoder,
@@ -111,6 +112,7 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
             restore_turn_tables(encoder, weights)
         if is_local:
             restore_turn_order_head(encoder, name)
+            restore_centre(encoder, name)
     except SafetensorError as error:
         raise ValueError(f"cannot load the encoder {name!r}: a file of weights is damaged: {error}") from error
     views_of(encoder)  # tells if it takes the encoder for a published checkpoint

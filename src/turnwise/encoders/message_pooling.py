@@ -9,11 +9,12 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct, unit_vectors
 from turnwise.data.messages import Messages
+from turnwise.encoders.centre import Centre, centre_of
 from turnwise.encoders.inference import Half
 from turnwise.encoders.utterances import encode_utterances
 
 
-def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray) -> FloatArray:
+def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray, centre: Centre | None = None) -> FloatArray:
     """The mean of each conversation's message vectors, weighted by their tokens.
 
     A long message says more of what a conversation is about than "Yes, please."; as in the mean over the tokens of the
@@ -23,12 +24,16 @@ def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray) -> Fl
         vectors: The vector of each message, those of a conversation in a row (messages, dim).
         tokens: How many tokens each message has; none counts as one (messages,).
         starts: Where each conversation starts (conversations,).
+        centre: Applied to the means; its weight says what else the messages count.
 
     Returns:
         (conversations, dim), of length 1.
     """
-    weights = np.maximum(tokens, 1)[:, None].astype(np.float32)
-    return unit_vectors(np.add.reduceat(unit_vectors(vectors) * weights, starts, axis=0))
+    units, weights = unit_vectors(vectors), np.maximum(tokens, 1).astype(np.float32)
+    if centre is not None:
+        weights = weights * np.exp(units @ centre.weight)
+    pooled = unit_vectors(np.add.reduceat(units * weights[:, None], starts, axis=0))
+    return pooled if centre is None else centre.apply(pooled)
 
 
 def message_tokens(encoder: SentenceTransformer, texts: Sequence[str]) -> IntArray:
@@ -67,4 +72,5 @@ def encode_from_messages(
     texts = [message["content"] for messages in conversations for message in messages]
     starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
     vectors = encode_utterances(encoder, texts, show_progress_bar=show_progress_bar, dtype=dtype)
-    return pool_messages(vectors, message_tokens(encoder, texts), starts).astype(np.float32)
+    centre = centre_of(encoder).get("messages")
+    return pool_messages(vectors, message_tokens(encoder, texts), starts, centre).astype(np.float32)

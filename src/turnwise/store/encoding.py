@@ -13,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
+from turnwise.encoders.centre import centre_digest, centre_of
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
@@ -59,12 +60,13 @@ class StoreEncoder:
         return encoder_source(self.encoder)
 
     def digest(self) -> str:
-        """A hash of its weights, its turn-order head and its prompts."""
+        """A hash of its weights, its turn-order head, its centre and its prompts."""
         found = hashlib.blake2b(weights_digest(self.encoder).encode(), digest_size=10)
         found.update(repr(sorted(self.encoder.prompts.items())).encode())
         head = turn_order_head_of(self.encoder)
         for name, weight in sorted(head.state_dict().items()) if head is not None else ():
             found.update(name.encode() + weight.detach().cpu().numpy().tobytes())
+        found.update(centre_digest(self.encoder).encode())
         return found.hexdigest()
 
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
@@ -91,7 +93,7 @@ class StoreEncoder:
         """
         if self.pooling == "messages":
             starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
-            return pool_messages(vectors, tokens, starts)
+            return pool_messages(vectors, tokens, starts, centre_of(self.encoder).get("messages"))
         with self._lock:
             return unit_vectors(encode_conversations(self.encoder, conversations, self.pooling))
 

@@ -24,6 +24,7 @@ from transformers import (
 )
 
 from turnwise._compat import loaded_from
+from turnwise.encoders.centre import remove_centre
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.recipes import Adaptation
 from turnwise.training.trainer import fit, training_arguments
@@ -53,6 +54,7 @@ def adapt_encoder(
     if len(conversations) == 0:
         raise ValueError("no conversations to adapt the encoder to")
     set_seed(settings.seed)
+    remove_centre(encoder)  # its vectors become others
     model = masked_language_model(encoder)
     utterances = conversations.map(
         lambda rows: {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from turnwise.encoders.centre import CENTRE_FILE
 from turnwise.encoders.turn_order_head import HEAD_FILE
 
 _CARD = """---
@@ -48,12 +49,20 @@ def without_paths(record: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def model_card(record: dict[str, Any], has_head: bool) -> str:
-    """The card of a model from its training record (see ``training.json`` beside it), with a turn-order head or not."""
+def model_card(record: dict[str, Any], has_head: bool, has_centre: bool) -> str:
+    """The card of a model from its training record (see ``training.json`` beside it).
+
+    Args:
+        record: The record.
+        has_head: Whether the model has a turn-order head.
+        has_centre: Whether it has a centre.
+    """
     rows = "\n".join(f"| {name} | {value} |" for name, value in record.get("recipe", {}).items())
     level = record.get("level", "utterance")
     has_tables = record.get("recipe", {}).get("turn_inputs", False)
     note = "Its turn and role inputs need `turnwise.load_encoder` and `encode_conversations`.\n\n" if has_tables else ""
+    if has_centre:
+        note += f"Its centre, {CENTRE_FILE}, is for `turnwise.encode_conversations`; `encode` goes on without it.\n\n"
     if has_head:
         note += f"Its turn-order head, {HEAD_FILE}, is for `turnwise.SequenceModel`; `encode` goes on without it.\n\n"
     elif level == "turn-order":

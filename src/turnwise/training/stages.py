@@ -14,6 +14,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import set_seed
 
 from turnwise._utils.runs import RunFolder, process_state
+from turnwise.encoders.centre import remove_centre
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.onednn import transformer_through_onednn
 from turnwise.training.callbacks import Snapshots
@@ -79,6 +80,7 @@ def contrast(
         ValueError: Training has diverged.
     """
     set_seed(recipe.seed)
+    remove_centre(encoder)  # its vectors become others
     before = {}
     if recipe.interpolation < 1:
         before = {name: tensor.detach().clone() for name, tensor in encoder.state_dict().items()}

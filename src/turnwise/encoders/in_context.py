@@ -1,0 +1,98 @@
+"""Messages in context: one pass over the joined turns of a conversation, each message pooled from its own tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from turnwise._utils.progress import progress_bar
+from turnwise._utils.vectors import FloatArray, unit_vectors
+from turnwise.data.messages import Messages, check_messages
+from turnwise.encoders.inference import Half, inference
+from turnwise.encoders.rendering import Renderer
+from turnwise.encoders.rows import encode_rows
+from turnwise.encoders.transformer import transformer_of
+
+_CONVERSATIONS_AT_ONCE = 256
+
+
+def encode_in_context(
+    encoder: SentenceTransformer,
+    conversations: Sequence[Messages],
+    show_progress_bar: bool = False,
+    dtype: Half | None = None,
+) -> np.ndarray:
+    """Embed each message of conversations with all that is said around it, before and after.
+
+    "Yes, please." is near what was asked, where `encode_utterances` sees its words only. The mean of a conversation's
+    messages, weighted by their tokens before they are scaled to length 1, is the mean of the tokens of its joined text.
+
+    Args:
+        encoder: The encoder, made of a transformer.
+        conversations: Lists of messages, ``{"role", "content"}``. Longer ones than the encoder's limit are read in
+            overlapping windows of whole turns.
+        show_progress_bar: Show a progress bar.
+        dtype: Half precision to compute in, see `encode_utterances`.
+
+    Returns:
+        The messages of all conversations in a row, float32, of length 1; zero where one has no tokens (messages, dim).
+
+    Raises:
+        ValueError: An empty conversation, or an encoder whose tokens do not see each other.
+    """
+    sums, _ = sums_in_context(encoder, conversations, show_progress_bar, dtype)
+    return unit_vectors(sums).astype(np.float32)
+
+
+def sums_in_context(
+    encoder: SentenceTransformer,
+    conversations: Sequence[Messages],
+    show_progress_bar: bool = False,
+    dtype: Half | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Sum (messages, dim) and number (messages,) of the tokens of each message; arguments as for `encode_in_context`.
+
+    A token of no message, such as the classification token, counts to the one next to it; one in two windows twice.
+    """
+    check_messages(conversations)
+    if encoder.transformers_model is None:
+        raise ValueError("a static encoder's tokens do not see each other: messages in context need a transformer")
+    renderer = Renderer(encoder)
+    encoder.eval()
+    parts = [(torch.zeros(0, transformer_of(encoder).config.hidden_size), torch.zeros(0))]
+    with progress_bar() as bar, inference(encoder.device, dtype):
+        task = bar.add_task("embedding conversations", total=len(conversations), visible=show_progress_bar)
+        for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
+            some = conversations[start : start + _CONVERSATIONS_AT_ONCE]
+            parts.append(_sums(encoder, renderer, some))
+            bar.advance(task, len(some))
+    sums, counts = (torch.cat(of_parts).numpy() for of_parts in zip(*parts))
+    return sums, counts
+
+
+def _sums(encoder: SentenceTransformer, renderer: Renderer, conversations: Sequence[Messages]) -> tuple[Tensor, Tensor]:
+    """`sums_in_context` of some conversations."""
+    windows = [renderer.windows(turns) for turns in renderer.tokenize(conversations)]
+    owner = [number for number, found in enumerate(windows) for _ in found]
+    rows = renderer.pack([conversations[number] for number in owner], [window for found in windows for window in found])
+    inputs = {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()}
+    starts = torch.tensor([0, *(len(messages) for messages in conversations)]).cumsum(0)
+    message = (_nearest(rows.turn) + starts[owner].unsqueeze(1)).to(encoder.device)  # (rows, length)
+    sums = torch.zeros(int(starts[-1]), transformer_of(encoder).config.hidden_size, device=encoder.device)
+    counts = torch.zeros(len(sums), device=encoder.device)
+    for piece in encode_rows(encoder, inputs):
+        into = message[piece.rows, : piece.tokens.shape[1]].flatten()
+        sums.index_add_(0, into, piece.tokens.flatten(0, 1))  # zero where padded
+        counts.index_add_(0, into, piece.mask.flatten())
+    return sums.cpu(), counts.cpu()
+
+
+def _nearest(turn: Tensor) -> Tensor:
+    """The turn of each token; of one that has none (-1), that of the token before it, else of the first with a turn."""
+    first = turn.masked_fill(turn < 0, turn.shape[1] + int(turn.max())).amin(1, keepdim=True)
+    filled = turn.cummax(1).values.maximum(first)
+    return filled.where(turn.amax(1, keepdim=True) >= 0, 0)  # a conversation that says nothing

@@ -1,0 +1,111 @@
+"""Fitting the centre of an encoder's dialogue vectors to conversations, without labels, to a saved model."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise._utils.files import check_folder, only_writer
+from turnwise.data.cleaning import drop_empty_messages
+from turnwise.data.conversations import read_conversations
+from turnwise.data.fingerprint import fingerprint
+from turnwise.data.reading.files import check_apart
+from turnwise.encoders.centre import Centre, add_centre, remove_centre
+from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.loading import encoder_source, load_encoder
+from turnwise.encoders.message_pooling import message_tokens, pool_messages
+from turnwise.encoders.utterances import encode_utterances
+from turnwise.training.dialogue_distillation import distill_centre
+from turnwise.training.saving import save_encoder
+
+# To centre, more change nothing; to distill, they would still help: docs/results.md.
+_SAMPLE, _DISTILLED = 1000, 3000
+
+
+def centre_encoder(
+    conversations: Dataset | str | os.PathLike[str],
+    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    stretch: float = 0.1,
+    distill: bool = False,
+    seed: int = 0,
+    force: bool = False,
+) -> SentenceTransformer:
+    """Put the mean of whole conversations beside an encoder, to be taken away from the vector of each.
+
+    What is left is stretched along the directions in which conversations differ most. `encode_conversations` with the
+    poolings ``"mean"`` and ``"messages"`` does both from now on, and with it evaluation and stores. Weights, and
+    vectors of messages, stay as they are.
+
+    Args:
+        conversations: Conversations such as those to be embedded, or the path of some; 1,000 drawn from them count,
+            3,000 with ``distill``.
+        encoder: The encoder (it is changed), or its name or path; ``None`` is the default encoder.
+        output: A folder to write the model to, as a stock SentenceTransformer.
+        stretch: What power of its variance each principal component is multiplied by; 0 only centres.
+        distill: Let dialogues pooled by ``"messages"`` learn to be alike as their joined texts are: what a message
+            counts, what is taken away and how the rest is stretched. Without labels, and for the better where messages
+            say little by themselves, as in small talk.
+        seed: Seed of the sample and of what is learned.
+        force: Overwrite the output.
+
+    Returns:
+        The encoder.
+
+    Raises:
+        FileExistsError: The output exists and ``force`` is not given.
+        ValueError: No conversation says anything, the output is among what is read, or ``stretch`` is out of range.
+    """
+    if not 0 <= stretch <= 1:
+        raise ValueError(f"stretch must be from 0 (none) to 1, got {stretch!r}")
+    if output is not None:
+        check_folder(output, force)
+        if not isinstance(conversations, Dataset):
+            check_apart(output, conversations)
+    if not isinstance(conversations, Dataset):
+        conversations = read_conversations(conversations)
+    if not isinstance(encoder, SentenceTransformer):
+        encoder = load_encoder(encoder)
+    with only_writer(output) if output is not None else nullcontext():
+        sample = _sample(conversations, _DISTILLED if distill else _SAMPLE, seed)
+        remove_centre(encoder)  # or it would be of vectors that are centred already
+        add_centre(encoder, _fit(encoder, sample["messages"][:], stretch, distill, seed))
+        if output is not None:
+            record = {
+                "turnwise": turnwise.__version__,
+                "recipe": {"method": "centre", "stretch": stretch, "distill": distill, "sample": len(sample)},
+                "encoder": encoder_source(encoder),
+                "conversations": fingerprint(conversations),
+            }
+            save_encoder(encoder, output, record)
+    return encoder
+
+
+def _sample(conversations: Dataset, count: int, seed: int) -> Dataset:
+    drawn = np.random.default_rng(seed).permutation(len(conversations))[:count]
+    sample = drop_empty_messages(conversations.select(np.sort(drawn)).select_columns(["messages"]))
+    if not len(sample):
+        raise ValueError("none of the conversations says anything: the centre is the mean of some that do")
+    return sample
+
+
+def _fit(
+    encoder: SentenceTransformer, conversations: list[Any], stretch: float, distill: bool, seed: int
+) -> dict[str, Centre]:
+    """The centre for each way of pooling."""
+    texts = [message["content"] for messages in conversations for message in messages]
+    starts = np.cumsum([0, *map(len, conversations)])[:-1]
+    vectors = encode_utterances(encoder, texts, show_progress_bar=True)
+    tokens = message_tokens(encoder, texts)
+    joined = encode_conversations(encoder, conversations, "mean", show_progress_bar=True)
+    of_joined = Centre.fit(joined, stretch)
+    of_messages = Centre.fit(pool_messages(vectors, tokens, starts), stretch)
+    if distill:
+        of_messages = distill_centre(of_messages, vectors, tokens, starts, of_joined.apply(joined), seed)
+    return {"mean": of_joined, "messages": of_messages}

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+import turnwise
+from turnwise.encoders.in_context import _nearest, sums_in_context
+from turnwise.encoders.rendering import make_conversational
+
+
+@pytest.mark.parametrize("separate_turns", [None, True, False])
+@pytest.mark.parametrize("max_length", [64, 12])
+def test_their_mean_over_tokens_is_the_joined_text(
+    tiny_encoder: SentenceTransformer, conversations, separate_turns, max_length
+) -> None:
+    if separate_turns is not None:
+        make_conversational(tiny_encoder, max_length, separate_turns)
+    talks = conversations["messages"][:]
+    sums, counts = sums_in_context(tiny_encoder, talks)
+    starts = np.cumsum([0, *map(len, talks)])[:-1]
+    means = np.add.reduceat(sums, starts) / np.add.reduceat(counts, starts)[:, None]
+    expected = turnwise.encode_conversations(tiny_encoder, talks, "mean", long="window")
+    means /= np.linalg.norm(means, axis=1, keepdims=True) / np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(means, expected, atol=1e-6)
+
+
+def test_each_message_is_pooled_from_its_own_tokens(tiny_encoder: SentenceTransformer) -> None:
+    talk = [{"role": "a", "content": "i want a pizza"}, {"role": "b", "content": "thanks"}]
+    features = tiny_encoder.preprocess(["i want a pizza thanks"])
+    with torch.inference_mode():
+        tokens = tiny_encoder(features)["token_embeddings"][0].numpy()  # [CLS] i want a pizza thanks [SEP]
+    expected = np.stack([tokens[:5].mean(0), tokens[5:].mean(0)])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    found = turnwise.encode_in_context(tiny_encoder, [talk])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert found.dtype == np.float32
+
+
+def test_what_is_said_around_it_counts(tiny_encoder: SentenceTransformer) -> None:
+    talks = [
+        [{"role": "a", "content": text}, {"role": "b", "content": "yes"}] for text in ("my card", "a pizza", "a pizza")
+    ]
+    vectors = turnwise.encode_in_context(tiny_encoder, talks)[1::2]
+    assert not np.allclose(vectors[0], vectors[1], atol=1e-3)
+    np.testing.assert_allclose(vectors[1], vectors[2], atol=1e-6)
+
+
+def test_the_nearest_turn_of_tokens_that_have_none() -> None:
+    turn = torch.tensor([[-1, 3, 3, 4, -1, -1], [5, -1, 7, -1, -1, -1], [-1, -1, -1, -1, -1, -1]])
+    assert _nearest(turn).tolist() == [[3, 3, 3, 4, 4, 4], [5, 5, 7, 7, 7, 7], [0] * 6]
+
+
+def test_nothing_said(tiny_encoder: SentenceTransformer) -> None:
+    assert turnwise.encode_in_context(tiny_encoder, []).shape == (0, 32)
+    talk = [{"role": "a", "content": "thanks"}, {"role": "b", "content": ""}]
+    assert np.linalg.norm(turnwise.encode_in_context(tiny_encoder, [talk]), axis=1).round(5).tolist() == [1, 0]
+    with pytest.raises(ValueError, match="empty"):
+        turnwise.encode_in_context(tiny_encoder, [[]])
+
+
+def test_a_static_encoder_has_no_context(tiny_encoder: SentenceTransformer) -> None:
+    table = StaticEmbedding(tiny_encoder.tokenizer.backend_tokenizer, embedding_dim=8)
+    static = SentenceTransformer(modules=[table], device="cpu")
+    with pytest.raises(ValueError, match="need a transformer"):
+        turnwise.encode_in_context(static, [[{"role": "a", "content": "thanks"}]])

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise._utils.vectors import unit_vectors
+from turnwise.encoders.centre import centre_of
+
+
+def test_the_mean_of_the_conversations(tiny_encoder: SentenceTransformer, conversations, tmp_path: Path) -> None:
+    talks = conversations["messages"][:]
+    expected = {
+        pooling: unit_vectors(turnwise.encode_conversations(tiny_encoder, talks, pooling)).mean(0)
+        for pooling in ("mean", "messages")
+    }
+    centred = turnwise.centre_encoder(conversations, tiny_encoder, tmp_path / "model")
+    again = turnwise.load_encoder(tmp_path / "model")
+    for encoder in (centred, again, turnwise.centre_encoder(conversations, again)):  # fitted anew, it is the same
+        for pooling, mean in expected.items():
+            np.testing.assert_allclose(centre_of(encoder)[pooling].mean, mean, atol=1e-6)
+    assert "dialogue_centre.safetensors" in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_no_label_is_read(tiny_encoder: SentenceTransformer, conversations) -> None:
+    labelled = conversations.add_column("domain", ["x"] * len(conversations))
+    before = centre_of(turnwise.centre_encoder(conversations, tiny_encoder))
+    after = centre_of(turnwise.centre_encoder(labelled, tiny_encoder))
+    assert all((before[pooling].stretch == after[pooling].stretch).all() for pooling in before)
+
+
+def test_training_takes_it_off(tiny_encoder: SentenceTransformer, conversations, tmp_path: Path) -> None:
+    turnwise.centre_encoder(conversations, tiny_encoder, tmp_path / "centred")
+    recipe = turnwise.recipes.DialogueCSE(max_steps=1, batch_size=3)
+    trained = turnwise.train(recipe, conversations, tmp_path / "centred", tmp_path / "model")
+    assert centre_of(trained) == centre_of(turnwise.load_encoder(tmp_path / "model")) == {}
+
+
+def test_conversations_that_say_nothing(tiny_encoder: SentenceTransformer) -> None:
+    empty = Dataset.from_list([{"id": "a", "messages": [{"role": "user", "content": "  "}]}])
+    with pytest.raises(ValueError, match="none of the conversations says anything"):
+        turnwise.centre_encoder(empty, tiny_encoder)
+
+
+def test_without_stretch_it_only_centres(tiny_encoder: SentenceTransformer, conversations) -> None:
+    centre = centre_of(turnwise.centre_encoder(conversations, tiny_encoder, stretch=0))
+    assert all((one.stretch == np.eye(32)).all() for one in centre.values())
+    with pytest.raises(ValueError, match="stretch must be from 0"):
+        turnwise.centre_encoder(conversations, tiny_encoder, stretch=-1)
+
+
+def test_an_output_that_exists(tiny_encoder: SentenceTransformer, conversations, tmp_path: Path) -> None:
+    turnwise.centre_encoder(conversations, tiny_encoder, tmp_path / "model")
+    with pytest.raises(FileExistsError):
+        turnwise.centre_encoder(conversations, tiny_encoder, tmp_path / "model")
+    turnwise.centre_encoder(conversations, tiny_encoder, tmp_path / "model", force=True)
