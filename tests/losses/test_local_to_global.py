@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
@@ -62,14 +61,16 @@ def test_anchors_are_centred_and_stretched_as_dialogues_are(tiny_encoder: Senten
     assert float(found) == pytest.approx(float(expected), abs=1e-3)
 
 
-def test_a_dialogue_is_not_its_own_neighbour(tiny_encoder: SentenceTransformer) -> None:
-    anchors = unit_rows(20, 32).float()
+def test_a_dialogue_is_not_its_own_neighbour_in_half_precision_either(tiny_encoder: SentenceTransformer) -> None:
+    anchors = unit_rows(40, 32).float()
     loss = LocalToGlobalLoss(tiny_encoder, anchors=anchors.numpy())
-    # Only what these two are to each other, and to the rest, counts: both copies of the first are left out.
-    doubled = LocalToGlobalLoss(tiny_encoder, anchors=np.concatenate([anchors.numpy(), anchors[:1].numpy()]))
-    doubled._anchors = (*loss._anchors[:2], torch.cat([loss._anchors[2], loss._anchors[2][:1]]))
-    values = [one.compute_loss_from_embeddings(anchors[1:2], anchors[:1]).item() for one in (loss, doubled)]
-    assert values[0] == pytest.approx(values[1], abs=1e-5)
+    coarse = anchors[:5].bfloat16().float()
+    values = [loss.compute_loss_from_embeddings(part, coarse).item() for part in (anchors[:5], anchors[5:10])]
+    mean, stretch, units = loss._anchors
+    wholes = normalize((normalize(coarse, dim=1) - mean) @ stretch, dim=1)
+    for value, part in zip(values, (units[:5], units[5:10])):
+        expected = local_to_global(part @ units.T, wholes @ units.T, torch.eye(5, 40, dtype=torch.bool), 0.05)
+        assert value == pytest.approx(float(expected.mean()), abs=1e-3)
 
 
 @pytest.mark.parametrize("with_anchors", [False, True])

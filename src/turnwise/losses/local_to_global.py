@@ -24,7 +24,9 @@ from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import process_mean
 
 _NEVER = -1e9  # the logit of a dialogue as its own neighbour; finite, so that the divergence is
-_ITSELF = 1 - 1e-5  # the cosine from which on two dialogues are one
+# The cosine from which on two dialogues are one: a batch may be encoded in bfloat16, where the anchors were not. A dialogue
+# that is its own neighbour would be a hard positive, which harms.
+_ITSELF = 0.98
 
 
 @dataclass(frozen=True)
