@@ -1,25 +1,39 @@
-"""What `study_forgetting.py` tries besides the anchor: DialogueCSE with other targets and other weights of negatives.
+"""What `study_forgetting.py` tries: DialogueCSE with an anchor, other targets and other weights of negatives.
 
 Pure functions of logits and of the untouched encoder's vectors first, then the loss and the recipe that use them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
-from torch.nn.functional import normalize
+from torch.nn.functional import kl_div, normalize
 
 from turnwise.encoders.forward import TokenSlice, encode_sliced, sliced_means, take
 from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings, _masked_mean, context_turns_of
 from turnwise.losses.in_batch import Turns
-from turnwise.losses.untouched import structure_divergence
 from turnwise.training.recipes import DialogueCSE
 
 NEVER = -1e9
+
+
+def structure_divergence(vectors: Tensor, before: Tensor, candidates: Tensor, temperature: float) -> Tensor:
+    """KL(softmax(S₀/τ) ‖ softmax(S/τ)), the mean over rows, with S and S₀ the cosines among texts after and before.
+
+    Args:
+        vectors: Of length 1, for S (turns, dim).
+        before: Of length 1, for S₀ (turns, dim).
+        candidates: Which texts count for which (turns, turns).
+        temperature: τ.
+    """
+    now, then = (
+        (some @ some.T / temperature).masked_fill(~candidates, NEVER).log_softmax(1) for some in (vectors, before)
+    )
+    return kl_div(now, then, log_target=True, reduction="batchmean")
 
 
 def weigh_by_hardness(logits: Tensor, candidates: Tensor, own: Tensor) -> Tensor:
@@ -55,29 +69,33 @@ class Objective:
     """What differs from DialogueCSE.
 
     Attributes:
+        anchor: λ of the structure anchor: the divergence of the similarities of a batch from the untouched encoder's.
+        contextual: λ of the same from the similarities of untouched vectors each added to that of its context, so that
+            a text learns what it is said about.
+        divergence_temperature: τ of both.
+        contrast: Weight of the contrast itself.
         soft: Share of the target that follows the untouched encoder's similarities.
         soft_by: Of which texts: of the responses, or of their contexts.
         soft_temperature: Of that softmax.
         hardness: Weigh negatives by hardness.
         agreeing: Share of the target for the response of the conversation whose context agrees.
         agreeing_cosine: From which cosine contexts agree.
-        contextual: λ of a divergence as the anchor's, from the similarities of untouched vectors each added to that of
-            its context, so that a text learns what it is said about.
-        contrast: Weight of the contrast itself.
     """
 
+    anchor: float = 0.0
+    contextual: float = 0.0
+    divergence_temperature: float = 0.05
+    contrast: float = 1.0
     soft: float = 0.0
     soft_by: Literal["responses", "contexts"] = "responses"
     soft_temperature: float = 0.1
     hardness: bool = False
     agreeing: float = 0.0
     agreeing_cosine: float = 0.8
-    contextual: float = 0.0
-    contrast: float = 1.0
 
 
 class Remembered:
-    """`turnwise.losses.untouched.Untouched` of an encoder whose vectors are kept from one training to the next."""
+    """The vectors of an encoder as it is, kept from one training to the next."""
 
     def __init__(self, encoder: SentenceTransformer) -> None:
         self.encoder, self.kept = encoder.eval(), dict[bytes, Tensor]()
@@ -99,13 +117,12 @@ class StudyLoss(DialogueCSELoss):
     def __init__(
         self, model: nn.Module, settings: DialogueCSESettings, objective: Objective, untouched: Remembered
     ) -> None:
-        super().__init__(model, replace(settings, anchor=0.0))
-        self.settings, self.objective, self.untouched = settings, objective, untouched
-        self._untouched = untouched if settings.anchor else None  # type: ignore[assignment]
+        super().__init__(model, settings)
+        self.objective, self.untouched = objective, untouched
 
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         self.before = torch.empty(0)
-        if self.objective.soft or self.objective.agreeing or self.objective.contextual:
+        if self.objective != Objective():
             self.before = self.untouched.vectors(features["input_ids"], features["attention_mask"])
         return super().compute_loss(features)
 
@@ -121,13 +138,20 @@ class StudyLoss(DialogueCSELoss):
             loss = self.objective.contrast * self._contrast(
                 logits, contexts, turn_text, Turns.gather(conversation, text_key)
             )
-            if self.objective.contextual:
-                before = take(self.before, turn_text)
-                before = normalize(before + normalize(_masked_mean(before, contexts), dim=1), dim=1)
-                now, others = normalize(means, dim=1), text_key[:, None] != text_key
-                moved = structure_divergence(now @ now.T, before @ before.T, others, self.settings.anchor_temperature)
-                loss = loss + self.objective.contextual * moved / len(now)
+            if self.objective.anchor or self.objective.contextual:
+                loss = loss + self._kept(normalize(means, dim=1), take(self.before, turn_text), contexts, text_key)
             return loss
+
+    def _kept(self, now: Tensor, before: Tensor, contexts: Tensor, text_key: Tensor) -> Tensor:
+        """The divergences from the untouched encoder's similarities, weighted; vectors of length 1 (turns, dim)."""
+        wanted, others = self.objective, text_key[:, None] != text_key
+        in_context = normalize(before + normalize(_masked_mean(before, contexts), dim=1), dim=1)
+        weighted = [
+            weight * structure_divergence(now, target, others, wanted.divergence_temperature)
+            for weight, target in ((wanted.anchor, before), (wanted.contextual, in_context))
+            if weight
+        ]
+        return torch.stack(weighted).sum()
 
     def _contrast(self, logits: Tensor, contexts: Tensor, turn_text: Tensor, turns: Turns) -> Tensor:
         """Cross-entropy of every context's logits for all responses (turns, turns) to the objective's targets."""

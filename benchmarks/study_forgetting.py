@@ -63,8 +63,8 @@ class Variant:
 
 VARIANTS = {
     "plain": Variant(shares=(0.25, 0.5, 0.75, 1.0)),
-    "anchor 0.1": Variant(settings={"anchor": 0.1}),
-    "anchor 1": Variant(settings={"anchor": 1.0}),
+    "anchor 0.1": Variant(Objective(anchor=0.1)),
+    "anchor 1": Variant(Objective(anchor=1.0)),
     "contextual only": Variant(Objective(contextual=1.0, contrast=0.0)),
     "soft 1": Variant(Objective(soft=1.0)),
     "soft contexts 0.5": Variant(Objective(soft=0.5, soft_by="contexts", soft_temperature=0.05)),

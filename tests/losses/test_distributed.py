@@ -26,16 +26,6 @@ from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
 from turnwise.losses.siamese import SiameseLoss, SiameseSettings
 from turnwise.losses.single_vector import SingleVectorLoss, SingleVectorSettings
 
-
-def anchored(encoder: SentenceTransformer) -> DialogueCSELoss:
-    """A loss whose encoder has moved from what it is anchored to."""
-    loss = DialogueCSELoss(encoder, DialogueCSESettings(anchor=1.0))
-    with torch.no_grad():
-        for weight in encoder.parameters():
-            weight += 0.1 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(1))
-    return loss
-
-
 # For each loss its collator, made from the encoder and all conversations, and the loss itself.
 LOSSES = {
     "dialogue-cse": (lambda encoder, rows: UtteranceCollator(encoder), DialogueCSELoss),
@@ -43,7 +33,6 @@ LOSSES = {
         lambda encoder, rows: UtteranceCollator(encoder),
         lambda encoder: DialogueCSELoss(encoder, DialogueCSESettings(aggregation="attention")),
     ),
-    "dialogue-cse-anchor": (lambda encoder, rows: UtteranceCollator(encoder), anchored),
     "siamese": (
         lambda encoder, rows: UtteranceCollator(encoder, joined_context_turns=3),
         lambda encoder: SiameseLoss(encoder, SiameseSettings(context="multi")),

@@ -36,7 +36,6 @@ SHORT = {"batch_size": 4, "max_steps": 6, "max_length": 16, "checkpoint_steps": 
 RECIPES = {
     "dialogue-cse": DialogueCSE(**SHORT, adaptation=Adaptation(max_steps=3, batch_size=8, checkpoint_steps=2)),
     "attention": DialogueCSE(**SHORT, aggregation="attention", negatives=3),
-    "anchored": DialogueCSE(**SHORT, anchor=1.0),
     "siamese-multi": Siamese(**SHORT, context="multi"),
     "single-vector": SingleVector(**SHORT),
 }

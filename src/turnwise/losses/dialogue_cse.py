@@ -19,7 +19,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 from typing_extensions import override
 
 from turnwise._utils import citations
@@ -27,7 +26,6 @@ from turnwise._utils.settings import check_positive
 from turnwise.encoders.forward import TokenSlice, encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import InBatchSettings, Turns, process_mean
-from turnwise.losses.untouched import Untouched, structure_divergence
 
 Aggregation = Literal["mean", "attention"]
 ContextCount = Literal["each-side", "in-all"]
@@ -92,9 +90,6 @@ class DialogueCSESettings(InBatchSettings):
         turn_weights: Whether each turn of the context weighs the same, ``"equal"``, or each of its ``"tokens"`` does,
             as when refined matrices padded to one length are added up (Eq. 5 and 7, read literally).
         temperature: τ of Eq. 8.
-        anchor: λ of the structure anchor, which keeps the encoder's own similarities of the utterances of a batch, see
-            `turnwise.losses.untouched.structure_divergence`; 0 leaves it out.
-        anchor_temperature: Its τ.
     """
 
     context_turns: int = 3
@@ -102,14 +97,10 @@ class DialogueCSESettings(InBatchSettings):
     aggregation: Aggregation = "mean"
     turn_weights: TurnWeights = "equal"
     temperature: float = 0.1
-    anchor: float = 0.0
-    anchor_temperature: float = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self, "context_turns", "temperature", "anchor_temperature")
-        if not 0 <= self.anchor < math.inf:
-            raise ValueError(f"anchor must be 0 or more, got {self.anchor!r}")
+        check_positive(self, "context_turns", "temperature")
 
     @property
     def reach(self) -> int:
@@ -124,7 +115,7 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
     pairs of contexts and responses are scored by algebra, so more negatives cost nothing.
 
     Args:
-        model: The encoder, pooled by the mean. An anchor keeps the similarities that it has now.
+        model: The encoder, pooled by the mean.
         settings: The settings.
     """
 
@@ -132,7 +123,6 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
 
     def __init__(self, model: nn.Module, settings: DialogueCSESettings | None = None) -> None:
         super().__init__(model, settings or DialogueCSESettings())
-        self._untouched = Untouched(model) if self.settings.anchor else None
         self.turn_scorer: nn.Module | None = None
         if self.settings.aggregation == "attention":
             dim = int(model.get_embedding_dimension())  # type: ignore[operator]
@@ -141,17 +131,13 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
     @override
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         slices = list(encode_sliced(self.model, features["input_ids"], features["attention_mask"]))
-        loss = self.compute_loss_from_embeddings(
+        return self.compute_loss_from_embeddings(
             slices,
             features["turn_text"],
             features["conversation"],
             features["text_key"],
             features.get("negative_text"),
         )
-        if self._untouched is not None:
-            before = self._untouched.vectors(features["input_ids"], features["attention_mask"])
-            loss = loss + self.settings.anchor * self._anchor(slices, before, features)
-        return loss
 
     def compute_loss_from_embeddings(
         self,
@@ -192,17 +178,6 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
         candidates = torch.cat([turn_text[:, None], negative_text], dim=1)[responses]  # (responses, 1 + count)
         logits = scores.gather(1, column[candidates]) / settings.temperature
         return process_mean((logits.logsumexp(1) - logits[:, 0]).sum(), len(responses))
-
-    def _anchor(self, slices: list[TokenSlice], before: Tensor, features: dict[str, Tensor]) -> Tensor:
-        """The structure anchor, from the untouched vectors of the distinct texts (texts, dim); each turn is a row."""
-        turns = Turns.gather(features["conversation"], features["text_key"])
-        with full_precision(before.device):
-            texts = sliced_means(slices), before
-            now, then = (normalize(take(vectors, features["turn_text"]), dim=1) for vectors in texts)
-            moved = now @ turns.gather_rows(now).T, then @ turns.gather_rows(then).T  # (own turns, all turns)
-            others = (turns.text_key != features["text_key"][:, None]) & (turns.conversation >= 0)
-            divergence = structure_divergence(*moved, others, self.settings.anchor_temperature)
-        return process_mean(divergence, turns.own)
 
     def _similarities(self, responses: TokenSlice, turn_means: Tensor, contexts: Tensor, lengths: Tensor) -> Tensor:
         """Cosine of the context-free and the context-aware embedding, for every context and response.

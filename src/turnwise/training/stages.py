@@ -84,7 +84,6 @@ def contrast(
     before = {}
     if recipe.interpolation < 1:
         before = {name: tensor.detach().clone() for name, tensor in encoder.state_dict().items()}
-    inputs = recipe.inputs(encoder, conversations)  # a loss may copy the encoder: before anything is patched in it
     with (
         frozen_lower_layers(encoder, frozen),
         learning_rows(encoder, recipe.learning_rows(encoder)),
@@ -98,6 +97,7 @@ def contrast(
         arguments["dataloader_drop_last"] = recipe.needs_full_batches and len(conversations) >= recipe.batch_size
         if evaluator is not None:
             arguments |= validation_arguments(evaluator, recipe)
+        inputs = recipe.inputs(encoder, conversations)
         trainer = ConversationTrainer(
             model=encoder, args=SentenceTransformerTrainingArguments(**arguments), evaluator=evaluator, **inputs
         )

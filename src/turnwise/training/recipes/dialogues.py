@@ -1,4 +1,4 @@
-"""The recipes of dial2vec and of local-to-global distillation, which embed whole dialogues."""
+"""The recipe of dial2vec, which embeds whole dialogues."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
@@ -15,12 +14,9 @@ from typing_extensions import override
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.collators.conversations import ConversationCollator
-from turnwise.collators.parts import PartsCollator
-from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.encoders.turn_tables import add_turn_tables, turn_tables_of, uses_turns
 from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
-from turnwise.losses.local_to_global import LocalToGlobalLoss, LocalToGlobalSettings
 from turnwise.training.recipes.base import Recipe
 
 
@@ -84,45 +80,3 @@ class Dial2vec(Recipe, Dial2vecSettings):
     @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
         return Dial2vecLoss(encoder, Dial2vecSettings.of(self))
-
-
-_ANCHORS = 1000  # dialogues that others are near to or far from
-
-
-@dataclass(frozen=True)
-class LocalToGlobal(Recipe, LocalToGlobalSettings):
-    """See `turnwise.losses.LocalToGlobalSettings` for the other settings.
-
-    Attributes:
-        keep: Which turns of conversations that are too long.
-    """
-
-    level: ClassVar[LevelName] = "dialogue"
-
-    learning_rate: float = 1e-4
-    attention_dropout: bool = False
-    batch_size: int = 32
-    max_length: int = 512
-    keep: Keep = "head"
-
-    @override
-    def prepare(self, encoder: SentenceTransformer) -> None:
-        super().prepare(encoder)
-        # The teacher is the untouched encoder, which reads plain text better than text with separators.
-        make_conversational(encoder, self.max_length, separate_turns=False)
-
-    @override
-    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
-        return PartsCollator(encoder, max_length=self.max_length, keep=self.keep, seed=self.seed)
-
-    @override
-    def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        return LocalToGlobalLoss(encoder, LocalToGlobalSettings.of(self))
-
-    @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
-        drawn = np.random.default_rng(self.seed).permutation(len(conversations))[:_ANCHORS]
-        messages = conversations.select(np.sort(drawn))["messages"][:]
-        anchors = encode_conversations(encoder, messages, keep=self.keep, show_progress_bar=True)
-        loss = LocalToGlobalLoss(encoder, LocalToGlobalSettings.of(self), anchors)
-        return {**super().inputs(encoder, conversations), "loss": loss}
