@@ -64,7 +64,7 @@ def kill_driver(process: subprocess.Popen[bytes], output: Path) -> str:
     family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
     process.kill()
     process.wait()
-    _, alive = psutil.wait_procs(family[1:], timeout=60)
+    _, alive = psutil.wait_procs(family[1:], timeout=15)
     for one in alive:
         one.kill()
     psutil.wait_procs(alive)
