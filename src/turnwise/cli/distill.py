@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -90,10 +89,10 @@ def _agreement(
 ) -> dict[str, Any]:
     """The figures of `agreement` on some messages, and how much sooner the static encoder is done with them."""
     from turnwise.encoders.utterances import encode_utterances
-    from turnwise.evaluation.agreement import agreement
+    from turnwise.evaluation.agreement import agreement, sample_texts
 
-    texts = list(dict.fromkeys(message["content"] for messages in conversations["messages"] for message in messages))
-    texts = random.Random(seed).sample(texts, min(len(texts), _COMPARED))
+    said = (message["content"] for messages in conversations["messages"] for message in messages)
+    texts = sample_texts(said, _COMPARED, seed)
     encode_utterances(static, texts[:100])  # a first call takes longer
     start = time.process_time()
     taught = encode_utterances(teacher, texts, show_progress_bar=True)

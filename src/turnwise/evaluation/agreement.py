@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable
+
 import numpy as np
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
+
+
+def sample_texts(texts: Iterable[str], count: int, seed: int) -> list[str]:
+    """At most so many of the distinct texts, at random."""
+    distinct = list(dict.fromkeys(texts))
+    return random.Random(seed).sample(distinct, min(len(distinct), count))
 
 
 def agreement(vectors: FloatArray, others: FloatArray, neighbours: int = 10) -> dict[str, float | int]:

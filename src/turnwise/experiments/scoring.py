@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.evaluation import TASKS, EmbeddedSequences, embed_dialogues, evaluate_next_utterance
-from turnwise.evaluation.agreement import agreement
+from turnwise.evaluation.agreement import agreement, sample_texts
 from turnwise.experiments.method import Score, ScoringInputs, TaskFigures, Tasks
 
 _RETRIEVAL = "semantic-retrieval"
@@ -166,7 +165,11 @@ def every_level(pooling: str, *modes: str) -> Score:
 
 
 def _structure(inputs: ScoringInputs, texts: Sequence[str]) -> float:
-    texts = list(dict.fromkeys(texts))
-    some = random.Random(EVALUATION_SEED).sample(texts, min(len(texts), _COMPARED))
-    before = encode_utterances(load_encoder(inputs.start), some, show_progress_bar=True)
-    return agreement(before, encode_utterances(inputs.encoder, some, show_progress_bar=True))["cosine_correlation"]
+    some = sample_texts(texts, _COMPARED, EVALUATION_SEED)
+    found = encode_utterances(inputs.encoder, some, show_progress_bar=True)
+    return agreement(_at_the_start(inputs.start, tuple(some)), found)["cosine_correlation"]
+
+
+@lru_cache(maxsize=8)  # every row of a data set is compared with the same vectors
+def _at_the_start(start: str | None, texts: tuple[str, ...]) -> Any:
+    return encode_utterances(load_encoder(start), texts, show_progress_bar=True)
