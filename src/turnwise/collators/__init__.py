@@ -2,7 +2,8 @@
 
 from turnwise.collators.conversations import ConversationCollator
 from turnwise.collators.teacher import TaughtCollator
+from turnwise.collators.teacher_vectors import TeacherVectors
 from turnwise.collators.turn_order import TurnOrderCollator
 from turnwise.collators.utterances import UtteranceCollator
 
-__all__ = ["ConversationCollator", "TaughtCollator", "TurnOrderCollator", "UtteranceCollator"]
+__all__ = ["ConversationCollator", "TaughtCollator", "TeacherVectors", "TurnOrderCollator", "UtteranceCollator"]
