@@ -11,7 +11,7 @@ from typing import Any
 
 from turnwise._utils.files import existing_file
 from turnwise.training.recipes.base import Adaptation, Recipe
-from turnwise.training.recipes.dialogues import Dial2vec
+from turnwise.training.recipes.dialogues import Dial2vec, LocalToGlobal
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 from turnwise.training.recipes.turn_order import C3L, CCL
 from turnwise.training.recipes.unified import Unified
@@ -61,6 +61,7 @@ RECIPES: dict[str, Recipe | TurnOrderHeadRecipe] = {
         turn_inputs=True,
         relative_positions=True,
     ),
+    "local-to-global": LocalToGlobal(),
     "ccl": CCL(),
     "c3l": C3L(),
     # Section 5.1, and the authors' code: 48 pairs or triples a step are those of 4 and of 3 windows.
