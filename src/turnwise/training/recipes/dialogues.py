@@ -21,6 +21,7 @@ from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.encoders.turn_tables import add_turn_tables, turn_tables_of, uses_turns
 from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
 from turnwise.losses.local_to_global import LocalToGlobalLoss, LocalToGlobalSettings
+from turnwise.training.precision import runs_in_bf16
 from turnwise.training.recipes.base import Recipe
 
 
@@ -120,7 +121,10 @@ class LocalToGlobal(Recipe, LocalToGlobalSettings):
         drawn = np.random.default_rng(self.seed).permutation(len(conversations))[: self.sample]
         sample = conversations.select(np.sort(drawn))
         # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
-        wholes = encode_conversations(encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True)
+        dtype = "bfloat16" if runs_in_bf16(self) else None
+        wholes = encode_conversations(
+            encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=dtype
+        )
         return {
             "train_dataset": sample.add_column("dialogue", np.arange(len(sample))),
             "data_collator": PartsCollator(encoder, self.max_length, self.keep, self.seed),
