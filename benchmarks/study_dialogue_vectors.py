@@ -5,7 +5,7 @@ centre of training conversations, with that of the very dialogues ("own"), and s
 dialogues, and where messages have an intent, MAP and accuracy of the nearest neighbour among the messages of other
 dialogues. The encoder runs in bfloat16.
 
-Run: python benchmarks/study_dialogue_vectors.py --corpus self_dialogue [--dialogues 1000] [--out runs/vectors.json]
+Run: python benchmarks/study_dialogue_vectors.py --corpus self_dialogue [--dialogues 1000] [--model MODEL] [--out FILE]
 Data: $TURNWISE_DATA/<corpus>, dev.jsonl.gz and train.jsonl.gz (of DailyDialog, train_part.jsonl.gz).
 """
 
@@ -27,6 +27,7 @@ from turnwise.encoders.in_context import sums_in_context
 from turnwise.encoders.message_pooling import message_tokens
 from turnwise.evaluation.dialogues.labelled import labelled_dialogues
 from turnwise.evaluation.dialogues.ranking import rank_dialogues
+from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.metrics.ranking import average_precision
 
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
@@ -61,7 +62,9 @@ class Vectors:
 
 def figures(vectors: FloatArray, codes: IntArray, queries: IntArray) -> str:
     ranking = rank_dialogues(unit_vectors(vectors).astype(np.float32), codes, queries)
-    return f"{100 * ranking.average_precision.mean():.1f} / {100 * ranking.spearman.mean():.1f}"
+    precision = 100 * ranking.average_precision
+    low, high = bootstrap_interval(precision)
+    return f"{precision.mean():.1f} [{low:.1f}, {high:.1f}] / {100 * ranking.spearman.mean():.1f}"
 
 
 def intents(vectors: FloatArray, names: list[Any], owners: IntArray, count: int = 800) -> str:
@@ -88,6 +91,7 @@ def main() -> None:
     parser.add_argument("--corpus", default="sgd")
     parser.add_argument("--dialogues", type=int, default=1000, help="at most, of the development set")
     parser.add_argument("--centred-on", type=int, default=1000, help="training conversations")
+    parser.add_argument("--model", help="by default the default encoder, untouched")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     folder = DATA / options.corpus
@@ -99,7 +103,7 @@ def main() -> None:
     queries = np.flatnonzero(np.bincount(codes)[codes] > 1)
     train = turnwise.read_conversations(train_file)
     train = train.select(np.sort(np.random.default_rng(0).permutation(len(train))[: options.centred_on]))
-    encoder = turnwise.load_encoder()
+    encoder = turnwise.load_encoder(options.model)
     found = Vectors(encoder, [labels.conversations[row] for row in drawn])
     learned = Vectors(encoder, messages_of(train)).dialogues()
     table: dict[str, dict[str, str]] = {}

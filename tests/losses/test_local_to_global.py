@@ -2,9 +2,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import pytest
 import torch
+from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
+import turnwise
+from turnwise.collators import PartsCollator
+from turnwise.encoders.centre import Centre
+from turnwise.losses import LocalToGlobalLoss, LocalToGlobalSettings
 from turnwise.losses.local_to_global import local_to_global
 
 
@@ -47,3 +54,42 @@ def test_a_step_learns() -> None:
 
     loss(start).backward()
     assert start.grad is not None and loss(start - 0.1 * start.grad) < loss(start)
+
+
+def test_both_are_centred_and_stretched(tiny_encoder: SentenceTransformer) -> None:
+    parts, wholes, dialogue = unit_rows(3, 32).float(), unit_rows(40, 32, seed=1).float(), torch.tensor([5, 0, 7])
+    loss = LocalToGlobalLoss(tiny_encoder, wholes.numpy(), LocalToGlobalSettings(temperature=0.2, stretch=0.2))
+    centre = Centre.fit(wholes.numpy(), 0.2)
+    p, w = (torch.from_numpy(centre.apply(vectors.numpy())) for vectors in (parts, wholes))
+    itself = torch.zeros(3, 40, dtype=torch.bool)
+    itself[[0, 1, 2], dialogue] = True
+    expected = local_to_global(p @ w.T, w[dialogue] @ w.T, itself, 0.2).mean()
+    for length in (1, 3):  # of no consequence
+        torch.testing.assert_close(loss.compute_loss_from_embeddings(length * parts, dialogue), expected)
+
+
+def test_of_whole_dialogues_nothing_is_to_learn(tiny_encoder: SentenceTransformer) -> None:
+    wholes, dialogue = unit_rows(20, 32).float(), torch.tensor([3, 4, 5])
+    loss = LocalToGlobalLoss(tiny_encoder, wholes.numpy())
+    assert abs(loss.compute_loss_from_embeddings(wholes[3:6], dialogue)) < 1e-5
+    assert loss.compute_loss_from_embeddings(wholes[4:7], dialogue) > 0.5
+
+
+def test_steps_move_the_encoder_towards_what_it_was(
+    tiny_encoder: SentenceTransformer, conversations, check_learning
+) -> None:
+    wholes = turnwise.encode_conversations(tiny_encoder, conversations["messages"][:])
+    loss = LocalToGlobalLoss(tiny_encoder, wholes)
+    rows = [{**row, "dialogue": number} for number, row in enumerate(conversations)]
+    batch = {
+        name.removeprefix("messages_"): tensor for name, tensor in PartsCollator(tiny_encoder, seed=1)(rows).items()
+    }
+    taught = [tensor.clone() for tensor in loss._taught]
+    check_learning(loss, [batch])
+    assert all(np.array_equal(one, other) for one, other in zip(taught, loss._taught))
+
+
+@pytest.mark.parametrize("settings", [{"temperature": 0.0}, {"stretch": 2.0}])
+def test_settings_out_of_range(settings) -> None:
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        LocalToGlobalSettings(**settings)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 
-from turnwise.training.recipes import Schedule
+if TYPE_CHECKING:
+    from turnwise.training.recipes import Schedule
 
 
 def runs_in_bf16(settings: Schedule) -> bool:

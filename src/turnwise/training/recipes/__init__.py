@@ -1,7 +1,7 @@
 """The settings of each method, by name and from TOML files."""
 
 from turnwise.training.recipes.base import Adaptation, Recipe, Schedule
-from turnwise.training.recipes.dialogues import Dial2vec
+from turnwise.training.recipes.dialogues import Dial2vec, LocalToGlobal
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 from turnwise.training.recipes.registry import RECIPES, get_recipe, read_recipe, with_current_names
 from turnwise.training.recipes.turn_order import C3L, CCL
@@ -14,6 +14,7 @@ __all__ = [
     "Adaptation",
     "Dial2vec",
     "DialogueCSE",
+    "LocalToGlobal",
     "Recipe",
     "Schedule",
     "Siamese",

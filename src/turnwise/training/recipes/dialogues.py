@@ -1,4 +1,4 @@
-"""The recipe of dial2vec, which embeds whole dialogues."""
+"""The recipes of dial2vec and of local-to-global distillation, which embed whole dialogues."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
@@ -14,9 +15,13 @@ from typing_extensions import override
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.collators.conversations import ConversationCollator
+from turnwise.collators.parts import PartsCollator
+from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.encoders.turn_tables import add_turn_tables, turn_tables_of, uses_turns
 from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
+from turnwise.losses.local_to_global import LocalToGlobalLoss, LocalToGlobalSettings
+from turnwise.training.precision import runs_in_bf16
 from turnwise.training.recipes.base import Recipe
 
 
@@ -80,3 +85,48 @@ class Dial2vec(Recipe, Dial2vecSettings):
     @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
         return Dial2vecLoss(encoder, Dial2vecSettings.of(self))
+
+
+@dataclass(frozen=True)
+class LocalToGlobal(Recipe, LocalToGlobalSettings):
+    """See `turnwise.losses.LocalToGlobalSettings` for the other settings.
+
+    Attributes:
+        sample: Learn from so many conversations, drawn at random. Each is compared with all others.
+        keep: Which turns of conversations that are too long.
+    """
+
+    level: ClassVar[LevelName] = "dialogue"
+
+    learning_rate: float = 1e-4
+    attention_dropout: bool = False
+    batch_size: int = 32
+    max_length: int = 512
+    sample: int = 2000
+    keep: Keep = "head"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sample < 2:
+            raise ValueError(f"sample must be at least 2, got {self.sample!r}: conversations are compared with others")
+
+    @override
+    def prepare(self, encoder: SentenceTransformer) -> None:
+        super().prepare(encoder)
+        # The teacher is the untouched encoder, which reads plain text better than text with separators.
+        make_conversational(encoder, self.max_length, separate_turns=False)
+
+    @override
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+        drawn = np.random.default_rng(self.seed).permutation(len(conversations))[: self.sample]
+        sample = conversations.select(np.sort(drawn))
+        # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
+        dtype = "bfloat16" if runs_in_bf16(self) else None
+        wholes = encode_conversations(
+            encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=dtype
+        )
+        return {
+            "train_dataset": sample.add_column("dialogue", np.arange(len(sample))),
+            "data_collator": PartsCollator(encoder, self.max_length, self.keep, self.seed),
+            "loss": LocalToGlobalLoss(encoder, wholes, LocalToGlobalSettings.of(self)),
+        }
