@@ -16,6 +16,7 @@ from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.collators.conversations import ConversationCollator
 from turnwise.collators.parts import PartsCollator
+from turnwise.data.drawing import draw_conversations
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.encoders.turn_tables import add_turn_tables, turn_tables_of, uses_turns
@@ -118,8 +119,7 @@ class LocalToGlobal(Recipe, LocalToGlobalSettings):
 
     @override
     def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
-        drawn = np.random.default_rng(self.seed).permutation(len(conversations))[: self.sample]
-        sample = conversations.select(np.sort(drawn))
+        sample = draw_conversations(conversations, self.sample, self.seed)
         # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
         dtype = "bfloat16" if runs_in_bf16(self) else None
         wholes = encode_conversations(

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from turnwise.collators.messages import MessageCollator
 from turnwise.collators.utterances import UtteranceCollator
+from turnwise.data.drawing import draw_conversations
 from turnwise.encoders.in_context import encode_in_context
 from turnwise.losses.in_context import InContextLoss, InContextSettings
 from turnwise.training.precision import runs_in_bf16
@@ -41,8 +42,7 @@ class InContext(Recipe, InContextSettings):
 
     @override
     def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
-        drawn = np.random.default_rng(self.seed).permutation(len(conversations))[: self.sample]
-        sample = conversations.select(np.sort(drawn))["messages"][:]
+        sample = draw_conversations(conversations, self.sample, self.seed)["messages"][:]
         # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
         dtype = "bfloat16" if runs_in_bf16(self) else None
         in_context = encode_in_context(encoder, sample, show_progress_bar=True, dtype=dtype)
