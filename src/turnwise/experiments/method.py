@@ -58,8 +58,8 @@ class Stage:
     """One training of the encoder.
 
     Attributes:
-        name: The name of a recipe, ``"adapt"``, ``"adapt-paper"`` or ``"simcse"``; or ``"average"``, of the weights of
-            ``models``.
+        name: The name of a recipe, ``"adapt"``, ``"adapt-paper"`` or ``"simcse"``; ``"centre"`` for that of dialogue
+            vectors; or ``"average"``, of the weights of ``models``.
         settings: What differs from the recipe.
         models: Other models it needs, each by its own trainings: a teacher, or what is averaged.
     """

@@ -21,6 +21,7 @@ from turnwise.encoders.transformer import transformer_of
 from turnwise.experiments.digests import digest
 from turnwise.experiments.method import Stage
 from turnwise.training.adaptation import adapt_encoder
+from turnwise.training.centre import centre_encoder
 from turnwise.training.interpolation import average_weights
 from turnwise.training.recipes import Adaptation, Schedule, get_recipe
 from turnwise.training.saving import save_encoder
@@ -28,6 +29,15 @@ from turnwise.training.train import train
 
 _RECORD = "training.json"
 _AVERAGE = "average"
+_CENTRE = "centre"
+
+
+@dataclass(frozen=True)
+class Centring(Schedule):
+    """Settings of `turnwise.centre_encoder`; of those of a training only the seed counts."""
+
+    stretch: float = 0.1
+    distill: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,11 @@ class Training:
         """
         if self.name == _AVERAGE:
             return average_weights(encoder, [load_encoder(path, device=str(encoder.device)) for path in models])
+        if isinstance(self.settings, Centring):
+            centring = self.settings
+            return centre_encoder(
+                conversations, encoder, stretch=centring.stretch, distill=centring.distill, seed=centring.seed
+            )
         if isinstance(self.settings, Adaptation):
             return adapt_encoder(encoder, conversations, self.settings, unfinished)
         if isinstance(self.settings, SimCSESettings):
@@ -86,6 +101,8 @@ def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), *
         return Training(stage.name, Adaptation(**given))
     if stage.name == _AVERAGE:
         return Training(stage.name, Schedule(**given), models)
+    if stage.name == _CENTRE:
+        return Training(stage.name, Centring(**given))
     if stage.name == "simcse":
         return Training(stage.name, SimCSESettings(**given))
     return Training(stage.name, get_recipe(stage.name, given), models)
