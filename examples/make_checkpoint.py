@@ -1,9 +1,9 @@
 """One encoder for messages, dialogues and next replies, with its figures and licence, as a folder to release.
 
-One encoder learns by DialogueCSE and one what messages are in context, both from the untouched one; the average of their
-weights is the encoder of the release. A turn-order head and a centre of dialogue vectors are fitted to it. Then both it
-and the untouched encoder are measured on what was learned from and on what was not, and the model card gets the figures.
-What is finished is not done again.
+One encoder learns by DialogueCSE and one what messages are in context, both from the untouched one; the average of
+their weights is the encoder of the release. A turn-order head and a centre of dialogue vectors are fitted to it. Then
+both it and the untouched encoder are measured on what was learned from and on what was not, and the model card gets the
+figures. What is finished is not done again.
 
 Run: make checkpoint
      (or python examples/make_checkpoint.py [--data $TURNWISE_DATA] [--output checkpoint] [--steps 100])

@@ -22,7 +22,7 @@ from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.encoders.turn_tables import add_turn_tables, turn_tables_of, uses_turns
 from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
 from turnwise.losses.local_to_global import LocalToGlobalLoss, LocalToGlobalSettings
-from turnwise.training.precision import runs_in_bf16
+from turnwise.training.precision import half_precision
 from turnwise.training.recipes.base import Recipe
 
 
@@ -121,9 +121,8 @@ class LocalToGlobal(Recipe, LocalToGlobalSettings):
     def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
         sample = draw_conversations(conversations, self.sample, self.seed)
         # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
-        dtype = "bfloat16" if runs_in_bf16(self) else None
         wholes = encode_conversations(
-            encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=dtype
+            encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=half_precision(self)
         )
         return {
             "train_dataset": sample.add_column("dialogue", np.arange(len(sample))),

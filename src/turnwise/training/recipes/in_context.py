@@ -15,7 +15,7 @@ from turnwise.collators.utterances import UtteranceCollator
 from turnwise.data.drawing import draw_conversations
 from turnwise.encoders.in_context import encode_in_context
 from turnwise.losses.in_context import InContextLoss, InContextSettings
-from turnwise.training.precision import runs_in_bf16
+from turnwise.training.precision import half_precision
 from turnwise.training.recipes.base import Recipe
 
 
@@ -44,8 +44,7 @@ class InContext(Recipe, InContextSettings):
     def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
         sample = draw_conversations(conversations, self.sample, self.seed)["messages"][:]
         # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
-        dtype = "bfloat16" if runs_in_bf16(self) else None
-        in_context = encode_in_context(encoder, sample, show_progress_bar=True, dtype=dtype)
+        in_context = encode_in_context(encoder, sample, show_progress_bar=True, dtype=half_precision(self))
         messages = {
             "text": [message["content"] for messages in sample for message in messages],
             "conversation": np.repeat(np.arange(len(sample)), [len(messages) for messages in sample]),
