@@ -10,10 +10,9 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from turnwise.data.cleaning import merge_runs
-from turnwise.training import stages
 from turnwise.training.recipes import InContext
 
-RECIPE = InContext(batch_size=24, max_steps=6, checkpoint_steps=2, learning_rate=1e-3)
+RECIPE = InContext(batch_size=24, max_steps=6, learning_rate=1e-3)
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def test_the_model_is_a_stock_one(tiny_encoder, corpus, tmp_path: Path) -> None:
     assert abs(stock.encode(["my card"]) - turnwise.encode_utterances(trained, ["my card"])).max() < 1e-5
 
 
-def test_messages_alone_come_to_be_alike_as_in_context(tiny_encoder, corpus) -> None:
+def test_messages_alone_come_to_be_alike_as_in_context(tiny_encoder) -> None:
     """Two texts that only their conversations tell apart from the others."""
     rows = [
         {"id": f"{kind} {number}", "messages": [opening, {"role": "b", "content": f"{answer} {number}"}]}
@@ -47,21 +46,6 @@ def test_messages_alone_come_to_be_alike_as_in_context(tiny_encoder, corpus) -> 
     before = nearness(tiny_encoder)
     recipe = InContext(batch_size=24, max_steps=20, learning_rate=1e-3, frozen_layers=0)
     assert nearness(turnwise.train(recipe, Dataset.from_list(rows), tiny_encoder)) > before
-
-
-def test_a_stopped_run_ends_where_a_whole_one_does(tiny_encoder_path, corpus, tmp_path: Path, monkeypatch) -> None:
-    def power_cut(*arguments):
-        raise RuntimeError("power cut")
-
-    path = str(tiny_encoder_path)
-    whole = turnwise.train(RECIPE, corpus, path, tmp_path / "whole").state_dict()
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="power cut"):
-        patch.setattr(stages, "interpolate_weights", power_cut)
-        turnwise.train(RECIPE, corpus, path, tmp_path / "cut")
-    # What is learned is what the encoder before the first step makes of contexts, also where the next is the fifth.
-    (tmp_path / "cut.run" / "training" / "checkpoint-6" / "loss.safetensors").unlink()  # as if it was cut before
-    resumed = turnwise.train(RECIPE, corpus, path, tmp_path / "cut", resume=True).state_dict()
-    assert all(torch.equal(weight, resumed[name]) for name, weight in whole.items())
 
 
 def test_it_learns_from_the_messages_of_a_sample(tiny_encoder, corpus, tmp_path: Path) -> None:
