@@ -17,6 +17,7 @@ from turnwise._utils.settings import check_positive
 from turnwise.collators.conversations import ConversationCollator
 from turnwise.collators.parts import PartsCollator
 from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.inference import Half
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.encoders.turn_tables import add_turn_tables, turn_tables_of, uses_turns
 from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
@@ -121,7 +122,7 @@ class LocalToGlobal(Recipe, LocalToGlobalSettings):
         drawn = np.random.default_rng(self.seed).permutation(len(conversations))[: self.sample]
         sample = conversations.select(np.sort(drawn))
         # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
-        dtype = "bfloat16" if runs_in_bf16(self) else None
+        dtype: Half | None = "bfloat16" if runs_in_bf16(self) else None
         wholes = encode_conversations(
             encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=dtype
         )
