@@ -1,11 +1,12 @@
 """One encoder for messages, dialogues and next replies, with its figures and licence, as a folder to release.
 
-An encoder that reads whole contexts as one text learns first; with it as the teacher, the encoder of the release and
-its turn-order head learn in one pass (`train --method unified`). Then both it and the untouched encoder are measured on
-what was learned from and on what was not, and the model card gets the figures. What is finished is not done again.
+One encoder learns by DialogueCSE and one what messages are in context, both from the untouched one; the average of
+their weights is the encoder of the release. A turn-order head and a centre of dialogue vectors are fitted to it. Then
+both it and the untouched encoder are measured on what was learned from and on what was not, and the model card gets the
+figures. What is finished is not done again.
 
 Run: make checkpoint
-     (or python examples/make_checkpoint.py [--data $TURNWISE_DATA] [--output checkpoint] [--steps 300])
+     (or python examples/make_checkpoint.py [--data $TURNWISE_DATA] [--output checkpoint] [--steps 100])
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ TESTS = {  # the last two are nothing it has learned from
     "self_dialogue/dev": (DIALOGUES, NEXT),
 }
 QUERIES = 800
+HEAD_SAMPLE = 2000  # conversations
 
 CARD = """---
 library_name: sentence-transformers
@@ -83,7 +85,7 @@ the better.
 
 ## Made from
 
-{encoder}, {steps} steps (`make checkpoint` of turnwise {version}). Learned from:
+{encoder}, two trainings of {steps} steps (`make checkpoint` of turnwise {version}). Learned from:
 
 {corpora}
 
@@ -106,13 +108,21 @@ def existing(data: Path, name: str) -> Path:
 
 
 def trained(data: Path, work: Path, encoder: str | None, steps: int, seed: int) -> Path:
-    """Train teacher and encoder, unless they are there; an interrupted training goes on."""
-    settings = {"max_steps": steps, "seed": seed}
-    for name, further in (("single-vector", {}), ("unified", {"teacher": str(work / "single-vector")})):
-        if not (work / name).is_dir():
-            recipe = turnwise.get_recipe(name, {**settings, **further})
-            turnwise.train(recipe, conversations(data), encoder, work / name, resume=True)
-    return work / "unified"
+    """Train what is not there yet; an interrupted training goes on."""
+    learned = [work / method for method in ("dialogue-cse", "in-context")]
+    merged, with_head, release = (work / name for name in ("merged", "turn-order-head", "centred"))
+    for path in learned:
+        if not path.is_dir():
+            recipe = turnwise.get_recipe(path.name, {"max_steps": steps, "seed": seed})
+            turnwise.train(recipe, conversations(data), encoder, path, resume=True)
+    if not merged.is_dir():
+        turnwise.merge_encoders(learned, encoder, merged)
+    if not with_head.is_dir():
+        head = turnwise.get_recipe("turn-order-head", {"sample": HEAD_SAMPLE, "seed": seed})
+        turnwise.train(head, conversations(data), merged, with_head, resume=True)
+    if not release.is_dir():
+        turnwise.centre_encoder(conversations(data), with_head, release, stretch=0.0, seed=seed)
+    return release
 
 
 def figures(model: str | Path | None, data: Path, path: Path) -> dict[str, Any]:
@@ -151,7 +161,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TURNWISE_DATA", "../shared/data")))
     parser.add_argument("--output", type=Path, default=Path("checkpoint"))
     parser.add_argument("--encoder", default=None)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     work = given.output / "work"
@@ -162,7 +172,7 @@ def main() -> None:
     release = given.output / f"turnwise-messages-{turnwise.__version__}"
     with atomic_path(release) as temporary:
         shutil.copytree(model, temporary)
-        started_from = json.loads((model / "training.json").read_text(encoding="utf-8"))["encoder"]
+        started_from = json.loads((work / "merged" / "training.json").read_text(encoding="utf-8"))["encoder"]
         card = CARD.format(
             name=release.name,
             licence=LICENCE,

@@ -41,7 +41,7 @@ def test_a_release_has_its_figures_and_its_licence_and_is_made_once(
     card = (release / "README.md").read_text(encoding="utf-8")
     assert "license: cc-by-sa-4.0" in card and "Taskmaster-4 (CC BY 4.0)" in card
     assert str(tmp_path) not in card + (release / "training.json").read_text(encoding="utf-8")
-    usual = (output / "work" / "unified" / "README.md").read_text(encoding="utf-8")
+    usual = (output / "work" / "centred" / "README.md").read_text(encoding="utf-8")
     assert "Its turn-order head" in usual and "prompts" not in usual
     found = json.loads((output / "work" / "trained.json").read_text(encoding="utf-8"))
     rank = found["dailydialog/dev"]["next_utterance"]["composed"]["average_rank"]

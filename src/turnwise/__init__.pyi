@@ -48,6 +48,7 @@ from .replies import triple_query as triple_query
 from .store import ConversationStore as ConversationStore
 from .training import adapt_encoder as adapt_encoder
 from .training import centre_encoder as centre_encoder
+from .training import merge_encoders as merge_encoders
 from .training import recipes as recipes
 from .training import train as train
 from .training.recipes import get_recipe as get_recipe

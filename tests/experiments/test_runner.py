@@ -36,6 +36,7 @@ SETTINGS = {
     "ccl": {"max_steps": 1, "batch_size": 2},
     "c3l": {"max_steps": 1, "batch_size": 2},
     "unified": {"max_steps": 1, "batch_size": 4},
+    "in-context": {"max_steps": 1, "batch_size": 16},
     "ccl-paper": {"max_steps": 1},
     "c3l-paper": {"max_steps": 1},
 }

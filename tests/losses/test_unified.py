@@ -5,7 +5,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
-from turnwise.collators import TaughtCollator, UtteranceCollator
+from turnwise.collators import TaughtCollator, TeacherVectors, UtteranceCollator
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.turn_order_head import TurnOrderHead
 from turnwise.encoders.turn_order_head import add_turn_order_head as with_head
@@ -26,7 +26,7 @@ ROWS = [
 
 
 def features(encoder: SentenceTransformer, teacher: SentenceTransformer | None = None) -> dict[str, torch.Tensor]:
-    taught = teacher and UtteranceCollator(teacher, joined_context_turns=10)
+    taught = teacher and TeacherVectors(UtteranceCollator(teacher, joined_context_turns=10))
     batch = TaughtCollator(UtteranceCollator(encoder), taught)(ROWS)
     return {name.removeprefix("messages_"): tensor for name, tensor in batch.items()}
 
@@ -67,13 +67,13 @@ def test_the_teacher_reads_the_turns_before_as_one_text(tiny_encoder, teacher) -
         own = encode_utterances(tiny_encoder, [text for turns in texts for text in turns])
     turns = {name: batch[name] for name in ("speaker", "conversation", "text_key")}
     expected = composed_loss(head, normalize(torch.from_numpy(own), dim=1), **turns, settings=settings, teacher=taught)
-    found = UnifiedLoss(with_head(tiny_encoder, head), settings, teacher).compute_loss(batch)
+    found = UnifiedLoss(with_head(tiny_encoder, head), settings).compute_loss(batch)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
 def test_a_step_moves_encoder_and_head_and_leaves_the_teacher(tiny_encoder, teacher) -> None:
     head = TurnOrderHead(32)
-    loss = UnifiedLoss(with_head(tiny_encoder, head), teacher=teacher)
+    loss = UnifiedLoss(with_head(tiny_encoder, head))
     names = [name for name, _ in loss.named_parameters()]
     assert {name for name in names if not name.startswith("model.")} == {
         "head.recency",

@@ -6,7 +6,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.views import add_views
-from turnwise.training.interpolation import average_weights
+from turnwise.training.interpolation import merge_weights
 
 
 def moved(path, by: float) -> SentenceTransformer:
@@ -19,22 +19,35 @@ def moved(path, by: float) -> SentenceTransformer:
 
 def test_the_average_of_two_trainings(tiny_encoder, tiny_encoder_path) -> None:
     start = {name: weight.clone() for name, weight in tiny_encoder.named_parameters()}
-    averaged = average_weights(tiny_encoder, [moved(tiny_encoder_path, 1.0), moved(tiny_encoder_path, -0.5)])
+    averaged = merge_weights(tiny_encoder, [moved(tiny_encoder_path, 1.0), moved(tiny_encoder_path, -0.5)])
     for name, weight in averaged.named_parameters():
         torch.testing.assert_close(weight, start[name] + 0.25)
+
+
+def test_the_sum_of_what_two_trainings_have_learned(tiny_encoder, tiny_encoder_path) -> None:
+    start = {name: weight.clone() for name, weight in tiny_encoder.named_parameters()}
+    merged = merge_weights(tiny_encoder, [moved(tiny_encoder_path, 1.0), moved(tiny_encoder_path, -0.5)], scale=1.0)
+    for name, weight in merged.named_parameters():
+        torch.testing.assert_close(weight, start[name] + 0.5)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, 3.0])
+def test_a_scale_out_of_range(tiny_encoder, tiny_encoder_path, scale: float) -> None:
+    with pytest.raises(ValueError, match="scale must be above 0"):
+        merge_weights(tiny_encoder, [moved(tiny_encoder_path, 1.0)], scale)
 
 
 def test_added_tokens_are_left_out(tiny_encoder, tiny_encoder_path) -> None:
     rows = len(transformer_of(tiny_encoder).get_input_embeddings().weight)
     with_tokens = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     add_views(with_tokens, "c3l")
-    averaged = average_weights(tiny_encoder, [with_tokens, moved(tiny_encoder_path, 0.0)])
+    averaged = merge_weights(tiny_encoder, [with_tokens, moved(tiny_encoder_path, 0.0)])
     assert len(transformer_of(averaged).get_input_embeddings().weight) == rows
 
 
 def test_encoders_of_different_shape(tiny_encoder) -> None:
     other = SentenceTransformer(modules=list(tiny_encoder)[1:], device="cpu")
     with pytest.raises(ValueError, match="not trained from the same one"):
-        average_weights(tiny_encoder, [other])
+        merge_weights(tiny_encoder, [other])
     with pytest.raises(ValueError, match="at least one"):
-        average_weights(tiny_encoder, [])
+        merge_weights(tiny_encoder, [])

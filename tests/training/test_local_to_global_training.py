@@ -10,10 +10,9 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
-from turnwise.training import stages
 from turnwise.training.recipes import LocalToGlobal
 
-RECIPE = LocalToGlobal(batch_size=4, max_steps=6, checkpoint_steps=2, learning_rate=1e-3)
+RECIPE = LocalToGlobal(batch_size=4, max_steps=6, learning_rate=1e-3)
 
 
 @pytest.fixture
@@ -28,21 +27,6 @@ def test_the_model_is_a_stock_one_that_takes_conversations(tiny_encoder, corpus,
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     talks = conversations["messages"][:]
     np.testing.assert_allclose(stock.encode(talks), turnwise.encode_conversations(trained, talks), atol=1e-5)
-
-
-def test_a_stopped_run_ends_where_a_whole_one_does(tiny_encoder_path, corpus, tmp_path: Path, monkeypatch) -> None:
-    def power_cut(*arguments):
-        raise RuntimeError("power cut")
-
-    path = str(tiny_encoder_path)
-    whole = turnwise.train(RECIPE, corpus, path, tmp_path / "whole").state_dict()
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="power cut"):
-        patch.setattr(stages, "interpolate_weights", power_cut)
-        turnwise.train(RECIPE, corpus, path, tmp_path / "cut")
-    # The teacher is the encoder before the first step, also where the next one is the fifth.
-    (tmp_path / "cut.run" / "training" / "checkpoint-6" / "loss.safetensors").unlink()  # as if it was cut before
-    resumed = turnwise.train(RECIPE, corpus, path, tmp_path / "cut", resume=True).state_dict()
-    assert all(torch.equal(weight, resumed[name]) for name, weight in whole.items())
 
 
 def test_it_learns_from_a_sample_once(tiny_encoder, corpus, tmp_path: Path) -> None:

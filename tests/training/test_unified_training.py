@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from turnwise.collators import TaughtCollator, UtteranceCollator
 from turnwise.encoders.embed import embed_messages, write_embeddings
 from turnwise.encoders.turn_order_head import turn_order_head_of
 from turnwise.evaluation import TaskEvaluator
@@ -64,6 +67,48 @@ def test_a_stopped_run_ends_where_a_whole_one_does(tiny_encoder_path, corpus, tm
     monkeypatch.setattr(stages, "interpolate_weights", original)
     resumed = turnwise.train(RECIPE, corpus, path, tmp_path / "cut", resume=True)
     assert_same(weights(whole), weights(resumed))
+
+
+def test_with_a_teacher_a_resumed_run_is_the_same_to_the_last_bit(
+    tiny_encoder_path, corpus, tmp_path: Path, monkeypatch
+) -> None:
+    """Cut in the second epoch, when what was kept of the teacher in the first one is lost."""
+    path, original, batches = str(tiny_encoder_path), TaughtCollator.__call__, []
+
+    def collate(self: TaughtCollator, rows: Sequence[dict[str, Any]]) -> dict[str, torch.Tensor]:
+        batches.append(rows)
+        if len(batches) == 6:
+            raise RuntimeError("power cut")
+        return original(self, rows)
+
+    recipe = Unified(batch_size=10, max_steps=9, checkpoint_steps=2, teacher=path)  # three epochs
+    whole = turnwise.train(recipe, corpus, path, tmp_path / "whole")
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="power cut"):
+        patch.setattr(TaughtCollator, "__call__", collate)
+        turnwise.train(recipe, corpus, path, tmp_path / "cut")
+    assert (tmp_path / "cut.run" / "training" / "checkpoint-4").is_dir()
+    expected, found = weights(whole), weights(turnwise.train(recipe, corpus, path, tmp_path / "cut", resume=True))
+    assert all(torch.equal(weight, found[name]) for name, weight in expected.items())
+
+
+def test_every_conversation_goes_through_the_teacher_once(tiny_encoder_path, corpus, monkeypatch) -> None:
+    original, read = UtteranceCollator.__call__, []
+
+    def collate(self: UtteranceCollator, rows: Sequence[dict[str, Any]]) -> dict[str, torch.Tensor]:
+        if self.joined_context_turns:
+            read.extend(row["messages"][0]["content"] for row in rows)
+        return original(self, rows)
+
+    monkeypatch.setattr(UtteranceCollator, "__call__", collate)
+    corpus = corpus.map(lambda row, number: {"messages": numbered(row["messages"], number)}, with_indices=True)
+    path = str(tiny_encoder_path)
+    turnwise.train(Unified(batch_size=10, epochs=3, teacher=path), corpus, path)
+    assert sorted(read) == sorted(messages[0]["content"] for messages in corpus["messages"])
+
+
+def numbered(messages: list[dict[str, str]], number: int) -> list[dict[str, str]]:
+    """Messages whose first one no other conversation has."""
+    return [{**messages[0], "content": f"order {number}"}, *messages[1:]]
 
 
 def test_the_head_of_the_encoder_learns_further(tiny_encoder, corpus) -> None:

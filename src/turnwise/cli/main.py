@@ -15,6 +15,7 @@ from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.explore import explore
 from turnwise.cli.inspect import inspect
+from turnwise.cli.merge import merge
 from turnwise.cli.options import Version
 from turnwise.cli.plato import convert_plato
 from turnwise.cli.plot import plot
@@ -40,6 +41,7 @@ COMMANDS = (
     convert_plato,
     adapt,
     train,
+    merge,
     centre,
     distill,
     embed,

@@ -1,4 +1,4 @@
-"""Batches for learning from a teacher: what the encoder reads, and what the teacher reads of the same conversations."""
+"""Batches for learning from a teacher: what the encoder reads, and what the teacher makes of the same conversations."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from turnwise.collators.teacher_vectors import TeacherVectors
 from turnwise.collators.utterances import Row, UtteranceCollator
 
 
 @dataclass(frozen=True)
 class TaughtCollator:
-    """The turns for an encoder, with their speakers, and if there is a teacher, turns and joined contexts for it.
+    """The turns for an encoder, with their speakers, and if there is a teacher, its vectors of turns and contexts.
 
     Attributes:
         utterances: Makes what the encoder reads.
-        teacher: Makes what the teacher reads.
+        teacher: The teacher's vectors. It runs where the encoder is, in the process that collates.
     """
 
     utterances: UtteranceCollator
-    teacher: UtteranceCollator | None = None
+    teacher: TeacherVectors | None = None
 
     # The trainer asks every collator which columns hold labels. There are none.
     valid_label_columns: ClassVar[list[str]] = []
@@ -32,16 +33,15 @@ class TaughtCollator:
 
         Returns:
             What `UtteranceCollator` returns; ``messages_speaker``, a number for each speaker of a conversation
-            (turns,); and ``messages_teacher_…``, what it returns for the teacher, the token ids as
-            ``messages_teacher_tokens``.
+            (turns,); and with a teacher ``messages_teacher_context`` and ``messages_teacher_response``, its vectors of
+            each turn's joined context, arbitrary where nothing precedes it, and of each turn, of length 1
+            (turns, its dim) each.
         """
         speakers = [speaker for row in conversations for speaker in _speakers(row)]
         batch = {**self.utterances(conversations), "messages_speaker": torch.tensor(speakers)}
         if self.teacher is not None:
-            taught = self.teacher(conversations)
-            batch |= {name.replace("messages_", "messages_teacher_", 1): tensor for name, tensor in taught.items()}
-            # By its name the trainer would take it for a second text to encode.
-            batch["messages_teacher_tokens"] = batch.pop("messages_teacher_input_ids")
+            contexts, responses = self.teacher(conversations, self.utterances.encoder.device)
+            batch |= {"messages_teacher_context": contexts, "messages_teacher_response": responses}
         return batch
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from datasets import Dataset
 
+from turnwise.data.drawing import draw_conversations
 from turnwise.evaluation import TASKS, load_task
 from turnwise.experiments.data_sets import DataSet, MissingDataError, Splits
 from turnwise.experiments.digests import conversations_digest, folder_digest
@@ -76,6 +76,4 @@ class LoadedDataSet:
 
 def random_subset(conversations: Dataset, count: int | None) -> Dataset:
     """The first ``count`` of a random order, in their own order: a larger subset holds every smaller one."""
-    if count is None or count >= len(conversations):
-        return conversations
-    return conversations.select(sorted(np.random.default_rng(0).permutation(len(conversations))[:count].tolist()))
+    return draw_conversations(conversations, count, seed=0)

@@ -59,9 +59,9 @@ class Stage:
 
     Attributes:
         name: The name of a recipe, ``"adapt"``, ``"adapt-paper"`` or ``"simcse"``; ``"centre"`` for that of dialogue
-            vectors; or ``"average"``, of the weights of ``models``.
+            vectors; ``"average"``, of the weights of ``models``; or ``"sum"``, of what each of them has learned.
         settings: What differs from the recipe.
-        models: Other models it needs, each by its own trainings: a teacher, or what is averaged.
+        models: Other models it needs, each by its own trainings: a teacher, or what is merged.
     """
 
     name: str

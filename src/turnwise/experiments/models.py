@@ -17,18 +17,18 @@ from torch import Tensor, nn
 
 from turnwise.baselines import SimCSE, SimCSESettings
 from turnwise.encoders.loading import load_encoder
-from turnwise.encoders.transformer import transformer_of
+from turnwise.encoders.transformer import transformer_of, use_mean_pooling
 from turnwise.experiments.digests import digest
 from turnwise.experiments.method import Stage
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.centre import centre_encoder
-from turnwise.training.interpolation import average_weights
+from turnwise.training.interpolation import merge_weights
 from turnwise.training.recipes import Adaptation, Schedule, get_recipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.train import train
 
 _RECORD = "training.json"
-_AVERAGE = "average"
+_MERGED = {"average": None, "sum": 1.0}  # stage -> scale
 _CENTRE = "centre"
 
 
@@ -70,8 +70,9 @@ class Training:
             unfinished: A folder for checkpoints, from which an interrupted run continues. SimCSE has none.
             models: The folders of the other models it needs.
         """
-        if self.name == _AVERAGE:
-            return average_weights(encoder, [load_encoder(path, device=str(encoder.device)) for path in models])
+        if self.name in _MERGED:
+            trained = [load_encoder(path, device=str(encoder.device)) for path in models]
+            return merge_weights(use_mean_pooling(encoder), trained, _MERGED[self.name])
         if isinstance(self.settings, Centring):
             centring = self.settings
             return centre_encoder(
@@ -99,7 +100,7 @@ def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), *
     given = {**stage.settings, **settings}
     if stage.name in ("adapt", "adapt-paper"):  # by two names, so that a suite may limit the first alone
         return Training(stage.name, Adaptation(**given))
-    if stage.name == _AVERAGE:
+    if stage.name in _MERGED:
         return Training(stage.name, Schedule(**given), models)
     if stage.name == _CENTRE:
         return Training(stage.name, Centring(**given))

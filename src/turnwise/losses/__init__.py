@@ -6,6 +6,7 @@ from turnwise.losses.ccl import CCLLoss, CCLSettings
 from turnwise.losses.composed import ComposedSettings, composed_loss
 from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
 from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings, context_aware_embeddings
+from turnwise.losses.in_context import InContextLoss, InContextSettings
 from turnwise.losses.local_to_global import LocalToGlobalLoss, LocalToGlobalSettings
 from turnwise.losses.siamese import SiameseLoss, SiameseSettings
 from turnwise.losses.single_vector import SingleVectorLoss, SingleVectorSettings
@@ -22,6 +23,8 @@ __all__ = [
     "Dial2vecSettings",
     "DialogueCSELoss",
     "DialogueCSESettings",
+    "InContextLoss",
+    "InContextSettings",
     "LocalToGlobalLoss",
     "LocalToGlobalSettings",
     "SiameseLoss",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -18,7 +17,6 @@ from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnwise.encoders.onednn import through_onednn
 from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head, turn_order_head_of
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.composed import ComposedSettings, composed_loss
@@ -44,30 +42,25 @@ class UnifiedSettings(ComposedSettings):
 class UnifiedLoss(ConversationLoss[UnifiedSettings]):
     """Next utterances by composed queries, with or without a teacher, and utterances by DialogueCSE.
 
-    Takes the features of `turnwise.collators.TaughtCollator`. Every distinct text of the batch is encoded once.
+    Takes the features of `turnwise.collators.TaughtCollator`, and learns from a teacher if they hold its vectors. Every
+    distinct text of the batch is encoded once.
 
     Args:
         model: The encoder, pooled by the mean. Its turn-order head learns further; if it has none, a new one is put
             beside it.
         settings: The settings.
-        teacher: A single-vector encoder, pooled by the mean; it does not learn.
     """
 
     citation = f"{citations.TRIPLE_ENCODERS}\n\n{citations.DIALOGUE_CSE}"
 
-    def __init__(
-        self,
-        model: SentenceTransformer,
-        settings: UnifiedSettings | None = None,
-        teacher: SentenceTransformer | None = None,
-    ) -> None:
+    def __init__(self, model: SentenceTransformer, settings: UnifiedSettings | None = None) -> None:
         super().__init__(model, settings or UnifiedSettings())
         head = turn_order_head_of(model)
         if head is None:
             head = TurnOrderHead(model.get_embedding_dimension() or 0, self.settings.context_turns)
             add_turn_order_head(model, head)
         self.head = head.requires_grad_(True)
-        self._teacher = (teacher.eval(),) if teacher is not None else ()  # in a tuple: no part of this module
+        # In a tuple: no part of this module.
         self._utterances = (DialogueCSELoss(model, DialogueCSESettings(negatives=self.settings.negatives)),)
 
     @override
@@ -83,21 +76,9 @@ class UnifiedLoss(ConversationLoss[UnifiedSettings]):
                 features["conversation"],
                 features["text_key"],
                 self.settings,
-                self._taught(features),
+                (features["teacher_context"], features["teacher_response"]) if "teacher_context" in features else None,
             )
         if self.settings.utterance_weight:
             (utterances,) = self._utterances
             loss = loss + self.settings.utterance_weight * utterances.compute_loss_from_embeddings(slices, *turns)
         return loss
-
-    @torch.no_grad()
-    def _taught(self, features: dict[str, Tensor]) -> tuple[Tensor, Tensor] | None:
-        """The teacher's vectors of each turn's joined context and of the turn, (turns, its dim) each."""
-        if not self._teacher:
-            return None
-        (teacher,) = self._teacher
-        teacher.to(features["conversation"].device)
-        with through_onednn(features["conversation"].device):
-            rows = encode_sliced(teacher, features["teacher_tokens"], features["teacher_attention_mask"])
-            vectors = normalize(sliced_means(rows), dim=1)
-        return take(vectors, features["teacher_context_text"]), take(vectors, features["teacher_turn_text"])

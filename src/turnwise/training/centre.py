@@ -14,6 +14,7 @@ import turnwise
 from turnwise._utils.files import check_folder, only_writer
 from turnwise.data.cleaning import drop_empty_messages
 from turnwise.data.conversations import read_conversations
+from turnwise.data.drawing import draw_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.files import check_apart
 from turnwise.encoders.centre import Centre, add_centre, remove_centre
@@ -88,8 +89,7 @@ def centre_encoder(
 
 
 def _sample(conversations: Dataset, count: int, seed: int) -> Dataset:
-    drawn = np.random.default_rng(seed).permutation(len(conversations))[:count]
-    sample = drop_empty_messages(conversations.select(np.sort(drawn)).select_columns(["messages"]))
+    sample = drop_empty_messages(draw_conversations(conversations, count, seed).select_columns(["messages"]))
     if not len(sample):
         raise ValueError("none of the conversations says anything: the centre is the mean of some that do")
     return sample

@@ -17,6 +17,7 @@ import turnwise
 from turnwise._utils.files import check_folder, only_writer
 from turnwise.data.cleaning import drop_empty_messages
 from turnwise.data.conversations import read_conversations
+from turnwise.data.drawing import draw_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.embed import embed_messages, embed_taught, holds_vectors, read_vectors, write_embeddings
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
@@ -75,7 +76,8 @@ def _messages(
             table = read_vectors(conversations, encoder)
             return table, f"{len(table):,} embedded messages"
         conversations = read_conversations(conversations)
-    conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
+    drawn = draw_conversations(conversations.select_columns(["id", "messages"]), recipe.sample, recipe.seed)
+    conversations = drop_empty_messages(drawn)
     table = _embedded(encoder, teacher, recipe.context_turns, conversations, output, resume, force)
     return table, fingerprint(conversations)
 

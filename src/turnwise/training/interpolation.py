@@ -1,4 +1,4 @@
-"""Weights between those before and those after training, and averages of several trainings."""
+"""Weights between those before and those after training, and what several trainings have learned, in one encoder."""
 
 from __future__ import annotations
 
@@ -24,17 +24,28 @@ def interpolate_weights(encoder: SentenceTransformer, before: dict[str, Tensor],
                 weights[name].copy_(torch.lerp(start, weights[name], interpolation))
 
 
-def average_weights(encoder: SentenceTransformer, trained: Sequence[SentenceTransformer]) -> SentenceTransformer:
-    """Set an encoder's weights to the average of those of several that were trained from it, in place.
+def merge_weights(
+    encoder: SentenceTransformer, trained: Sequence[SentenceTransformer], scale: float | None = None
+) -> SentenceTransformer:
+    """Give an encoder, in place, what several have learned that were trained from it, each from its weights.
 
-    Tokens that a training has added are left out, and so are turn tables and turn-order heads (Wortsman et al., Model
-    Soups, ICML 2022).
+    Tokens that a training has added are left out, and so are turn tables and turn-order heads.
+
+    Args:
+        encoder: The encoder they were trained from.
+        trained: The trained encoders.
+        scale: What is multiplied with each difference from the encoder before all are added to it: 1 is their sum
+            (Ilharco et al., Editing Models with Task Arithmetic, ICLR 2023); by default one over their number, which
+            is the average of their weights (Wortsman et al., Model Soups, ICML 2022).
 
     Raises:
-        ValueError: There is none, or one has other weights than the encoder.
+        ValueError: There is none, one has other weights than the encoder, or ``scale`` is not above 0.
     """
     if not trained:
-        raise ValueError("an average needs at least one trained encoder")
+        raise ValueError("merging needs at least one trained encoder")
+    scale = 1 / len(trained) if scale is None else scale
+    if not 0 < scale <= 2:
+        raise ValueError(f"scale must be above 0 and at most 2, got {scale!r}: 1 adds what each has learned")
     states = [one.state_dict() for one in trained]
     with torch.no_grad():
         for name, weight in encoder.state_dict().items():
@@ -43,5 +54,6 @@ def average_weights(encoder: SentenceTransformer, trained: Sequence[SentenceTran
             others = [state[name] for state in states if name in state and state[name].shape[1:] == weight.shape[1:]]
             if len(others) < len(states) or any(len(other) < len(weight) for other in others if weight.ndim):
                 raise ValueError(f"the encoders were not trained from the same one: their weights {name!r} differ")
-            weight.copy_(torch.stack([other[: len(weight)] if weight.ndim else other for other in others]).mean(0))
+            learned = [(other[: len(weight)] if weight.ndim else other).to(weight.device) - weight for other in others]
+            weight.add_(torch.stack(learned).sum(0), alpha=scale)
     return encoder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
@@ -25,6 +25,11 @@ def runs_in_bf16(settings: Schedule) -> bool:
             "several times slower than float32: leave it out, or take bf16=forced"
         )
     return bool(settings.bf16)
+
+
+def half_precision(settings: Schedule) -> Literal["bfloat16"] | None:
+    """What vectors are embedded in that a stage learns from."""
+    return "bfloat16" if runs_in_bf16(settings) else None
 
 
 def check_precision(*stages: Schedule | None) -> None:

@@ -3,6 +3,7 @@
 from turnwise.training.recipes.base import Adaptation, Recipe, Schedule
 from turnwise.training.recipes.dialogues import Dial2vec, LocalToGlobal
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
+from turnwise.training.recipes.in_context import InContext
 from turnwise.training.recipes.registry import RECIPES, get_recipe, read_recipe, with_current_names
 from turnwise.training.recipes.turn_order import C3L, CCL
 from turnwise.training.recipes.utterances import DialogueCSE, Siamese, SingleVector
@@ -14,6 +15,7 @@ __all__ = [
     "Adaptation",
     "Dial2vec",
     "DialogueCSE",
+    "InContext",
     "LocalToGlobal",
     "Recipe",
     "Schedule",

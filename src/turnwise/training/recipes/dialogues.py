@@ -16,13 +16,13 @@ from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.collators.conversations import ConversationCollator
 from turnwise.collators.parts import PartsCollator
+from turnwise.data.drawing import draw_conversations
 from turnwise.encoders.conversations import encode_conversations
-from turnwise.encoders.inference import Half
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.encoders.turn_tables import add_turn_tables, turn_tables_of, uses_turns
 from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings
 from turnwise.losses.local_to_global import LocalToGlobalLoss, LocalToGlobalSettings
-from turnwise.training.precision import runs_in_bf16
+from turnwise.training.precision import half_precision
 from turnwise.training.recipes.base import Recipe
 
 
@@ -119,12 +119,10 @@ class LocalToGlobal(Recipe, LocalToGlobalSettings):
 
     @override
     def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
-        drawn = np.random.default_rng(self.seed).permutation(len(conversations))[: self.sample]
-        sample = conversations.select(np.sort(drawn))
+        sample = draw_conversations(conversations, self.sample, self.seed)
         # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
-        dtype: Half | None = "bfloat16" if runs_in_bf16(self) else None
         wholes = encode_conversations(
-            encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=dtype
+            encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=half_precision(self)
         )
         return {
             "train_dataset": sample.add_column("dialogue", np.arange(len(sample))),

@@ -20,6 +20,7 @@ class TurnOrderHeadRecipe(Schedule, ComposedSettings):
         recency_learning_rate: Of the weights by distance.
         weight_decay: Of the matrices, towards the untouched vectors.
         batch_size: Conversations in a step; all their turns are candidates.
+        sample: Learn from so many conversations, drawn at random; by default from all.
         held_out: Share of the conversations by which the best epoch is chosen; with 0 the last epoch counts.
         teacher: A model that reads the whole context as one text, as ``--method single-vector`` trains it: a folder or
             a name. Its distribution over the next utterances is learned as well.
@@ -32,12 +33,13 @@ class TurnOrderHeadRecipe(Schedule, ComposedSettings):
     weight_decay: float = 0.1
     batch_size: int = 64
     epochs: float = 8.0
+    sample: int | None = None
     held_out: float = 0.1
     teacher: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self, "recency_learning_rate")
+        check_positive(self, "recency_learning_rate", "sample")
         if self.batch_size < 2:
             raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
         if not 0 <= self.weight_decay < 1:

@@ -13,6 +13,7 @@ from turnwise._utils.files import existing_file
 from turnwise.training.recipes.base import Adaptation, Recipe
 from turnwise.training.recipes.dialogues import Dial2vec, LocalToGlobal
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
+from turnwise.training.recipes.in_context import InContext
 from turnwise.training.recipes.turn_order import C3L, CCL
 from turnwise.training.recipes.unified import Unified
 from turnwise.training.recipes.utterances import DialogueCSE, Siamese, SingleVector
@@ -67,6 +68,7 @@ RECIPES: dict[str, Recipe | TurnOrderHeadRecipe] = {
     # Section 5.1, and the authors' code: 48 pairs or triples a step are those of 4 and of 3 windows.
     "ccl-paper": CCL(batch_size=4, nli_pairs=12, **_TURN_ORDER_PAPER),
     "c3l-paper": C3L(batch_size=3, nli_pairs=16, **_TURN_ORDER_PAPER),
+    "in-context": InContext(),
     "turn-order-head": TurnOrderHeadRecipe(),
     "unified": Unified(),
 }

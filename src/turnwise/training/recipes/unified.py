@@ -14,6 +14,7 @@ from typing_extensions import override
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.collators.teacher import TaughtCollator
+from turnwise.collators.teacher_vectors import TeacherVectors
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import use_mean_pooling
@@ -59,15 +60,14 @@ class Unified(Recipe, UnifiedSettings):
 
     @override
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
-        teacher = self._load_teacher(encoder)
-        taught = None if teacher is None else UtteranceCollator(teacher, self.max_length, self.context_turns)
-        return TaughtCollator(UtteranceCollator(encoder, self.max_length), taught)
+        return TaughtCollator(UtteranceCollator(encoder, self.max_length), self._teacher_vectors(encoder))
 
     @override
     def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        return UnifiedLoss(encoder, UnifiedSettings.of(self), self._load_teacher(encoder))
+        return UnifiedLoss(encoder, UnifiedSettings.of(self))
 
-    def _load_teacher(self, encoder: SentenceTransformer) -> SentenceTransformer | None:
+    def _teacher_vectors(self, encoder: SentenceTransformer) -> TeacherVectors | None:
         if self.teacher is None:
             return None
-        return use_mean_pooling(load_encoder(self.teacher, device=str(encoder.device)))
+        teacher = use_mean_pooling(load_encoder(self.teacher, device=str(encoder.device)))
+        return TeacherVectors(UtteranceCollator(teacher, self.max_length, self.context_turns))

@@ -1,0 +1,41 @@
+"""The data collator of learning from context: single messages of many conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from turnwise.collators.utterances import UtteranceCollator
+
+
+@dataclass(frozen=True)
+class MessageCollator:
+    """Messages, each read alone, and where they come from.
+
+    Attributes:
+        utterances: Makes what the encoder reads.
+    """
+
+    utterances: UtteranceCollator
+
+    # The trainer asks every collator which columns hold labels. There are none.
+    valid_label_columns: ClassVar[list[str]] = []
+
+    def __call__(self, messages: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
+        """Collate a batch.
+
+        Args:
+            messages: Rows of ``text``, ``conversation``, the number of the message's conversation, and ``message``, its
+                own among all.
+
+        Returns:
+            What `UtteranceCollator` returns, of as many turns as there are messages; both numbers as
+            ``messages_conversation`` and ``messages_message`` (messages,).
+        """
+        batch = self.utterances([{"id": "", "messages": [{"content": row["text"]}]} for row in messages])
+        numbers = {name: torch.tensor([row[name] for row in messages]) for name in ("conversation", "message")}
+        return batch | {f"messages_{name}": tensor for name, tensor in numbers.items()}

@@ -1,0 +1,19 @@
+"""Drawing some conversations at random."""
+
+from __future__ import annotations
+
+import numpy as np
+from datasets import Dataset
+
+
+def draw_conversations(conversations: Dataset, count: int | None, seed: int) -> Dataset:
+    """So many conversations, drawn at random, in their own order; all of them where there are no more.
+
+    Args:
+        conversations: The conversations.
+        count: How many; None means all.
+        seed: Seed of the draw.
+    """
+    if count is None or count >= len(conversations):
+        return conversations
+    return conversations.select(np.sort(np.random.default_rng(seed).permutation(len(conversations))[:count]))

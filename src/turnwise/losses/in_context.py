@@ -1,0 +1,94 @@
+"""What a message is said about: its vector alone learns the similarities it has in its conversation.
+
+Most of what is said in a conversation has its sense from what surrounds it ("Tomorrow at five."). An encoder that reads
+the whole conversation sees that; one that reads the message alone can learn what such a message is usually about. No
+negatives: how alike two messages are is what the encoder, before it learns, makes of them in context.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from torch.nn.functional import normalize
+from typing_extensions import override
+
+from turnwise._utils.settings import Settings, check_positive
+from turnwise._utils.vectors import FloatArray
+from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
+from turnwise.losses.base import ConversationLoss
+from turnwise.losses.in_batch import process_mean
+from turnwise.losses.local_to_global import local_to_global
+
+
+@dataclass(frozen=True)
+class InContextSettings(Settings):
+    """Settings of `InContextLoss`.
+
+    Attributes:
+        temperature: Divides the cosines of messages alone and in context.
+    """
+
+    temperature: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "temperature")
+
+
+class InContextLoss(ConversationLoss[InContextSettings]):
+    """Messages alone learn the similarities that they have in context, among those of a batch.
+
+    Takes the features of `turnwise.collators.MessageCollator`.
+
+    Args:
+        model: The encoder, pooled by the mean.
+        in_context: The vectors of all messages in context, from `turnwise.encode_in_context` before the encoder learns
+            (messages, dim). Their mean is taken away.
+        settings: The settings.
+    """
+
+    citation = ""
+
+    def __init__(
+        self, model: SentenceTransformer, in_context: FloatArray, settings: InContextSettings | None = None
+    ) -> None:
+        super().__init__(model, settings or InContextSettings())
+        # In a tuple, which is no part of this module: no checkpoint needs them.
+        self._taught = (normalize(torch.from_numpy(in_context - in_context.mean(0)), dim=1),)
+
+    @override
+    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
+        slices = encode_sliced(self.model, features["input_ids"], features["attention_mask"])
+        vectors = take(sliced_means(slices), features["turn_text"])
+        (taught,) = self._taught
+        with full_precision(vectors.device):
+            losses = in_context_loss(
+                normalize(vectors.float(), dim=1),
+                taught[features["message"].cpu()].to(vectors.device),
+                features["conversation"],
+                features["text_key"],
+                self.settings.temperature,
+            )
+            return process_mean(losses.sum(), len(losses))
+
+
+def in_context_loss(
+    vectors: Tensor, in_context: Tensor, conversation: Tensor, text_key: Tensor, temperature: float
+) -> Tensor:
+    """The divergence of the similarities of messages alone from those in context, of each message (messages,).
+
+    Messages of one conversation are not compared, which have its topic in common, whatever each says; nor are equal
+    texts.
+
+    Args:
+        vectors: Of the messages of a batch, each read alone, of length 1 (messages, dim).
+        in_context: Of the same in context, of length 1 (messages, any).
+        conversation: The conversation of each (messages,).
+        text_key: Equal for equal texts (messages,).
+        temperature: Divides all cosines.
+    """
+    left_out = (conversation[:, None] == conversation) | (text_key[:, None] == text_key)
+    return local_to_global(vectors @ vectors.T, in_context @ in_context.T, left_out, temperature)

@@ -1,0 +1,70 @@
+"""Merging models that were trained from the same encoder, to a saved model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise._utils.files import check_folder
+from turnwise.data.reading.files import check_apart
+from turnwise.encoders.centre import remove_centre
+from turnwise.encoders.loading import encoder_source, load_encoder
+from turnwise.encoders.transformer import use_mean_pooling
+from turnwise.encoders.turn_order_head import remove_turn_order_head
+from turnwise.training.interpolation import merge_weights
+from turnwise.training.saving import save_encoder
+
+
+def merge_encoders(
+    models: Sequence[str | os.PathLike[str]],
+    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    scale: float | None = None,
+    force: bool = False,
+) -> SentenceTransformer:
+    """One encoder from several that were trained from the same one, each for something else.
+
+    What they have learned is in the differences of their weights from those they started from, and mostly adds up.
+    Turn-order heads and centres of dialogue vectors are left out: they are for the vectors of one encoder, and quickly
+    fitted to those of the new one.
+
+    Args:
+        models: Folders of trained encoders.
+        encoder: The encoder they were trained from (it is changed), or its name or path; ``None`` is the default one.
+        output: A folder to write the model to, as a stock SentenceTransformer.
+        scale: What each difference is multiplied with, see `turnwise.training.interpolation.merge_weights`; by default
+            one over the number of models, their average, which forgets little; 1 adds them all.
+        force: Overwrite the output.
+
+    Returns:
+        The encoder.
+
+    Raises:
+        FileExistsError: The output exists and ``force`` is not given.
+        ValueError: No model, one that was trained from another encoder, or a scale out of range.
+    """
+    if output is not None:
+        check_folder(output, force)
+        for model in models:
+            check_apart(output, model)
+    if not isinstance(encoder, SentenceTransformer):
+        encoder = load_encoder(encoder)
+    source = encoder_source(encoder)
+    remove_turn_order_head(encoder)
+    remove_centre(encoder)
+    use_mean_pooling(encoder)
+    trained = [load_encoder(model, device=str(encoder.device)) for model in models]
+    merge_weights(encoder, trained, scale)
+    if output is not None:
+        record = {
+            "turnwise": turnwise.__version__,
+            "level": "utterance",
+            "recipe": {"method": "merge", "scale": scale, "models": len(models)},
+            "encoder": source,
+            "conversations": "those its models learned from",
+        }
+        save_encoder(encoder, output, record)
+    return encoder
