@@ -149,10 +149,13 @@ def test_c3l_trains_with_ccl_first_unless_the_encoder_has_views(tiny_encoder) ->
 
 
 @pytest.mark.parametrize("method", [name for name, recipe in RECIPES.items() if isinstance(recipe, Recipe)])
-def test_a_recipe_gives_its_loss_all_its_settings(method, tiny_encoder) -> None:
+def test_a_recipe_gives_its_loss_all_its_settings(method, tiny_encoder, conversations) -> None:
     recipe = RECIPES[method]
     assert isinstance(recipe, Recipe)
-    loss = recipe.loss(tiny_encoder)
+    if type(recipe).loss is Recipe.loss:  # it is made of the data as well
+        loss = recipe.inputs(tiny_encoder, conversations)["loss"]
+    else:
+        loss = recipe.loss(tiny_encoder)
     assert isinstance(loss, ConversationLoss)
     assert loss.settings == type(loss.settings).of(recipe)
     assert loss.get_config_dict() == asdict(loss.settings)
