@@ -22,6 +22,7 @@ from datasets import Dataset
 
 import turnwise
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnwise.data.drawing import draw_conversations
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.in_context import sums_in_context
 from turnwise.encoders.message_pooling import message_tokens
@@ -101,8 +102,7 @@ def main() -> None:
     drawn = np.sort(np.random.default_rng(0).permutation(len(labels.codes))[: options.dialogues])
     codes = labels.codes[drawn]
     queries = np.flatnonzero(np.bincount(codes)[codes] > 1)
-    train = turnwise.read_conversations(train_file)
-    train = train.select(np.sort(np.random.default_rng(0).permutation(len(train))[: options.centred_on]))
+    train = draw_conversations(turnwise.read_conversations(train_file), options.centred_on, seed=0)
     encoder = turnwise.load_encoder(options.model)
     found = Vectors(encoder, [labels.conversations[row] for row in drawn])
     learned = Vectors(encoder, messages_of(train)).dialogues()

@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,7 @@ Hence the licence {licence}.
 """
 
 
+@cache
 def conversations(data: Path) -> Any:
     """All conversations to learn from, shuffled together."""
     found = [turnwise.read_conversations(existing(data, corpus.path)) for corpus in CORPORA]

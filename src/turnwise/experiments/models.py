@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from turnwise.baselines import SimCSE, SimCSESettings
 from turnwise.encoders.loading import load_encoder
-from turnwise.encoders.transformer import transformer_of, use_mean_pooling
+from turnwise.encoders.transformer import transformer_of
 from turnwise.experiments.digests import digest
 from turnwise.experiments.method import Stage
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.centre import centre_encoder
-from turnwise.training.interpolation import merge_weights
+from turnwise.training.merging import merge_encoders
 from turnwise.training.recipes import Adaptation, Schedule, get_recipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.train import train
@@ -71,8 +71,7 @@ class Training:
             models: The folders of the other models it needs.
         """
         if self.name in _MERGED:
-            trained = [load_encoder(path, device=str(encoder.device)) for path in models]
-            return merge_weights(use_mean_pooling(encoder), trained, _MERGED[self.name])
+            return merge_encoders(models, encoder, scale=_MERGED[self.name])
         if isinstance(self.settings, Centring):
             centring = self.settings
             return centre_encoder(
