@@ -2,10 +2,10 @@
 
 Two models, or more, that were trained from the default encoder on Schema-Guided Dialogue, are measured on its
 development set, each alone and merged with several scales (`turnwise merge`): MAP of intents; MAP of whole dialogues as
-means of their messages, as they are and centred on themselves; and what was not trained on: MAP of 300 self-dialogues
-likewise, and the correlation of the cosines of 700 messages of Taskmaster-4 and DailyDialog with those of the untouched
-encoder. The encoder runs in bfloat16. A line for each goes to the terminal, with the interval of the difference in MAP
-of intents from the untouched encoder over the same queries.
+means of their messages and as joined texts, each as they are and centred on themselves; and what was not trained on:
+MAP of 300 self-dialogues likewise, and the correlation of the cosines of 700 messages of Taskmaster-4 and DailyDialog
+with those of the untouched encoder. The encoder runs in bfloat16. A line for each goes to the terminal, with the
+interval of the difference in MAP of intents from the untouched encoder over the same queries.
 
 Run: turnwise train $TURNWISE_DATA/sgd/train.jsonl.gz --method dialogue-cse --max-steps 100 --output cse
      turnwise train $TURNWISE_DATA/sgd/train.jsonl.gz --method in-context --max-steps 100 --output context
@@ -33,6 +33,7 @@ from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
 OTHERS = ("taskmaster4/train", "dailydialog/dev")
+POOLINGS = ("messages", "mean")
 
 
 def embed(encoder: SentenceTransformer, texts: list[str]) -> np.ndarray:
@@ -50,11 +51,14 @@ def messages_of(name: str) -> list[str]:
 
 
 def of_dialogues(encoder: SentenceTransformer, dialogues: LabelledDialogues) -> list[str]:
-    """MAP of dialogues as means of their messages, as they are and centred on themselves."""
-    pooled = turnwise.encode_conversations(encoder, dialogues.conversations, "messages", dtype="bfloat16")
-    centred = Centre.fit(pooled, stretch=0.0).apply(pooled)
-    ranked = (rank_dialogues(vectors, dialogues.codes, dialogues.queries) for vectors in (pooled, centred))
-    return [f"{100 * ranking.average_precision.mean():.1f}" for ranking in ranked]
+    """MAP of dialogues as means of their messages and as joined texts, each as they are / centred on themselves."""
+    columns = []
+    for pooling in POOLINGS:
+        pooled = turnwise.encode_conversations(encoder, dialogues.conversations, pooling, dtype="bfloat16")
+        centred = Centre.fit(pooled, stretch=0.0).apply(pooled)
+        ranked = (rank_dialogues(vectors, dialogues.codes, dialogues.queries) for vectors in (pooled, centred))
+        columns.append(" / ".join(f"{100 * one.average_precision.mean():.1f}" for one in ranked))
+    return columns
 
 
 class Study:
@@ -98,7 +102,7 @@ def main() -> None:
     parser.add_argument("--scales", nargs="+", type=float, default=[0.5, 0.75, 1.0])
     parser.add_argument("--queries", type=int, default=600)
     given = parser.parse_args()
-    print("| encoder | intents | gain | dialogues | centred | small talk | centred | structure |")
+    print("| encoder | intents | gain | dialogues | joined | small talk | joined | structure |")
     study = Study(given.queries)
     for path in given.models:
         study.show(path.name, turnwise.load_encoder(path, device="cpu"))

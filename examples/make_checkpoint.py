@@ -20,8 +20,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from datasets import concatenate_datasets
-
 import turnwise
 from turnwise._utils.files import atomic_path
 
@@ -97,8 +95,7 @@ Hence the licence {licence}.
 @cache
 def conversations(data: Path) -> Any:
     """All conversations to learn from, shuffled together."""
-    found = [turnwise.read_conversations(existing(data, corpus.path)) for corpus in CORPORA]
-    return concatenate_datasets([one.select_columns(["id", "messages"]) for one in found]).shuffle(seed=0)
+    return turnwise.read_conversations([existing(data, corpus.path) for corpus in CORPORA]).shuffle(seed=0)
 
 
 def existing(data: Path, name: str) -> Path:
