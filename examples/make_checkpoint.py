@@ -82,6 +82,9 @@ the better.
 
 {figures}
 
+Its turn-order head knows task dialogues. To chats of another kind fit your own, in a minute:
+`turnwise train chats.jsonl --method turn-order-head --encoder path/to/this/folder --output mine`.
+
 ## Made from
 
 {encoder}, two trainings of {steps} steps (`make checkpoint` of turnwise {version}). Learned from:
