@@ -6,18 +6,16 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from turnwise.data.messages import plain_messages
 from turnwise.encoders.turn_order_head import turn_order_head_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 import make_checkpoint
-
-
-def unlabelled(message: dict[str, str]) -> dict[str, str]:
-    return {name: message[name] for name in ("role", "content")}
 
 
 @pytest.fixture
@@ -26,10 +24,11 @@ def data(tmp_path: Path) -> Path:
     for number, name in enumerate(("sgd/train", "taskmaster4/train", *make_checkpoint.TESTS)):
         path = tmp_path / "data" / f"{name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        rows = list(turnwise.sample_conversations(24, seed=number))
+        corpus = turnwise.sample_conversations(24, seed=number)
         if name == "taskmaster4/train":
-            rows = [{"id": row["id"], "messages": list(map(unlabelled, row["messages"]))} for row in rows]
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+            rows = [{"id": row["id"], "messages": plain_messages(row["messages"], row["id"])} for row in corpus]
+            corpus = Dataset.from_list(rows)
+        corpus.to_json(str(path))
     return tmp_path / "data"
 
 
