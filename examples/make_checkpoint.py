@@ -52,7 +52,7 @@ TESTS = {  # the last two are nothing it has learned from
     "self_dialogue/dev": (DIALOGUES, NEXT),
 }
 QUERIES = 800
-HEAD_SAMPLE = 2000  # conversations
+HEAD = {"sample": 4000, "interpolation": 0.5}  # half-way, for it has to serve small talk as well
 
 CARD = """---
 library_name: sentence-transformers
@@ -82,7 +82,8 @@ the better.
 
 {figures}
 
-Its turn-order head knows task dialogues. To chats of another kind fit your own, in a minute:
+Its turn-order head is a compromise: half-way between the sum of cosines and what it learned of task dialogues, so that
+it ranks small talk no worse than none does. To your own chats fit one of their own, in a minute:
 `turnwise train chats.jsonl --method turn-order-head --encoder path/to/this/folder --output mine`.
 
 ## Made from
@@ -120,7 +121,7 @@ def trained(data: Path, work: Path, encoder: str | None, steps: int, seed: int) 
     if not merged.is_dir():
         turnwise.merge_encoders(learned, encoder, merged)
     if not with_head.is_dir():
-        head = turnwise.get_recipe("turn-order-head", {"sample": HEAD_SAMPLE, "seed": seed})
+        head = turnwise.get_recipe("turn-order-head", {**HEAD, "seed": seed})
         turnwise.train(head, conversations(data), merged, with_head, resume=True)
     if not release.is_dir():
         turnwise.centre_encoder(conversations(data), with_head, release, stretch=0.0, seed=seed)

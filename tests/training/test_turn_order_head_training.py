@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from turnwise.encoders.embed import embed_messages, write_embeddings
 from turnwise.encoders.loading import encoder_source, weights_digest
-from turnwise.encoders.turn_order_head import turn_order_head_of
+from turnwise.encoders.turn_order_head import TurnOrderHead, turn_order_head_of
 from turnwise.evaluation import TaskEvaluator
 from turnwise.training.recipes import TurnOrderHeadRecipe
 from turnwise.training.turn_order_head import fit_turn_order_head
@@ -53,6 +54,15 @@ def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, co
 def test_the_same_seed_gives_the_same_head(tiny_encoder_path, corpus) -> None:
     one, other = (weights(turnwise.train(RECIPE, corpus, str(tiny_encoder_path))) for _ in range(2))
     assert same(one, other)
+
+
+def test_half_way_lies_between_the_sum_of_cosines_and_what_was_learned(tiny_encoder, corpus) -> None:
+    table = embed_messages(tiny_encoder, corpus)
+    learned, half = (fit_turn_order_head(table, replace(RECIPE, interpolation=share))[0] for share in (1.0, 0.5))
+    start = TurnOrderHead(tiny_encoder.get_embedding_dimension(), RECIPE.context_turns).state_dict()
+    for name, weight in half.state_dict().items():
+        torch.testing.assert_close(weight, (start[name] + learned.state_dict()[name]) / 2)
+    assert not same(half.state_dict(), learned.state_dict())
 
 
 def test_it_learns_what_follows_what(tiny_encoder) -> None:
@@ -136,7 +146,14 @@ def test_too_few_conversations(tiny_encoder, rows, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"batch_size": 1}, {"held_out": 1.0}, {"weight_decay": -0.1}, {"recency_learning_rate": 0.0}]
+    "settings",
+    [
+        {"batch_size": 1},
+        {"held_out": 1.0},
+        {"weight_decay": -0.1},
+        {"recency_learning_rate": 0.0},
+        {"interpolation": 0.0},
+    ],
 )
 def test_settings_out_of_range(settings: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):

@@ -48,6 +48,12 @@ def check_positive(settings: Any, *names: str) -> None:
             raise ValueError(f"{name} must be a positive number, got {value!r}")
 
 
+def check_interpolation(value: float) -> None:
+    """Raise ``ValueError`` for what is no position behind the start of a straight line, up to its end."""
+    if not 0 < value <= 1:
+        raise ValueError(f"interpolation must be above 0 and at most 1, got {value!r}")
+
+
 def _alternatives(hint: Any) -> list[Any]:
     """The types and the values that a type hint allows."""
     if get_origin(hint) in (Union, UnionType):

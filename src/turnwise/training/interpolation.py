@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import torch
 from sentence_transformers import SentenceTransformer
-from torch import Tensor
+from torch import Tensor, nn
 
 
-def interpolate_weights(encoder: SentenceTransformer, before: dict[str, Tensor], interpolation: float) -> None:
-    """Move an encoder's weights back, in place, along the straight line to those it had before.
+def interpolate_weights(trained: nn.Module, before: dict[str, Tensor], interpolation: float) -> None:
+    """Move the weights of an encoder or a head back, in place, along the straight line to those it had before.
 
     Args:
-        encoder: The trained encoder.
+        trained: The trained encoder or head.
         before: The weights it had before, by name; weights that are not among them stay.
-        interpolation: The position on the line, from those before (0) to the encoder's own (1).
+        interpolation: The position on the line, from those before (0) to the trained ones (1).
     """
-    weights = encoder.state_dict()
+    weights = trained.state_dict()
     with torch.no_grad():
         for name, start in before.items():
             if start.is_floating_point():

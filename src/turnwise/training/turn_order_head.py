@@ -19,6 +19,7 @@ from turnwise._utils.progress import progress_bar
 from turnwise.collators.utterances import text_key
 from turnwise.encoders.turn_order_head import TurnOrderHead
 from turnwise.losses.composed import ComposedSettings, composed_loss
+from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.recipes import TurnOrderHeadRecipe
 
 
@@ -99,7 +100,8 @@ def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[T
         recipe: The settings.
 
     Returns:
-        The head of the best epoch by the loss on the conversations held out, and the losses of all epochs.
+        The head of the best epoch by the loss on the conversations held out, moved back as far as the recipe says, and
+        the losses of all epochs.
 
     Raises:
         ValueError: Too few conversations, or training has diverged.
@@ -111,6 +113,7 @@ def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[T
     order = torch.randperm(messages.conversations, generator=generator)
     held_out, learned = order.tensor_split([int(recipe.held_out * len(order))])
     head = TurnOrderHead(messages.vectors.shape[1], recipe.context_turns)
+    start = copy.deepcopy(head.state_dict())
     optimizer = torch.optim.AdamW(
         [
             {"params": [head.recency], "lr": recipe.recency_learning_rate, "weight_decay": 0.0},
@@ -139,6 +142,7 @@ def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[T
                 if measured is None or measured < best_loss:
                     best, best_loss = copy.deepcopy(head.state_dict()), measured or best_loss
     head.load_state_dict(best)
+    interpolate_weights(head, start, recipe.interpolation)
     return head, history
 
 

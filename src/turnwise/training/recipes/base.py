@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from turnwise._utils.levels import LevelName
-from turnwise._utils.settings import Settings, check_positive
+from turnwise._utils.settings import Settings, check_interpolation, check_positive
 from turnwise.encoders.transformer import use_mean_pooling
 from turnwise.encoders.turn_order_head import remove_turn_order_head
 
@@ -117,8 +117,7 @@ class Recipe(Schedule):
         super().__post_init__()
         if self.min_turns < 2:
             raise ValueError(f"min_turns must be at least 2, got {self.min_turns!r}: a response needs a context")
-        if not 0 < self.interpolation <= 1:
-            raise ValueError(f"interpolation must be above 0 and at most 1, got {self.interpolation!r}")
+        check_interpolation(self.interpolation)
         check_positive(self, "snapshots")
         if self.frozen_layers is not None and self.frozen_layers < 0:
             raise ValueError(f"frozen_layers must be 0 or more, got {self.frozen_layers!r}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from turnwise._utils.levels import LevelName
-from turnwise._utils.settings import check_positive
+from turnwise._utils.settings import check_interpolation, check_positive
 from turnwise.losses.composed import ComposedSettings
 from turnwise.training.recipes.base import Schedule
 
@@ -24,6 +24,8 @@ class TurnOrderHeadRecipe(Schedule, ComposedSettings):
         held_out: Share of the conversations by which the best epoch is chosen; with 0 the last epoch counts.
         teacher: A model that reads the whole context as one text, as ``--method single-vector`` trains it: a folder or
             a name. Its distribution over the next utterances is learned as well.
+        interpolation: How far the head lies on the straight line from the sum of cosines that it starts as (0) to what
+            it has learned (1). In between it ranks chats of another kind better than at either end.
     """
 
     level: ClassVar[LevelName] = "turn-order"
@@ -36,10 +38,12 @@ class TurnOrderHeadRecipe(Schedule, ComposedSettings):
     sample: int | None = None
     held_out: float = 0.1
     teacher: str | None = None
+    interpolation: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self, "recency_learning_rate", "sample")
+        check_interpolation(self.interpolation)
         if self.batch_size < 2:
             raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
         if not 0 <= self.weight_decay < 1:
