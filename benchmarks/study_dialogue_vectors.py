@@ -3,7 +3,7 @@
 No training. Messages alone, messages in context, weighted sums of both, and the joined text: as they are, with the
 centre of training conversations, with that of the very dialogues ("own"), and stretched. MAP and Spearman of whole
 dialogues, and where messages have an intent, MAP and accuracy of the nearest neighbour among the messages of other
-dialogues. The encoder runs in bfloat16.
+dialogues, also of messages with what was said before them. The encoder runs in bfloat16.
 
 Run: python benchmarks/study_dialogue_vectors.py --corpus self_dialogue [--dialogues 1000] [--model MODEL] [--out FILE]
 Data: $TURNWISE_DATA/<corpus>, dev.jsonl.gz and train.jsonl.gz (of DailyDialog, train_part.jsonl.gz).
@@ -34,6 +34,7 @@ from turnwise.evaluation.metrics.ranking import average_precision
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
 SHARES = (0.1, 0.3, 0.5, 0.7)  # of messages alone, in the sums
 STRETCHES = (-0.1, 0.1, 0.2)
+HISTORIES = ((0.5, 0.5), (1.0, 0.5), (1.0, 0.7))  # share and decay of what was said before
 
 
 class Vectors:
@@ -120,6 +121,8 @@ def main() -> None:
     if any(isinstance(name, str) for name in names):
         owners = np.repeat(np.arange(len(talks)), [len(messages) for messages in talks])
         ways = {"messages": found.alone, "messages in context": found.in_context}
+        turns = [len(messages) for messages in talks]
+        ways |= {f"history {how}": turnwise.add_history(found.alone, turns, *how) for how in HISTORIES}
         ways |= {f"{share} of messages": share * found.alone + (1 - share) * found.in_context for share in SHARES}
         table["intents of messages"] = {way: intents(vectors, names, owners) for way, vectors in ways.items()}
         print(table["intents of messages"], flush=True)

@@ -6,7 +6,7 @@ messages of others, such as "yes, please", which is said under any label, are pa
 shares over all pairs of labels whose source was left at least 50 times, with and without a label that follows itself,
 and the ten commonest transitions to another label of both, side by side.
 
-Run: python benchmarks/study_flows.py sgd.store --label intent
+Run: python benchmarks/study_flows.py sgd.store --label intent [--history]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import Counter
 
 import numpy as np
 
-from turnwise.explorer import build_report
+from turnwise.explorer import GroupSettings, build_report
 from turnwise.explorer.flows import count_flows
 from turnwise.store import ConversationStore
 
@@ -47,8 +47,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("store")
     parser.add_argument("--label", default="intent")
+    parser.add_argument("--history", action="store_true", help="group messages with what was said before them")
     arguments = parser.parse_args()
-    report = build_report(ConversationStore.open(arguments.store, read_only=True))
+    store = ConversationStore.open(arguments.store, read_only=True)
+    report = build_report(store, settings=GroupSettings(history=arguments.history))
     label = report.message_labels[arguments.label]
     rows = np.flatnonzero(label.codes >= 0)
     conversation, groups = report.messages["conversation"][rows].astype(int), report.messages["group"][rows]

@@ -4,7 +4,7 @@ Prints for each way: groups found, share left out, NMI and purity of what is in 
 group of its own, agreement (adjusted Rand) of three seeds and of three 90 % subsamples, and CPU seconds of one run.
 A way whose package is not installed is passed over: pip install umap-learn hdbscan pacmap bertopic evoc
 
-Run: python benchmarks/study_groups.py sgd/test.jsonl.gz --message-label intent --conversation-label domains
+Run: python benchmarks/study_groups.py sgd/test.jsonl.gz --message-label intent --conversation-label domains [--history]
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, s
 
 import turnwise
 from turnwise.evaluation.metrics import purity
-from turnwise.explorer.corpus import Corpus, read_corpus
+from turnwise.explorer.corpus import Corpus, read_corpus, with_history
 from turnwise.explorer.groups.assigning import lonely_below, vote
 from turnwise.explorer.groups.communities import communities, neighbour_graph
 from turnwise.explorer.groups.fitting import GroupSettings, fit_groups
@@ -213,6 +213,7 @@ def main() -> None:
     parser.add_argument("--message-label", default="intent")
     parser.add_argument("--conversation-label", default="domain")
     parser.add_argument("--messages", type=int, default=5000, help="of the sample, each text once")
+    parser.add_argument("--history", action="store_true", help="messages with what was said before them")
     parser.add_argument("--only", choices=["messages", "conversations"])
     parser.add_argument("--seconds", type=int, default=600, help="most for one run of a way")
     parser.add_argument("--ways", default=";".join(WAYS), help="separated by semicolons")
@@ -226,6 +227,7 @@ def main() -> None:
             store = ConversationStore.open(Path(folder) / "store")
             store.add(rows)
         corpus = read_corpus(store.tables(), Path(folder))
+        corpus = with_history(corpus, Path(folder)) if arguments.history else corpus
         for case in cases(corpus, arguments.messages, arguments):
             if arguments.only in (None, case.name):
                 print_table(case, arguments.ways.split(";"), arguments.seconds)

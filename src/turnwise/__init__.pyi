@@ -23,6 +23,7 @@ from .distributed.corpus import embed_corpus as embed_corpus
 from .distributed.datasets import embed_dataset as embed_dataset
 from .distributed.datasets import read_dataset as read_dataset
 from .encoders.conversations import encode_conversations as encode_conversations
+from .encoders.history import add_history as add_history
 from .encoders.in_context import encode_in_context as encode_in_context
 from .encoders.loading import load_encoder as load_encoder
 from .encoders.plato import convert_plato as convert_plato

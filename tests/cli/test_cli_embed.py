@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 from sentence_transformers import SentenceTransformer
 
 import turnwise
@@ -101,14 +102,20 @@ def test_files_are_not_for_clusters_and_urls(chats, tmp_path) -> None:
         assert result.exit_code == 1 and "give a name without ending, or a URL" in result.output
 
 
-def test_no_text_is_embedded_twice_unless_asked(chats, tiny_encoder_path, tmp_path, monkeypatch) -> None:
-    seen: list[str] = []
+@pytest.fixture
+def seen(monkeypatch) -> list[str]:
+    """The texts that went through an encoder."""
+    texts_seen: list[str] = []
     preprocess = SentenceTransformer.preprocess
     monkeypatch.setattr(
         SentenceTransformer,
         "preprocess",
-        lambda self, texts, **how: seen.extend(texts) or preprocess(self, texts, **how),
+        lambda self, texts, **how: texts_seen.extend(texts) or preprocess(self, texts, **how),
     )
+    return texts_seen
+
+
+def test_no_text_is_embedded_twice_unless_asked(chats, tiny_encoder_path, tmp_path, seen) -> None:
     arguments = ("embed", chats, "--model", tiny_encoder_path, "--output")
     succeed(*arguments, tmp_path / "first.parquet")
     assert len(seen) == len(set(seen)) > 0
@@ -126,6 +133,24 @@ def test_half_precision_is_recorded(chats, tiny_encoder_path, tmp_path) -> None:
     succeed(*arguments, "--dtype", "bfloat16")
     record = json.loads(pq.read_schema(tmp_path / "v.parquet").metadata[b"turnwise"])
     assert record["dtype"] == "bfloat16"
+
+
+def test_messages_with_history_are_sums_of_vectors_that_are_there(chats, tiny_encoder_path, tmp_path, seen) -> None:
+    arguments = ("embed", chats, "--model", tiny_encoder_path, "--output")
+    succeed(*arguments, tmp_path / "alone.parquet")
+    seen.clear()
+    succeed(*arguments, tmp_path / "history.parquet", "--level", "utterance-with-history")
+    assert not seen
+    succeed(*arguments, tmp_path / "parts", "--level", "utterance-with-history")
+    alone, history = (pq.read_table(tmp_path / f"{name}.parquet").to_pylist() for name in ("alone", "history"))
+    turns = [len(messages) for messages in turnwise.read_conversations(chats)["messages"]]
+    expected = turnwise.add_history(np.array([row["vector"] for row in alone]), turns)
+    np.testing.assert_allclose([row["vector"] for row in history], expected, atol=1e-6)
+    assert [row["text"] for row in history] == [row["text"] for row in alone]
+    parts = pq.read_table(next((tmp_path / "parts").glob("*.parquet"))).to_pylist()
+    np.testing.assert_allclose([row["vector"] for row in parts], expected, atol=1e-6)
+    head = ("train", tmp_path / "history.parquet", "--encoder", tiny_encoder_path, "--method", "turn-order-head")
+    assert "with --level utterance" in " ".join(run(*head, "--output", tmp_path / "head").output.split())
 
 
 def test_messages_in_context(chats, tiny_encoder_path, tmp_path) -> None:

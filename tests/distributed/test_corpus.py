@@ -164,7 +164,7 @@ def test_redacted_ids_of_two_files_stay_apart(embed, tmp_path) -> None:
     ("arguments", "problem"),
     [
         ({"engine": "spark"}, "expected 'local' or 'ray'"),
-        ({"level": "word"}, "expected one of utterance, utterance-in-context, dialogue"),
+        ({"level": "word"}, "expected one of utterance, utterance-with-history, utterance-in-context, dialogue"),
         ({"paths": "-"}, "standard input"),
         ({"paths": "memory://nowhere/*.jsonl"}, "found no conversations"),
     ],

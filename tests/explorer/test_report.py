@@ -18,6 +18,7 @@ pytest.importorskip("lancedb", reason="needs the extra store")
 
 from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head
 from turnwise.explorer import GroupSettings, Report, build_report, edits, turn_order, write_report
+from turnwise.explorer.live_report import LiveReport
 from turnwise.store import ConversationStore
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 
@@ -94,6 +95,39 @@ def test_the_same_store_gives_the_same_report_and_a_former_one_saves_the_work(bu
         for name, values in first.messages.items():
             assert np.array_equal(values, report.messages[name], equal_nan=values.dtype.kind == "f"), name
     assert quick.neighbours["message"] is first.neighbours["message"]
+
+
+def test_an_answer_is_where_its_question_is_if_history_counts(
+    tmp_path: Path, tiny_encoder: SentenceTransformer
+) -> None:
+    rows = talks(60)
+    for number, row in enumerate(rows):
+        row["messages"][1]["content"] = f"yes please {number}"
+    opened = ConversationStore.open(tmp_path / "answers", tiny_encoder)
+    opened.add(rows)
+
+    def mixed(**settings: Any) -> float:
+        """Share of pairs of answers to different subjects that are in one group."""
+        report = build_report(opened, settings=replace(SETTINGS, **settings))
+        answers = np.flatnonzero(report.messages["turn"] == 1)
+        group = report.messages["group"][answers]
+        label = report.conversation_labels["subject"].codes[report.messages["conversation"][answers]]
+        pairs = (label[:, None] != label) & (group[:, None] >= 0)
+        return float((group[:, None] == group)[pairs].mean())
+
+    assert mixed(history=True) < 0.1 < 0.3 < mixed()
+
+
+def test_changing_groups_keeps_how_they_were_made(store: ConversationStore) -> None:
+    settings = replace(SETTINGS, seed=3, history=True)
+    live = LiveReport(store, build_report(store, seed=3, settings=settings))
+    before = live.report
+    group = fine(before)[0]
+    live.edit("rename", "message", [group.id], "what cards cost")
+    assert live.report.settings == settings
+    assert np.array_equal(live.report.messages["group"], before.messages["group"])
+    assert live.report.neighbours["message"] is before.neighbours["message"]  # nothing is looked for again
+    live.close()
 
 
 def test_a_store_opened_read_only_is_not_written_to(

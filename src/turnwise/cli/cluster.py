@@ -13,6 +13,7 @@ from turnwise.cli.options import (
     ExploredStore,
     Force,
     GivenData,
+    GroupHistory,
     GroupSample,
     GroupTable,
     Model,
@@ -39,6 +40,7 @@ def cluster(
     store: ExploredStore = None,
     level: ClusterLevel = "message",
     model: Model = None,
+    history: GroupHistory = False,
     sample: GroupSample = 20_000,
     seed: Seed = 0,
     name_endpoint: NameEndpoint = None,
@@ -61,7 +63,7 @@ def cluster(
     from turnwise.explorer import GroupSettings, build_report
 
     opened = explored_store(data, store, reading, model, "cluster")
-    report = build_report(opened, seed=seed, settings=GroupSettings(sample=sample), naming=endpoint)
+    report = build_report(opened, seed=seed, settings=GroupSettings(sample=sample, history=history), naming=endpoint)
     with only_writer(output):
         table = groups_table(report, level)
         write_table(table, output)

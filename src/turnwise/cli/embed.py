@@ -27,6 +27,8 @@ from turnwise.cli.terminal import quiet_transformers
 if TYPE_CHECKING:
     from turnwise.distributed.job import Embedding
 
+_CACHED = ("utterance", "utterance-with-history")
+
 
 @reads_conversations
 def embed(
@@ -45,7 +47,9 @@ def embed(
 ) -> None:
     """Embed every message, or every conversation as a whole.
 
-    With --level utterance-in-context "Yes, please." is near what it answers; by itself it is near other answers.
+    With --level utterance-with-history "Yes, please." is near what it answers; by itself it is near other answers. The
+    vectors are sums of those of the messages, which are embedded once for both levels; --level utterance-in-context
+    reads each conversation once more, and also knows what was said afterwards.
 
     The columns are id, turn, role, text and vector, or only id and vector for whole conversations: in a .parquet or
     .csv file; or the vectors in a .npy file and the rest beside it as .jsonl; or as JSON lines on the standard output.
@@ -54,7 +58,7 @@ def embed(
 
     Example: `turnwise embed chats.jsonl --model model --output vectors.parquet`
 
-    Example: `turnwise embed chats.jsonl --level utterance-in-context --output in-context.parquet`
+    Example: `turnwise embed chats.jsonl --level utterance-with-history --output history.parquet`
 
     Example: `turnwise embed "s3://logs/*.parquet" --engine ray --output s3://logs-embedded`
     """
@@ -94,6 +98,6 @@ def _into_a_file(
         check_apart(output.with_suffix(".jsonl"), data)
     conversations = reading.read(data, output)
     encoder = load_encoder(how.model)
-    kept = VectorCache(encoder) if cache and how.level == "utterance" and can_be_cached(encoder) else None
+    kept = VectorCache(encoder) if cache and how.level in _CACHED and can_be_cached(encoder) else None
     what = settings_of_embedding(encoder, how)
     return write_embeddings(rows_of_embedding(encoder, how, kept), what, conversations, output, resume, force)

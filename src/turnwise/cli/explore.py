@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from turnwise._utils.files import check_file, discard, is_url
 from turnwise._utils.progress import console, note
-from turnwise.cli.options import ExploredStore, ExportTarget, Force, GivenData, LocalPort, Model, NoBrowser, Seed
+from turnwise.cli.options import (
+    ExploredStore,
+    ExportTarget,
+    Force,
+    GivenData,
+    GroupHistory,
+    LocalPort,
+    Model,
+    NoBrowser,
+    Seed,
+)
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.store import fill
 from turnwise.cli.terminal import quiet_transformers
@@ -30,6 +40,7 @@ def explore(
     port: LocalPort = 0,
     no_browser: NoBrowser = False,
     model: Model = None,
+    history: GroupHistory = False,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -43,10 +54,10 @@ def explore(
     if export is not None:
         _check(export, force)
     quiet_transformers()
-    from turnwise.explorer import build_report
+    from turnwise.explorer import GroupSettings, build_report
 
     opened = explored_store(data, store, reading, model, "explore")
-    report = build_report(opened, seed=seed)
+    report = build_report(opened, seed=seed, settings=GroupSettings(history=history))
     if export is None:
         _serve(opened, report, port, no_browser)
     else:

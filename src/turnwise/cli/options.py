@@ -155,8 +155,11 @@ ValidationTask = Annotated[
 
 # Embedding and evaluation
 Level = Annotated[
-    Literal["utterance", "utterance-in-context", "dialogue"],
-    typer.Option(help="One vector for each message, alone or with what is said around it, or for each conversation."),
+    Literal["utterance", "utterance-with-history", "utterance-in-context", "dialogue"],
+    typer.Option(
+        help="One vector for each message, alone, with what was said before it, or with all that is said around it, "
+        "or for each conversation."
+    ),
 ]
 Pooling = Annotated[
     str,
@@ -318,6 +321,13 @@ ClusterLevel = Annotated[
 GroupSample = Annotated[
     int,
     typer.Option(min=2, help="Most messages, or conversations, that groups are fitted to; all others are assigned."),
+]
+GroupHistory = Annotated[
+    bool,
+    typer.Option(
+        "--history",
+        help="Group messages with what was said before them, so that an answer is where its question is.",
+    ),
 ]
 NameEndpoint = Annotated[
     str | None,

@@ -50,8 +50,9 @@ def embed_corpus(
         paths: Files, folders, globs, or URLs of any of them (``s3://…``, ``gs://…``), which all workers can read.
         output: A folder or a URL, which all workers can write.
         model: A folder that all workers see, or a Hub name; by default the default encoder.
-        level: ``"utterance"``, a vector for each message, ``"utterance-in-context"``, the same with what is said around
-            it (`turnwise.encode_in_context`), or ``"dialogue"``, one for each conversation.
+        level: ``"utterance"``, a vector for each message, ``"utterance-with-history"``, the same with what was said
+            before it (`turnwise.add_history`), ``"utterance-in-context"``, with all that is said around it
+            (`turnwise.encode_in_context`), or ``"dialogue"``, one for each conversation.
         pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
         engine: ``"local"``, this process, or ``"ray"``: the cluster that this process or ``RAY_ADDRESS`` names, else

@@ -79,7 +79,7 @@ def embed_dataset(
     Args:
         dataset: Columns ``id`` and ``messages``, as `read_dataset` gives them.
         model: A folder that all workers see, or a Hub name; by default the default encoder.
-        level: ``"utterance"``, ``"utterance-in-context"`` or ``"dialogue"``.
+        level: ``"utterance"``, ``"utterance-with-history"``, ``"utterance-in-context"`` or ``"dialogue"``.
         pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
         dtype: As for `embed_corpus`.
         actors: ″

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from turnwise.encoders.inference import Half
 
 
-_LEVELS = ("utterance", "utterance-in-context", "dialogue")
+_LEVELS = ("utterance", "utterance-with-history", "utterance-in-context", "dialogue")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Embedding:
 
     Args:
         model: A folder that every process sees, or a Hub name; ``None`` is the default encoder.
-        level: ``"utterance"``, ``"utterance-in-context"`` or ``"dialogue"``.
+        level: ``"utterance"``, ``"utterance-with-history"``, ``"utterance-in-context"`` or ``"dialogue"``.
         pooling: How whole conversations are pooled.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
 

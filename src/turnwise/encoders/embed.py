@@ -21,6 +21,7 @@ from turnwise._utils.runs import RunFolder
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.history import add_history
 from turnwise.encoders.in_context import encode_in_context
 from turnwise.encoders.inference import Half
 from turnwise.encoders.loading import encoder_source, weights_digest
@@ -41,6 +42,18 @@ def embed_messages(
     """One row for every message: id, turn, role, text, vector (float32); see `turnwise.encode_utterances`."""
     table = _messages(conversations)
     return _with_vectors(table, encode_utterances(encoder, table["text"].to_pylist(), dtype=dtype, cache=cache))
+
+
+def embed_messages_with_history(
+    encoder: SentenceTransformer,
+    conversations: Dataset,
+    dtype: Half | None = None,
+    cache: VectorCache | None = None,
+) -> pa.Table:
+    """As `embed_messages`, with what was said before each added to its vector, see `turnwise.add_history`."""
+    table = _messages(conversations)
+    vectors = encode_utterances(encoder, table["text"].to_pylist(), dtype=dtype, cache=cache)
+    return _with_vectors(table, add_history(vectors, [len(messages) for messages in conversations["messages"]]))
 
 
 def embed_messages_in_context(

@@ -19,6 +19,10 @@ from turnwise.evaluation.turn_order.next_utterance import evaluate_components, e
 from turnwise.evaluation.turn_order.sequences import Sequences, build_sequences
 from turnwise.evaluation.turn_order.short_term_planning import evaluate_short_term_planning
 from turnwise.evaluation.utterances.dialogue_sts import evaluate_sts, read_sts_task
+from turnwise.evaluation.utterances.retrieval_with_history import (
+    build_retrieval_with_history,
+    evaluate_retrieval_with_history,
+)
 from turnwise.evaluation.utterances.semantic_retrieval import (
     build_retrieval_task,
     evaluate_retrieval,
@@ -47,6 +51,15 @@ TASKS = {
             released_file="select.txt",
             read=lambda path, how: read_retrieval_task(path, how.max_queries, how.seed),
             build=lambda rows, how: build_retrieval_task(rows, how.label, max_queries=how.max_queries, seed=how.seed),
+        ),
+        Task(
+            name="semantic-retrieval-with-history",
+            level=UTTERANCE,
+            metric="map",
+            description="The same, to the vector of each utterance added those of what was said before it.",
+            citation=DIALOGUE_CSE,
+            measure=evaluate_retrieval_with_history,
+            build=lambda rows, how: build_retrieval_with_history(rows, how.label, how.max_queries, how.seed),
         ),
         Task(
             name="dialogue-sts",

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from turnwise.encoders.history import add_history
 from turnwise.explorer.labels import Label, Labels
 from turnwise.explorer.progress import Advance, silent
 from turnwise.store.backend import Tables
 from turnwise.store.records import vectors_of
+
+_CONVERSATIONS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,22 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
         vectors=messages.vectors,
         conversation_vectors=conversations.vectors,
     )
+
+
+def with_history(corpus: Corpus, folder: Path) -> Corpus:
+    """The same corpus, to the vector of each message added what was said before it, see `turnwise.add_history`.
+
+    Args:
+        corpus: From `read_corpus`.
+        folder: As there.
+    """
+    vectors = _mapped(folder / "history.f32", *corpus.vectors.shape)
+    for start in range(0, len(corpus.ids), _CONVERSATIONS_AT_ONCE):
+        turns = corpus.turns[start : start + _CONVERSATIONS_AT_ONCE]
+        first = int(corpus.first[start])
+        rows = slice(first, first + int(turns.sum()))
+        vectors[rows] = add_history(corpus.vectors[rows], turns)
+    return replace(corpus, vectors=vectors)
 
 
 class _Conversations:

@@ -98,7 +98,8 @@ class LiveReport:
                 edits.rename(path, kind, ids[0], name or "")
             else:
                 edits.split(path, kind, ids[0])
-            self._show(build_report(self._store, former=self.report))
+            settings = self.report.settings
+            self._show(build_report(self._store, seed=settings.seed, settings=settings, former=self.report))
 
     def _show(self, report: Report) -> None:
         write_report(report, self.folder)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 from turnwise._utils.optional import require
+from turnwise.explorer.groups.fitting import GroupSettings
 from turnwise.explorer.live_report import LiveReport
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Report
@@ -102,19 +103,24 @@ class Explorer:
         return f'{frame}<a href="{address}">{address}</a>'
 
 
-def explore(store: ConversationStore | str | os.PathLike[str], port: int = 0, seed: int = 0) -> Explorer:
+def explore(
+    store: ConversationStore | str | os.PathLike[str], port: int = 0, seed: int = 0, history: bool = False
+) -> Explorer:
     """Show what the conversations of a store are about; as the last line of a notebook's cell it appears there.
 
     Args:
         store: The store, or its folder.
         port: The port; 0 is a free one.
         seed: Seed of the groups and the map.
+        history: Group messages with what was said before them, see `turnwise.add_history`.
 
     Returns:
         The running `Explorer`: its ``url`` for a browser, and ``stop()``.
     """
     opened = store if isinstance(store, ConversationStore) else ConversationStore.open(store, create=False)
-    return Explorer(opened, build_report(opened, seed=seed), port, in_notebook=True).start()
+    return Explorer(
+        opened, build_report(opened, seed=seed, settings=GroupSettings(history=history)), port, in_notebook=True
+    ).start()
 
 
 def open_browser(url: str, opener: Callable[[str], Any] = webbrowser.open) -> bool:

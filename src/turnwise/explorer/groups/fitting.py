@@ -26,6 +26,7 @@ class GroupSettings:
             at which nine tenths of the links between neighbours stay within groups.
         coarse_resolution: The same of the coarse groups.
         least_share: Groups with a smaller share of the sample are none.
+        history: Group messages with what was said before them, see `turnwise.add_history`.
         seed: Seed of the sample and of everything random.
     """
 
@@ -34,6 +35,7 @@ class GroupSettings:
     resolution: float | None = None
     coarse_resolution: float = 1.0
     least_share: float = 0.001
+    history: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:

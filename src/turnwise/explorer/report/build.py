@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from turnwise._utils.progress import note, progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.explorer.corpus import Corpus, read_corpus
+from turnwise.explorer.corpus import Corpus, read_corpus, with_history
 from turnwise.explorer.groups.fitting import GroupSettings
 from turnwise.explorer.groups.memory import KINDS, GroupMemory, Kind, Memory, is_remembered, read_memory, write_memory
 from turnwise.explorer.groups.survey import Survey, survey
@@ -61,16 +61,17 @@ def build_report(
     with tempfile.TemporaryDirectory(prefix="turnwise-") as folder:
         with progress_bar() as bar:
             corpus = read_corpus(tables, Path(folder), _advance(bar, "reading", tables.messages.count_rows()))
+            grouped = with_history(corpus, Path(folder)) if settings.history else corpus
             memory = read_memory(store.path)
-            surveys = {kind: _survey(corpus, kind, settings, memory.get(kind), former, bar) for kind in KINDS}
-        groups, memory = named_groups(corpus, surveys, naming)
+            surveys = {kind: _survey(grouped, kind, settings, memory.get(kind), former, bar) for kind in KINDS}
+        groups, memory = named_groups(grouped, surveys, naming)
         if not store.read_only:
             _remember(store.path, memory)
         if former is not None:
             surprise, surprises = former.surprise, former.messages["surprise"]
         else:
             surprise, surprises = measure_surprise(store, corpus, seed)
-    return _report(store.path.name, tables.state.encoder, stamp, corpus, surveys, groups, surprise, surprises)
+    return _report(store.path.name, tables.state.encoder, stamp, settings, corpus, surveys, groups, surprise, surprises)
 
 
 def _advance(bar: Progress, description: str, total: int) -> Advance:
@@ -108,6 +109,7 @@ def _report(
     title: str,
     encoder: str,
     stamp: str,
+    settings: GroupSettings,
     corpus: Corpus,
     surveys: Mapping[Kind, Survey],
     groups: Mapping[Kind, Sequence[Group]],
@@ -120,6 +122,7 @@ def _report(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         encoder=encoder,
         stamp=stamp,
+        settings=settings,
         ids=corpus.ids,
         texts=corpus.texts,
         roles=corpus.roles,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from turnwise.explorer.groups.fitting import GroupSettings
 from turnwise.explorer.groups.memory import Kind
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.labels import Label
@@ -55,6 +56,7 @@ class Report:
         made: When, ISO 8601.
         encoder: Whose vectors they are.
         stamp: Changes with the data and the settings.
+        settings: How its groups were made.
         ids: The ids of the conversations (m).
         texts: The messages (n).
         roles: The roles there are.
@@ -71,6 +73,7 @@ class Report:
     made: str
     encoder: str
     stamp: str
+    settings: GroupSettings
     ids: Sequence[str]
     texts: Sequence[str]
     roles: Sequence[str]

@@ -1,0 +1,45 @@
+"""Messages with what was said before them, by algebra on their vectors: no further pass of the encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from turnwise._utils.vectors import FloatArray, unit_vectors
+
+SHARE, DECAY = 0.5, 0.5  # as chosen on the development sets of two corpora, see docs/results.md
+
+
+def add_history(
+    vectors: FloatArray, turns: Sequence[int] | np.ndarray, share: float = SHARE, decay: float = DECAY
+) -> FloatArray:
+    """Add to the vector of each message what was said before it, the sooner the less.
+
+    With e the vectors of a conversation's messages, each of length 1: e_t + share · Σ_{d ≥ 1} decay^{d−1} e_{t−d}.
+    "Yes, please." comes near what it answers, as with `encode_in_context`, which reads every conversation once more.
+
+    Args:
+        vectors: Of messages, those of one conversation in a row, of any length (messages, dim).
+        turns: How many messages each conversation has (conversations,).
+        share: How much the message before counts, where the message itself counts 1.
+        decay: How much less each earlier one counts than the one after it: 0 for the message before alone.
+
+    Returns:
+        float32 (messages, dim), of length 1; zero where a message and all before it have no tokens.
+
+    Raises:
+        ValueError: ``turns`` are not those of the vectors, ``share`` is negative, or ``decay`` not within 0 and 1.
+    """
+    lengths = np.asarray(turns, dtype=np.int64)
+    if len(vectors) != lengths.sum() or (lengths < 0).any():
+        raise ValueError(f"turns must sum up to the {len(vectors):,} vectors, got a sum of {lengths.sum():,}")
+    if share < 0 or not 0 <= decay <= 1:
+        raise ValueError(f"share must be 0 or more and decay between 0 and 1, got {share!r} and {decay!r}")
+    units = unit_vectors(vectors).astype(np.float32)
+    starts = np.cumsum(lengths) - lengths
+    history = np.zeros_like(units)
+    for turn in range(1, int(lengths.max(initial=0))):
+        rows = starts[lengths > turn] + turn
+        history[rows] = units[rows - 1] + decay * history[rows - 1]
+    return unit_vectors(units + share * history).astype(np.float32)

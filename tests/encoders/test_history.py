@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import turnwise
+
+
+def literal(vectors: np.ndarray, share: float, decay: float) -> np.ndarray:
+    """The sum of the docstring for one conversation, term by term."""
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    found = np.stack(
+        [
+            unit + share * sum(decay ** (back - 1) * units[turn - back] for back in range(1, turn + 1))
+            for turn, unit in enumerate(units)
+        ]
+    )
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("share", "decay"), [(0.5, 0.5), (1.0, 0.0), (2.0, 1.0), (0.0, 0.5)])
+def test_each_conversation_by_itself_as_the_formula_says(share: float, decay: float) -> None:
+    turns = [3, 0, 1, 6]
+    vectors = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
+    found = turnwise.add_history(vectors, turns, share, decay)
+    parts = [literal(vectors[start:end], share, decay) for start, end in ((0, 3), (3, 4), (4, 10))]
+    np.testing.assert_allclose(found, np.concatenate(parts), atol=1e-6)
+    assert found.dtype == np.float32
+
+
+def test_what_comes_later_changes_nothing() -> None:
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    np.testing.assert_array_equal(turnwise.add_history(vectors, [6])[:4], turnwise.add_history(vectors[:4], [4]))
+
+
+def test_nothing_at_all() -> None:
+    assert turnwise.add_history(np.zeros((0, 4)), []).shape == (0, 4)
+    assert not turnwise.add_history(np.zeros((2, 4)), [2]).any()
+
+
+@pytest.mark.parametrize(
+    ("turns", "how", "message"),
+    [
+        ([2, 2], {}, "turns must sum up to the 3 vectors, got a sum of 4"),
+        ([4, -1], {}, "turns must"),
+        ([3], {"share": -1.0}, "share must be 0 or more"),
+        ([3], {"decay": 1.5}, "decay between 0 and 1"),
+    ],
+)
+def test_bad_arguments(turns: list[int], how: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        turnwise.add_history(np.ones((3, 4)), turns, **how)
