@@ -6,6 +6,7 @@ reads what fits (dialogues), and each message in the five views of a triple-enco
 through once either way. For a million messages by **extrapolation**: the sample's tokens and seconds a message.
 (b) Training a turn-order head on stored vectors: random ones, which take as long as others.
 (c) A further turn of a running conversation: encoding it, and the new query, whatever came before.
+(d) Messages with what was said before: a sum of vectors that are there, against a pass over whole conversations.
 
 Run: python benchmarks/bench_one_vector.py [--conversations 200] [--messages 223756]
 Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations; --data takes another file. Seconds are
@@ -155,6 +156,21 @@ def further_turn() -> float:
     return 1e6 * query
 
 
+def history(conversations: Dataset) -> None:
+    """(d) What was said before, from the vectors of messages, and from a pass of the encoder."""
+    encoder, dialogues = turnwise.load_encoder(device="cpu"), conversations["messages"][:]
+    turns = [len(messages) for messages in dialogues]
+    vectors = turnwise.encode_utterances(encoder, [message["content"] for talk in dialogues for message in talk])
+    added = shortest(lambda: turnwise.add_history(vectors, turns))
+    start = time.process_time()
+    turnwise.encode_in_context(encoder, dialogues)
+    read = time.process_time() - start
+    print(
+        f"(d) {len(vectors):,} messages with what was said before: {1e6 * added / len(vectors):.1f} µs a message from "
+        f"their vectors, {1e3 * read / len(vectors):.2f} ms by a pass over conversations, ratio {read / added:,.0f}"
+    )
+
+
 def shortest(work: Callable[[], object]) -> float:
     """The least seconds of many runs."""
     times = []
@@ -174,7 +190,9 @@ def main() -> int:
     )
     options = parser.parse_args()
     rows = turnwise.read_conversations(options.data) if options.data.is_file() else turnwise.sample_conversations(1000)
-    passes(rows.shuffle(seed=0).select(range(min(options.conversations, len(rows)))))
+    sample = rows.shuffle(seed=0).select(range(min(options.conversations, len(rows))))
+    passes(sample)
+    history(sample)
     training(options.messages)
     return int(further_turn() > 100)
 
