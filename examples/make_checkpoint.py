@@ -52,7 +52,7 @@ TESTS = {  # the last two are nothing it has learned from
     "self_dialogue/dev": (DIALOGUES, NEXT),
 }
 QUERIES = 800
-HEAD = {"sample": 4000, "interpolation": 0.5}  # half-way, for it has to serve small talk as well
+HEAD = {"sample": 4000, "interpolation": 0.5}  # half-way, for small talk
 
 CARD = """---
 library_name: sentence-transformers
@@ -83,7 +83,7 @@ the better.
 {figures}
 
 Its turn-order head is a compromise: half-way between the sum of cosines and what it learned of task dialogues, so that
-it ranks small talk no worse than none does. To your own chats fit one of their own, in a minute:
+it ranks small talk about as well as none does. To your own chats fit one of their own, in a minute:
 `turnwise train chats.jsonl --method turn-order-head --encoder path/to/this/folder --output mine`.
 
 ## Made from
