@@ -37,9 +37,11 @@ def add_history(
     if share < 0 or not 0 <= decay <= 1:
         raise ValueError(f"share must be 0 or more and decay between 0 and 1, got {share!r} and {decay!r}")
     units = unit_vectors(vectors).astype(np.float32)
-    starts = np.cumsum(lengths) - lengths
+    longest_first = np.argsort(-lengths, kind="stable")
+    starts = (np.cumsum(lengths) - lengths)[longest_first]
+    longer = np.searchsorted(-lengths[longest_first], -np.arange(lengths.max(initial=0)))  # than so many turns
     history = np.zeros_like(units)
-    for turn in range(1, int(lengths.max(initial=0))):
-        rows = starts[lengths > turn] + turn
+    for turn, count in enumerate(longer[1:].tolist(), start=1):
+        rows = starts[:count] + turn
         history[rows] = units[rows - 1] + decay * history[rows - 1]
     return unit_vectors(units + share * history).astype(np.float32)

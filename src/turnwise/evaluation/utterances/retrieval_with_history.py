@@ -37,8 +37,9 @@ def build_retrieval_with_history(
     rows = list(conversations)
     task = build_retrieval_task(rows, label, max_queries=max_queries, seed=seed)
     talks = (plain_messages(row["messages"], f"row {number}") for number, row in enumerate(rows) if row["messages"])
+    wanted = set(task.texts)
     said = (tuple(message["content"] for message in talk if message["content"]) for talk in talks)
-    return RetrievalWithHistory(task, tuple(texts for texts in said if not set(texts).isdisjoint(task.texts)))
+    return RetrievalWithHistory(task, tuple(texts for texts in said if not wanted.isdisjoint(texts)))
 
 
 def evaluate_retrieval_with_history(encode: Encode, data: RetrievalWithHistory, seed: int = 0) -> RetrievalResult:
