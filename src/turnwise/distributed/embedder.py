@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 from turnwise.distributed.job import Embedding, Job
 from turnwise.distributed.shards import Shard
 from turnwise.encoders.centre import centre_digest
-from turnwise.encoders.embed import embed_messages, embed_messages_in_context, embed_messages_with_history, embed_whole
+from turnwise.encoders.embed import embed_messages, embed_messages_in_context, embed_whole
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.vector_cache import VectorCache
 
@@ -47,8 +47,8 @@ def rows_of_embedding(
         return partial(embed_whole, encoder, embedding.pooling, dtype=embedding.dtype)
     if embedding.level == "utterance-in-context":
         return partial(embed_messages_in_context, encoder, dtype=embedding.dtype)
-    embed = embed_messages_with_history if embedding.level == "utterance-with-history" else embed_messages
-    return partial(embed, encoder, dtype=embedding.dtype, cache=cache)
+    history = embedding.level == "utterance-with-history"
+    return partial(embed_messages, encoder, dtype=embedding.dtype, cache=cache, history=history)
 
 
 def settings_of_embedding(encoder: SentenceTransformer, embedding: Embedding) -> dict[str, Any]:

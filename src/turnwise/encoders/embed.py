@@ -38,22 +38,17 @@ def embed_messages(
     conversations: Dataset,
     dtype: Half | None = None,
     cache: VectorCache | None = None,
+    history: bool = False,
 ) -> pa.Table:
-    """One row for every message: id, turn, role, text, vector (float32); see `turnwise.encode_utterances`."""
-    table = _messages(conversations)
-    return _with_vectors(table, encode_utterances(encoder, table["text"].to_pylist(), dtype=dtype, cache=cache))
+    """One row for every message: id, turn, role, text, vector (float32); see `turnwise.encode_utterances`.
 
-
-def embed_messages_with_history(
-    encoder: SentenceTransformer,
-    conversations: Dataset,
-    dtype: Half | None = None,
-    cache: VectorCache | None = None,
-) -> pa.Table:
-    """As `embed_messages`, with what was said before each added to its vector, see `turnwise.add_history`."""
+    With ``history`` what was said before a message is added to its vector, see `turnwise.add_history`.
+    """
     table = _messages(conversations)
     vectors = encode_utterances(encoder, table["text"].to_pylist(), dtype=dtype, cache=cache)
-    return _with_vectors(table, add_history(vectors, [len(messages) for messages in conversations["messages"]]))
+    if history:
+        vectors = add_history(vectors, [len(messages) for messages in conversations["messages"]])
+    return _with_vectors(table, vectors)
 
 
 def embed_messages_in_context(
