@@ -162,9 +162,7 @@ def history(conversations: Dataset) -> None:
     turns = [len(messages) for messages in dialogues]
     vectors = turnwise.encode_utterances(encoder, [message["content"] for talk in dialogues for message in talk])
     added = shortest(lambda: turnwise.add_history(vectors, turns))
-    start = time.process_time()
-    turnwise.encode_in_context(encoder, dialogues)
-    read = time.process_time() - start
+    _, read = cost(encoder, lambda: turnwise.encode_in_context(encoder, dialogues))
     print(
         f"(d) {len(vectors):,} messages with what was said before: {1e6 * added / len(vectors):.1f} µs a message from "
         f"their vectors, {1e3 * read / len(vectors):.2f} ms by a pass over conversations, ratio {read / added:,.0f}"

@@ -119,9 +119,9 @@ def main() -> None:
     talks = [messages_by_id[labels.ids[row]] for row in drawn]
     names = [message.get("intent") for messages in talks for message in messages]
     if any(isinstance(name, str) for name in names):
-        owners = np.repeat(np.arange(len(talks)), [len(messages) for messages in talks])
-        ways = {"messages": found.alone, "messages in context": found.in_context}
         turns = [len(messages) for messages in talks]
+        owners = np.repeat(np.arange(len(talks)), turns)
+        ways = {"messages": found.alone, "messages in context": found.in_context}
         ways |= {f"history {how}": turnwise.add_history(found.alone, turns, *how) for how in HISTORIES}
         ways |= {f"{share} of messages": share * found.alone + (1 - share) * found.in_context for share in SHARES}
         table["intents of messages"] = {way: intents(vectors, names, owners) for way, vectors in ways.items()}
