@@ -4,6 +4,19 @@ import numpy as np
 import pytest
 
 import turnwise
+from turnwise.encoders.history import add_surroundings
+
+
+def literal_around(vectors: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Likewise, with what comes later."""
+    units = (vectors - mean) / np.linalg.norm(vectors - mean, axis=1, keepdims=True)
+    turns = range(len(units))
+    return np.stack(
+        [
+            units[turn] + 0.5 * sum(0.7 ** (abs(turn - other) - 1) * units[other] for other in turns if other != turn)
+            for turn in turns
+        ]
+    )
 
 
 def literal(vectors: np.ndarray, share: float, decay: float) -> np.ndarray:
@@ -26,6 +39,15 @@ def test_each_conversation_by_itself_as_the_formula_says(share: float, decay: fl
     parts = [literal(vectors[start:end], share, decay) for start, end in ((0, 3), (3, 4), (4, 10))]
     np.testing.assert_allclose(found, np.concatenate(parts), atol=1e-6)
     assert found.dtype == np.float32
+
+
+def test_what_is_said_around_as_the_formula_says() -> None:
+    vectors = np.random.default_rng(0).normal(1.0, size=(10, 5)).astype(np.float32)
+    found = add_surroundings(vectors, [3, 0, 1, 6])
+    parts = [literal_around(vectors[start:end], vectors.mean(axis=0)) for start, end in ((0, 3), (3, 4), (4, 10))]
+    np.testing.assert_allclose(found, np.concatenate(parts), atol=1e-6)
+    with pytest.raises(ValueError, match="turns must sum up to the 10 vectors, got a sum of 9"):
+        add_surroundings(vectors, [9])
 
 
 def test_what_comes_later_changes_nothing() -> None:

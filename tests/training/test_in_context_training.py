@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -28,7 +29,8 @@ def test_the_model_is_a_stock_one(tiny_encoder, corpus, tmp_path: Path) -> None:
     assert abs(stock.encode(["my card"]) - turnwise.encode_utterances(trained, ["my card"])).max() < 1e-5
 
 
-def test_messages_alone_come_to_be_alike_as_in_context(tiny_encoder) -> None:
+@pytest.mark.parametrize("context", ["joined", "both"])
+def test_messages_alone_come_to_be_alike_as_in_context(context: Literal["joined", "both"], tiny_encoder) -> None:
     """Two texts that only their conversations tell apart from the others."""
     rows = [
         {"id": f"{kind} {number}", "messages": [opening, {"role": "b", "content": f"{answer} {number}"}]}
@@ -44,7 +46,7 @@ def test_messages_alone_come_to_be_alike_as_in_context(tiny_encoder) -> None:
         return float((thanks @ thanks.T).mean() + (order @ order.T).mean() - 2 * (thanks @ order.T).mean())
 
     before = nearness(tiny_encoder)
-    recipe = InContext(batch_size=24, max_steps=20, learning_rate=1e-3, frozen_layers=0)
+    recipe = InContext(batch_size=24, max_steps=20, learning_rate=1e-3, frozen_layers=0, context=context)
     assert nearness(turnwise.train(recipe, Dataset.from_list(rows), tiny_encoder)) > before
 
 
@@ -54,7 +56,7 @@ def test_it_learns_from_the_messages_of_a_sample(tiny_encoder, corpus, tmp_path:
     assert json.loads((tmp_path / "model" / "training.json").read_text())["steps"] == -(-messages // 2)
 
 
-@pytest.mark.parametrize("settings", [{"sample": 1}, {"batch_size": 1}, {"temperature": 0.0}])
-def test_settings_out_of_range(settings: dict[str, float]) -> None:
+@pytest.mark.parametrize("settings", [{"sample": 1}, {"batch_size": 1}, {"temperature": 0.0}, {"context": "after"}])
+def test_settings_out_of_range(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         InContext(**settings)

@@ -14,7 +14,14 @@ from turnwise.training.recipes import InContext, LocalToGlobal, Recipe
 SCHEDULE = {"max_steps": 6, "checkpoint_steps": 2, "learning_rate": 1e-3}
 
 
-@pytest.mark.parametrize("recipe", [InContext(batch_size=24, **SCHEDULE), LocalToGlobal(batch_size=4, **SCHEDULE)])
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        InContext(batch_size=24, context="joined", **SCHEDULE),
+        InContext(batch_size=24, **SCHEDULE),
+        LocalToGlobal(batch_size=4, **SCHEDULE),
+    ],
+)
 def test_a_stopped_run_ends_where_a_whole_one_does(
     recipe: Recipe, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

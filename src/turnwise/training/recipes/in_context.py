@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
+from turnwise._utils.vectors import unit_vectors
 from turnwise.collators.messages import MessageCollator
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.data.drawing import draw_conversations
+from turnwise.encoders.history import add_surroundings
 from turnwise.encoders.in_context import encode_in_context
+from turnwise.encoders.utterances import encode_utterances
 from turnwise.losses.in_context import InContextLoss, InContextSettings
 from turnwise.training.precision import half_precision
 from turnwise.training.recipes.base import Recipe
@@ -25,12 +28,16 @@ class InContext(Recipe, InContextSettings):
 
     Attributes:
         sample: Learn from so many conversations, drawn at random. All of them are read before the first step.
+        context: What a message is in context: ``"joined"``, what the encoder makes of it when it reads the whole
+            conversation (`turnwise.encode_in_context`), or ``"both"``, that and the sum of its own vector and of those
+            around it (`turnwise.encoders.history.add_surroundings`), which teaches more.
     """
 
     learning_rate: float = 3e-4
     attention_dropout: bool = False
     batch_size: int = 512
     sample: int = 3000
+    context: Literal["joined", "both"] = "both"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,16 +46,24 @@ class InContext(Recipe, InContextSettings):
                 f"sample and batch_size must be at least 2, got {self.sample!r} and {self.batch_size!r}: messages are "
                 "compared with those of other conversations"
             )
+        if self.context not in ("joined", "both"):
+            raise ValueError(f"context must be 'joined' or 'both', got {self.context!r}")
 
     @override
     def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
         sample = draw_conversations(conversations, self.sample, self.seed)["messages"][:]
+        turns = [len(messages) for messages in sample]
+        texts = [message["content"] for messages in sample for message in messages]
         # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
         in_context = encode_in_context(encoder, sample, show_progress_bar=True, dtype=half_precision(self))
+        if self.context == "both":
+            alone = encode_utterances(encoder, texts, show_progress_bar=True, dtype=half_precision(self))
+            joined = unit_vectors(in_context - in_context.mean(axis=0))
+            in_context = np.concatenate([joined, add_surroundings(alone, turns)], axis=1)
         messages = {
-            "text": [message["content"] for messages in sample for message in messages],
-            "conversation": np.repeat(np.arange(len(sample)), [len(messages) for messages in sample]),
-            "message": np.arange(len(in_context)),
+            "text": texts,
+            "conversation": np.repeat(np.arange(len(turns)), turns),
+            "message": np.arange(len(texts)),
         }
         return {
             "train_dataset": Dataset.from_dict(messages),
