@@ -45,8 +45,8 @@ class InContextLoss(ConversationLoss[InContextSettings]):
 
     Args:
         model: The encoder, pooled by the mean.
-        in_context: The vectors of all messages in context, from `turnwise.encode_in_context` before the encoder learns
-            (messages, dim). Their mean is taken away.
+        in_context: Vectors of all messages in context, from before the encoder learns, such as those of
+            `turnwise.encode_in_context` (messages, any). Their mean is taken away.
         settings: The settings.
     """
 
