@@ -7,18 +7,6 @@ import turnwise
 from turnwise.encoders.history import add_surroundings
 
 
-def literal_around(vectors: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Likewise, with what comes later."""
-    units = (vectors - mean) / np.linalg.norm(vectors - mean, axis=1, keepdims=True)
-    turns = range(len(units))
-    return np.stack(
-        [
-            units[turn] + 0.5 * sum(0.7 ** (abs(turn - other) - 1) * units[other] for other in turns if other != turn)
-            for turn in turns
-        ]
-    )
-
-
 def literal(vectors: np.ndarray, share: float, decay: float) -> np.ndarray:
     """The sum of the docstring for one conversation, term by term."""
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -29,6 +17,18 @@ def literal(vectors: np.ndarray, share: float, decay: float) -> np.ndarray:
         ]
     )
     return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def literal_around(vectors: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """The sum of `add_surroundings` for one conversation, term by term."""
+    units = (vectors - mean) / np.linalg.norm(vectors - mean, axis=1, keepdims=True)
+    turns = range(len(units))
+    return np.stack(
+        [
+            units[turn] + 0.5 * sum(0.7 ** (abs(turn - other) - 1) * units[other] for other in turns if other != turn)
+            for turn in turns
+        ]
+    )
 
 
 @pytest.mark.parametrize(("share", "decay"), [(0.5, 0.5), (1.0, 0.0), (2.0, 1.0), (0.0, 0.5)])

@@ -46,8 +46,6 @@ class InContext(Recipe, InContextSettings):
                 f"sample and batch_size must be at least 2, got {self.sample!r} and {self.batch_size!r}: messages are "
                 "compared with those of other conversations"
             )
-        if self.context not in ("joined", "both"):
-            raise ValueError(f"context must be 'joined' or 'both', got {self.context!r}")
 
     @override
     def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
