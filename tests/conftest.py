@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import datasets
 import pytest
 import torch
 from datasets import Dataset
+from filelock import FileLock
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import nn
@@ -22,7 +24,24 @@ from tiny_encoder import save_tiny_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.views import TOKENS, add_views
 
-torch.set_num_threads(1)
+# More make small tensors slower, and tests in parallel get in each other's way.
+torch.set_num_threads(int(os.environ.get("TURNWISE_TEST_THREADS", "1")))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def datasets_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is kept of conversations that were read is neither the user's nor that of tests that run beside these."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("datasets"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def only_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests that start Ray take turns, also where they run in parallel: a cluster takes every core, and gigabytes."""
+    folder = tmp_path_factory.getbasetemp()
+    with FileLock((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "ray.lock"):
+        yield
 
 
 @pytest.fixture(scope="session")

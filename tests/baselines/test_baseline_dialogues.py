@@ -8,6 +8,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from closeness import assert_same_vectors
 from turnwise.baselines import Concatenation, MeanOfUtterances, PooledEncoder, TfIdf
 
 
@@ -20,7 +21,7 @@ def test_the_mean_counts_repetitions(tiny_encoder: SentenceTransformer) -> None:
     thanks, pizza, card = pooled.encode_utterances(["thanks", "pizza", "card"])
     found = MeanOfUtterances(pooled).encode_conversations([talk("thanks", "pizza", "thanks"), talk("card")])
     assert found.dtype == np.float32
-    assert found == pytest.approx(np.stack([(2 * thanks + pizza) / 3, card]), abs=1e-6)
+    assert_same_vectors(found, np.stack([(2 * thanks + pizza) / 3, card]))
 
 
 def test_concatenation_takes_whole_turns_for_as_long_as_they_fit(tiny_encoder: SentenceTransformer) -> None:
@@ -34,7 +35,7 @@ def test_concatenation_takes_whole_turns_for_as_long_as_they_fit(tiny_encoder: S
     ]
     assert joined.fitting(conversations) == [2, 1, 1, 1]
     texts = ["i want to order the pizza", "i want to order", "i want to order a pizza", "thanks"]
-    assert joined.encode_conversations(conversations) == pytest.approx(pooled.encode_utterances(texts), abs=1e-5)
+    assert_same_vectors(joined.encode_conversations(conversations), pooled.encode_utterances(texts))
 
 
 def test_without_a_limit_all_turns_count(corpus: Dataset) -> None:
@@ -50,7 +51,7 @@ def test_for_a_plain_encoder_it_is_what_turnwise_itself_does(
     pooled = PooledEncoder(tiny_encoder)
     messages = conversations["messages"][:]
     expected = turnwise.encode_conversations(tiny_encoder, messages)
-    assert Concatenation(pooled, pooled).encode_conversations(messages) == pytest.approx(expected, abs=1e-5)
+    assert_same_vectors(Concatenation(pooled, pooled).encode_conversations(messages), expected)
 
 
 def test_fit_reaches_what_is_inside_and_empty_dialogues_are_errors(corpus: Dataset) -> None:
@@ -72,5 +73,5 @@ def test_models_with_tokens_of_speakers_are_told_who_speaks(tiny_encoder: Senten
         [starts_with_assistant, by_names, talk("i want to", "the pizza", "thanks")]
     )
     texts = ["[sys] card [usr] order a pizza", "[usr] card [sys] thanks", "[usr] i want to [sys] the pizza"]
-    assert found == pytest.approx(pooled.encode_utterances(texts), abs=1e-5)
+    assert_same_vectors(found, pooled.encode_utterances(texts))
     assert pooled.count_tokens(["[usr] i"]) == [2]

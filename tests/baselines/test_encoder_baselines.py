@@ -10,6 +10,7 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
+from closeness import assert_same_vectors
 from turnwise.baselines import Concatenation, Flow, PooledEncoder, Whitening
 from turnwise.baselines.corpus import utterances
 from turnwise.training.recipes import Adaptation
@@ -33,10 +34,10 @@ class Fixed:
 
 def test_pooling_is_that_of_the_encoder_itself(tiny_encoder: SentenceTransformer, corpus: Dataset) -> None:
     texts = utterances(corpus)[:30]
-    assert PooledEncoder(tiny_encoder).encode_utterances(texts) == pytest.approx(tiny_encoder.encode(texts), abs=1e-5)
+    assert_same_vectors(PooledEncoder(tiny_encoder).encode_utterances(texts), tiny_encoder.encode(texts))
     tiny_encoder[1].pooling_mode = "cls"
     found = PooledEncoder(tiny_encoder, "cls").fit(corpus).encode_utterances(texts)
-    assert found == pytest.approx(tiny_encoder.encode(texts), abs=1e-5)
+    assert_same_vectors(found, tiny_encoder.encode(texts))
 
 
 def test_encoders_beat_random(word_encoder: SentenceTransformer, corpus: Dataset, beats_random) -> None:
@@ -67,7 +68,7 @@ def test_whitened_embeddings_have_the_identity_as_covariance(corpus: Dataset) ->
     assert white.T @ white / len(texts) == pytest.approx(np.eye(6), abs=1e-5)
     # The first k directions are those of most variance, and dimensions without variance are no directions.
     some = Whitening(Fixed(), dim=2).fit(corpus).encode_utterances(texts)
-    assert np.array_equal(some, white.astype(np.float32)[:, :2])
+    assert_same_vectors(some, white[:, :2])
     flat = Whitening(Fixed(rank=4)).fit(corpus).encode_utterances(texts)
     assert flat.shape == (len(texts), 4)
     assert np.cov(flat.T, bias=True) == pytest.approx(np.eye(4), abs=1e-4)

@@ -11,6 +11,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from closeness import assert_same_vectors
 from turnwise.encoders import embed
 
 from .command_line import run, succeed
@@ -145,10 +146,10 @@ def test_messages_with_history_are_sums_of_vectors_that_are_there(chats, tiny_en
     alone, history = (pq.read_table(tmp_path / f"{name}.parquet").to_pylist() for name in ("alone", "history"))
     turns = [len(messages) for messages in turnwise.read_conversations(chats)["messages"]]
     expected = turnwise.add_history(np.array([row["vector"] for row in alone]), turns)
-    np.testing.assert_allclose([row["vector"] for row in history], expected, atol=1e-6)
+    assert_same_vectors([row["vector"] for row in history], expected)
     assert [row["text"] for row in history] == [row["text"] for row in alone]
     parts = pq.read_table(next((tmp_path / "parts").glob("*.parquet"))).to_pylist()
-    np.testing.assert_allclose([row["vector"] for row in parts], expected, atol=1e-6)
+    assert_same_vectors([row["vector"] for row in parts], expected)
     head = ("train", tmp_path / "history.parquet", "--encoder", tiny_encoder_path, "--method", "turn-order-head")
     assert "with --level utterance" in " ".join(run(*head, "--output", tmp_path / "head").output.split())
 
@@ -159,7 +160,7 @@ def test_messages_in_context(chats, tiny_encoder_path, tmp_path) -> None:
     rows = pq.read_table(tmp_path / "v.parquet").to_pylist()
     talks = turnwise.read_conversations(chats)
     vectors = turnwise.encode_in_context(turnwise.load_encoder(tiny_encoder_path), talks["messages"][:])
-    np.testing.assert_allclose([row["vector"] for row in rows], vectors, atol=1e-6)
+    assert_same_vectors([row["vector"] for row in rows], vectors)
     assert [row["text"] for row in rows] == [m["content"] for messages in talks["messages"] for m in messages]
     succeed(*arguments, tmp_path / "parts")
     parts = pq.read_table(next((tmp_path / "parts").glob("*.parquet"))).to_pylist()

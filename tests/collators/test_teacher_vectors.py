@@ -7,6 +7,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
+from closeness import assert_same_vectors
 from turnwise.collators import TeacherVectors, UtteranceCollator
 from turnwise.encoders.forward import encode_sliced, sliced_means, take
 
@@ -35,11 +36,11 @@ def test_what_one_pass_over_the_whole_batch_gives(collator, rows) -> None:
     with torch.no_grad():
         texts = normalize(sliced_means(encode_sliced(collator.encoder, batch["input_ids"], batch["attention_mask"])))
     contexts, turns = TeacherVectors(collator)(rows, CPU)
-    torch.testing.assert_close(turns, take(texts, batch["turn_text"]), atol=1e-5, rtol=0)
+    assert_same_vectors(turns, take(texts, batch["turn_text"]))
     preceded = batch["context_text"] >= 0
     assert preceded.tolist() == [turn > 0 for row in rows for turn in range(len(row["messages"]))]
     expected = take(texts, batch["context_text"])[preceded]
-    torch.testing.assert_close(contexts[preceded], expected, atol=1e-5, rtol=0)
+    assert_same_vectors(contexts[preceded], expected)
     assert not contexts.is_inference() and not turns.requires_grad
 
 

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import turnwise
+from closeness import assert_same_vectors
 from turnwise.distributed import embedder
 from turnwise.distributed.output import MANIFEST
 
@@ -47,7 +48,7 @@ def test_parts_hold_what_one_file_holds(embed, corpus, tiny_encoder, tmp_path) -
     assert found["text"].to_pylist() == expected and rows == len(expected)
     assert list(dict.fromkeys(found["id"].to_pylist())) == conversations["id"][:]
     vectors = np.stack(found["vector"].to_numpy(zero_copy_only=False))
-    np.testing.assert_allclose(vectors, turnwise.encode_utterances(tiny_encoder, expected), atol=1e-6)
+    assert_same_vectors(vectors, turnwise.encode_utterances(tiny_encoder, expected))
     listed = manifest(tmp_path / "out")
     assert listed["complete"] and listed["rows"] == rows and listed["settings"]["level"] == "utterance"
     assert [part["conversations"] for part in listed["parts"]] == [10, 6] * 3

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from closeness import assert_same_vectors
 from turnwise.encoders.contexts import encode_contexts, joined_context
 
 
@@ -19,13 +20,13 @@ def test_the_most_recent_turn_stands_last() -> None:
 def test_joined_contexts_are_what_the_stock_encoder_gives_for_the_joined_text(tiny_encoder) -> None:
     found = encode_contexts(tiny_encoder, [["hello", "thanks"], ["order"], ["hello", "thanks"]])
     expected = [unit(tiny_encoder.encode(text)) for text in ("hello [SEP] thanks", "order", "hello [SEP] thanks")]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert_same_vectors(found, expected)
 
 
 def test_averaged_contexts_are_the_mean_of_the_last_turn_and_the_earlier_ones_joined(tiny_encoder) -> None:
     found = encode_contexts(tiny_encoder, [["hello", "order", "thanks"], ["order"]], "averaged")
     last, earlier, alone = (unit(tiny_encoder.encode(text)) for text in ("thanks", "hello [SEP] order", "order"))
-    np.testing.assert_allclose(found, [unit((last + earlier) / 2), alone], atol=1e-6)
+    assert_same_vectors(found, [unit((last + earlier) / 2), alone])
 
 
 def test_of_a_context_that_is_too_long_the_newest_words_stay(tiny_encoder) -> None:
@@ -33,7 +34,7 @@ def test_of_a_context_that_is_too_long_the_newest_words_stay(tiny_encoder) -> No
     one, older_differs, newest_differs = encode_contexts(
         tiny_encoder, [["hello", *newest], ["thanks", *newest], ["hello", *newest[:-1], "my flight"]]
     )
-    np.testing.assert_allclose(one, older_differs, atol=1e-6)
+    assert_same_vectors(one, older_differs)
     assert np.abs(one - newest_differs).max() > 1e-3
     assert tiny_encoder.tokenizer.truncation_side == "right"  # utterances still lose their last words
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import turnwise
+from closeness import assert_same_vectors
 from turnwise.encoders.history import add_surroundings
 
 
@@ -37,7 +38,7 @@ def test_each_conversation_by_itself_as_the_formula_says(share: float, decay: fl
     vectors = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
     found = turnwise.add_history(vectors, turns, share, decay)
     parts = [literal(vectors[start:end], share, decay) for start, end in ((0, 3), (3, 4), (4, 10))]
-    np.testing.assert_allclose(found, np.concatenate(parts), atol=1e-6)
+    assert_same_vectors(found, np.concatenate(parts))
     assert found.dtype == np.float32
 
 
@@ -45,14 +46,14 @@ def test_what_is_said_around_as_the_formula_says() -> None:
     vectors = np.random.default_rng(0).normal(1.0, size=(10, 5)).astype(np.float32)
     found = add_surroundings(vectors, [3, 0, 1, 6])
     parts = [literal_around(vectors[start:end], vectors.mean(axis=0)) for start, end in ((0, 3), (3, 4), (4, 10))]
-    np.testing.assert_allclose(found, np.concatenate(parts), atol=1e-6)
+    assert_same_vectors(found, np.concatenate(parts))
     with pytest.raises(ValueError, match="turns must sum up to the 10 vectors, got a sum of 9"):
         add_surroundings(vectors, [9])
 
 
 def test_what_comes_later_changes_nothing() -> None:
     vectors = np.random.default_rng(0).normal(size=(6, 4))
-    np.testing.assert_array_equal(turnwise.add_history(vectors, [6])[:4], turnwise.add_history(vectors[:4], [4]))
+    assert_same_vectors(turnwise.add_history(vectors, [6])[:4], turnwise.add_history(vectors[:4], [4]))
 
 
 def test_nothing_at_all() -> None:

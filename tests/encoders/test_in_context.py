@@ -7,6 +7,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 import turnwise
+from closeness import assert_same_vectors
 from turnwise.encoders.in_context import _nearest, sums_in_context
 from turnwise.encoders.rendering import make_conversational
 
@@ -24,7 +25,7 @@ def test_their_mean_over_tokens_is_the_joined_text(
     means = np.add.reduceat(sums, starts) / np.add.reduceat(counts, starts)[:, None]
     expected = turnwise.encode_conversations(tiny_encoder, talks, "mean", long="window")
     means /= np.linalg.norm(means, axis=1, keepdims=True) / np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(means, expected, atol=1e-6)
+    assert_same_vectors(means, expected)
 
 
 def test_each_message_is_pooled_from_its_own_tokens(tiny_encoder: SentenceTransformer) -> None:
@@ -35,7 +36,7 @@ def test_each_message_is_pooled_from_its_own_tokens(tiny_encoder: SentenceTransf
     expected = np.stack([tokens[:5].mean(0), tokens[5:].mean(0)])
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     found = turnwise.encode_in_context(tiny_encoder, [talk])
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert_same_vectors(found, expected)
     assert found.dtype == np.float32
 
 
@@ -45,7 +46,7 @@ def test_what_is_said_around_it_counts(tiny_encoder: SentenceTransformer) -> Non
     ]
     vectors = turnwise.encode_in_context(tiny_encoder, talks)[1::2]
     assert not np.allclose(vectors[0], vectors[1], atol=1e-3)
-    np.testing.assert_allclose(vectors[1], vectors[2], atol=1e-6)
+    assert_same_vectors(vectors[1], vectors[2])
 
 
 def test_the_nearest_turn_of_tokens_that_have_none() -> None:

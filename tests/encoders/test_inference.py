@@ -13,6 +13,7 @@ from sentence_transformers.base.modules import Dense, Normalize
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from closeness import assert_same_vectors
 from turnwise import _compat
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.inference import encode_texts, inference
@@ -70,19 +71,19 @@ def test_vectors_are_those_of_the_stock_method(tiny_encoder, change) -> None:
     CHANGES[change](tiny_encoder)
     found = encode_utterances(tiny_encoder, TEXTS)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, tiny_encoder.encode(TEXTS), atol=1e-6, rtol=1e-5)
+    assert_same_vectors(found, tiny_encoder.encode(TEXTS))
 
 
 @pytest.mark.parametrize("batch_size", (1, 7))
 def test_the_size_of_a_batch_changes_nothing(tiny_encoder, batch_size) -> None:
     found = encode_utterances(tiny_encoder, TEXTS, batch_size=batch_size)
-    np.testing.assert_allclose(found, encode_utterances(tiny_encoder, TEXTS), atol=1e-6, rtol=1e-5)
+    assert_same_vectors(found, encode_utterances(tiny_encoder, TEXTS))
 
 
 def test_a_named_prompt_is_put_before_each_text(tiny_encoder) -> None:
     add_views(tiny_encoder, "ccl")
     expected = tiny_encoder.encode(TEXTS, prompt_name="after")
-    np.testing.assert_allclose(encode_view(tiny_encoder, TEXTS, "after"), expected, atol=1e-6, rtol=1e-5)
+    assert_same_vectors(encode_view(tiny_encoder, TEXTS, "after"), expected)
     with pytest.raises(ValueError, match=r"no prompt 'nothing', only the prompts .*after"):
         encode_utterances(tiny_encoder, TEXTS, prompt_name="nothing")
 
@@ -118,7 +119,7 @@ def test_slices_hold_texts_of_similar_length_and_bounded_size(tiny_encoder, monk
 def test_without_onednn_the_vectors_are_the_same(tiny_encoder, monkeypatch) -> None:
     found = encode_utterances(tiny_encoder, TEXTS)
     monkeypatch.setattr(_compat, "has_onednn_linear", lambda: False)
-    np.testing.assert_allclose(encode_utterances(tiny_encoder, TEXTS), found, atol=1e-6, rtol=1e-5)
+    assert_same_vectors(encode_utterances(tiny_encoder, TEXTS), found)
 
 
 def test_half_precision_is_near(tiny_encoder, conversations) -> None:

@@ -5,6 +5,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from closeness import assert_same_vectors
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.message_pooling import pool_messages
 
@@ -36,7 +37,7 @@ def test_messages_are_weighted_by_their_tokens(tiny_encoder: SentenceTransformer
     preprocess = tiny_encoder.preprocess
     monkeypatch.setattr(tiny_encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
     found = turnwise.encode_conversations(tiny_encoder, talks, "messages")
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert_same_vectors(found, expected)
     assert found.dtype == np.float32
     assert sorted(seen) == ["i want a pizza", "my card", "thanks"]  # each distinct message once
 
@@ -47,7 +48,7 @@ def test_a_long_message_counts_as_far_as_it_is_read(tiny_encoder: SentenceTransf
     units = [vector / np.linalg.norm(vector) for vector in tiny_encoder.encode([m["content"] for m in talk])]
     expected = 10 * units[0] + 2 * units[1]
     found = turnwise.encode_conversations(tiny_encoder, [talk], "messages")[0]
-    np.testing.assert_allclose(found, expected / np.linalg.norm(expected), atol=1e-5)
+    assert_same_vectors(found, expected / np.linalg.norm(expected))
 
 
 def test_nothing_and_unknown(tiny_encoder: SentenceTransformer) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import string
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -16,6 +15,7 @@ from transformers import BertTokenizerFast
 from typer.testing import CliRunner
 
 import turnwise
+from closeness import assert_same_vectors
 from turnwise.cli.main import app
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.forward import encode_sliced
@@ -123,7 +123,7 @@ def test_a_converted_checkpoint_computes_what_plato_does(plato, turns) -> None:
         (piece,) = encode_sliced(encoder, rows.input_ids, rows.attention_mask, further=further)
     expected = literal(checkpoint(), talk)
     assert piece.tokens.shape[1] == len(expected) == {4: 11, 20: 51}[turns]  # no token before the first turn
-    torch.testing.assert_close(piece.tokens[0], expected, rtol=1e-4, atol=1e-4)
+    assert_same_vectors(piece.tokens[0], expected)
 
 
 def test_embeddings_of_dialogues_are_means_of_those_states(plato) -> None:
@@ -132,7 +132,7 @@ def test_embeddings_of_dialogues_are_means_of_those_states(plato) -> None:
     bot = torch.tensor([True, True, *[False] * 3, *[True] * 6])
     expected = states[bot].mean(0) + states[~bot].mean(0)
     found = encode_conversations(encoder, [TALK], "interlocutor")
-    np.testing.assert_allclose(found[0], expected.numpy(), atol=1e-4)
+    assert_same_vectors(found[0], expected)
 
 
 def test_the_stock_loader_renders_the_same_tokens(plato) -> None:
@@ -151,7 +151,7 @@ def test_a_trained_checkpoint_and_a_safetensors_file_are_read_as_well(plato, tok
     for number, name in enumerate(("best_model.pkl", "plato.safetensors")):
         convert_plato(tmp_path / name, tmp_path / f"encoder-{number}", tokenizer, heads=HEADS)
         found = encode_conversations(turnwise.load_encoder(tmp_path / f"encoder-{number}", device="cpu"), [TALK])
-        np.testing.assert_array_equal(found, expected)
+        assert_same_vectors(found, expected)
 
 
 def test_as_in_the_released_code_only_the_upper_layers_learn(plato) -> None:
@@ -227,8 +227,7 @@ def test_training_as_published(plato, tmp_path) -> None:
     before, after = (turnwise.load_encoder(path, device="cpu").state_dict() for path in (plato, tmp_path / "model"))
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert {name.split("encoder.layer.")[-1].split(".")[0] for name in changed} == {"1", "2"}
-    np.testing.assert_allclose(
+    assert_same_vectors(
         encode_conversations(turnwise.load_encoder(tmp_path / "model", device="cpu"), [TALK]),
         encode_conversations(trained, [TALK]),
-        atol=1e-6,
     )

@@ -10,6 +10,7 @@ from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
 import turnwise
+from closeness import assert_same_vectors
 from turnwise.encoders.turn_order_head import (
     HEAD_FILE,
     TurnOrderHead,
@@ -39,7 +40,7 @@ def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Pa
     assert (tiny_encoder.encode(texts) == before).all() and list(tiny_encoder.state_dict()) == names
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     save_turn_order_head(tiny_encoder, tmp_path / "model")
-    assert (SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts) == before).all()
+    assert_same_vectors(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts), before)
     again = turn_order_head_of(turnwise.load_encoder(tmp_path / "model"))
     assert again is not None and again.turns == 3
     assert all(torch.equal(weight, head.state_dict()[name]) for name, weight in again.state_dict().items())

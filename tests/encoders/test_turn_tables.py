@@ -13,6 +13,7 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import nn
 
 import turnwise
+from closeness import assert_same_vectors
 from turnwise.collators.conversations import ConversationCollator
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.forward import encode_sliced
@@ -106,7 +107,7 @@ def test_tables_are_added_to_the_word_embeddings(dialogue_encoder, conversations
     with torch.no_grad():
         words = bert.get_input_embeddings()(rows.input_ids) + tables_of(dialogue_encoder)(rows.turn, rows.speaker)
         literal = bert(inputs_embeds=words, attention_mask=rows.attention_mask).last_hidden_state
-    torch.testing.assert_close(found, literal * rows.attention_mask.unsqueeze(-1), rtol=1e-4, atol=1e-5)
+    assert_same_vectors(found, literal * rows.attention_mask.unsqueeze(-1))
     assert not torch.allclose(found, plain, atol=1e-2)
 
 
@@ -153,11 +154,11 @@ def test_saved_tables_come_back_with_load_encoder_and_not_with_the_stock_loader(
     loaded = turnwise.load_encoder(tmp_path / "model", device="cpu")
     assert [len(table.weight) for table in (tables_of(loaded).turn, tables_of(loaded).position)] == [4, 5]
     assert bool(tables_of(loaded).from_end)
-    np.testing.assert_allclose(encode_conversations(loaded, talks), expected, atol=1e-6)
+    assert_same_vectors(encode_conversations(loaded, talks), expected)
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     assert not uses_turns(stock)
-    np.testing.assert_allclose(encode_conversations(stock, talks), without, atol=1e-6)
-    np.testing.assert_allclose(stock.encode(talks), without, atol=1e-5)
+    assert_same_vectors(encode_conversations(stock, talks), without)
+    assert_same_vectors(stock.encode(talks), without)
 
 
 def test_encoders_that_keep_their_weights_in_a_subfolder_still_load(tiny_encoder_path, tmp_path) -> None:
@@ -261,7 +262,7 @@ def test_relative_positions_are_those_within_the_turn(dialogue_encoder, conversa
     with torch.no_grad():
         ids, mask = rows.input_ids, rows.attention_mask
         literal = bert(ids, attention_mask=mask, position_ids=torch.tensor(positions) + first).last_hidden_state
-    torch.testing.assert_close(found, literal * mask.unsqueeze(-1), rtol=1e-4, atol=1e-5)
+    assert_same_vectors(found, literal * mask.unsqueeze(-1))
     assert not torch.allclose(found, plain, atol=1e-2)
 
 
@@ -271,7 +272,7 @@ def test_relative_positions_are_saved(dialogue_encoder, conversations, tmp_path)
     dialogue_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     loaded = turnwise.load_encoder(tmp_path / "model", device="cpu")
     assert tables_of(loaded).position is None
-    np.testing.assert_allclose(encode_conversations(loaded, conversations["messages"]), expected, atol=1e-6)
+    assert_same_vectors(encode_conversations(loaded, conversations["messages"]), expected)
 
 
 def test_relative_positions_need_a_table_of_positions(dialogue_encoder) -> None:

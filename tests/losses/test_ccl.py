@@ -6,6 +6,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor
 from turn_order_cases import Literal, cosine, features_of
 
+from closeness import rounding
 from turnwise.losses.ccl import CCLLoss, CCLSettings, ccl_targets
 from turnwise.losses.turn_order import Windows, draw, embed
 
@@ -82,7 +83,9 @@ def test_draw_takes_only_what_is_allowed() -> None:
 
 @pytest.mark.parametrize("window", [2, 3, 5, 8])
 def test_targets_fall_with_the_distance(window) -> None:
-    assert ccl_targets(window).tolist() == pytest.approx([(window - i) / window for i in range(1, window)])
+    assert ccl_targets(window).tolist() == pytest.approx(
+        [(window - i) / window for i in range(1, window)], abs=rounding()
+    )
 
 
 def rows_of(count: int) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from closeness import assert_same_vectors, rounding
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head
 from turnwise.evaluation import EmbeddedSequences, build_sequences, evaluate_next_utterance
@@ -30,9 +31,7 @@ def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTrans
     preprocess = with_head.preprocess
     monkeypatch.setattr(with_head, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
     candidates = model.encode_candidates(CANDIDATES)
-    np.testing.assert_allclose(
-        candidates, model.map_candidates(with_head.encode(CANDIDATES)), atol=1e-6
-    )  # from stored vectors
+    assert_same_vectors(candidates, model.map_candidates(with_head.encode(CANDIDATES)))  # from stored vectors
     seen.clear()
     running, units = model.start("a"), turnwise.encode_utterances(with_head, [text for _, text in TURNS])
     units = torch.from_numpy(units / np.linalg.norm(units, axis=1, keepdims=True))
@@ -44,7 +43,7 @@ def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTrans
         head = model.head
         assert head is not None
         query = head.queries(units[latest][None], same, torch.ones_like(same)).detach().numpy()[0]
-        np.testing.assert_allclose(running.score(candidates), candidates @ query, atol=1e-5)
+        np.testing.assert_allclose(running.score(candidates), candidates @ query, atol=rounding())
     assert seen == [text for _, text in TURNS]  # each message is encoded once
 
 
@@ -72,7 +71,7 @@ def test_joined_contexts_of_a_plain_encoder(tiny_encoder: SentenceTransformer) -
         running.add(text, speaker)
     texts = [text for _, text in TURNS * 3][-10:]
     expected = candidates @ encode_contexts(tiny_encoder, [texts])[0]
-    np.testing.assert_allclose(running.score(candidates, "joined"), expected, atol=1e-6)
+    np.testing.assert_allclose(running.score(candidates, "joined"), expected, atol=rounding())
 
 
 def test_next_utterance_ranks_as_running_conversations_do(with_head: SentenceTransformer) -> None:
@@ -121,4 +120,4 @@ def test_a_plan_is_how_well_the_goal_follows(with_head: SentenceTransformer, goa
             running.add(text, speaker)
         expected.append(running.score(model.encode_candidates(["cancel my order"]))[0])
     found = turnwise.planning.rank(model, context, CANDIDATES, "cancel my order", "a", goal_speaker)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(found, expected, atol=rounding())

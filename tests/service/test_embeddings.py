@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import turnwise
+from closeness import assert_same_vectors
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("openai")
@@ -34,7 +35,7 @@ def test_the_openai_client_gets_what_encode_gives(running, tiny_encoder, encodin
         found = np.stack([np.frombuffer(base64.b64decode(item.embedding), "<f4") for item in response.data])
     else:
         found = vectors_of(response)
-    assert np.abs(found - expected).max() < 1e-5
+    assert_same_vectors(found, expected)
     lengths = [len(tiny_encoder.tokenizer(text, truncation=True)["input_ids"]) for text in TEXTS]
     assert response.usage.prompt_tokens == response.usage.total_tokens == sum(lengths)
     assert response.model == "tiny"
@@ -42,21 +43,21 @@ def test_the_openai_client_gets_what_encode_gives(running, tiny_encoder, encodin
 
 def test_one_text_is_a_list_of_one(running, tiny_encoder) -> None:
     response = running.openai().embeddings.create(model="tiny", input="thanks")
-    assert np.abs(vectors_of(response) - tiny_encoder.encode(["thanks"])).max() < 1e-5
+    assert_same_vectors(vectors_of(response), tiny_encoder.encode(["thanks"]))
 
 
 def test_token_lists_are_the_models_own(running, tiny_encoder) -> None:
     rows = tiny_encoder.tokenizer(["thanks", "my card is lost"])["input_ids"]
     expected = tiny_encoder.encode(["thanks", "my card is lost"])
     client = running.openai()
-    assert np.abs(vectors_of(client.embeddings.create(model="tiny", input=rows)) - expected).max() < 1e-5
-    assert np.abs(vectors_of(client.embeddings.create(model="tiny", input=rows[0])) - expected[:1]).max() < 1e-5
+    assert_same_vectors(vectors_of(client.embeddings.create(model="tiny", input=rows)), expected)
+    assert_same_vectors(vectors_of(client.embeddings.create(model="tiny", input=rows[0])), expected[:1])
 
 
 def test_dimensions_are_the_first_ones_of_length_1(running, tiny_encoder) -> None:
     found = vectors_of(running.openai().embeddings.create(model="tiny", input=TEXTS, dimensions=8))
     first = tiny_encoder.encode(TEXTS)[:, :8]
-    assert np.abs(found - first / np.linalg.norm(first, axis=1, keepdims=True)).max() < 1e-5
+    assert_same_vectors(found, first / np.linalg.norm(first, axis=1, keepdims=True))
 
 
 @pytest.mark.parametrize("pooling", ["mean", "interlocutor", "messages", "speaker:user"])
@@ -64,7 +65,7 @@ def test_conversations_are_embedded_as_encode_conversations_does(running, tiny_e
     body = {"model": "tiny", "messages": TALKS, "pooling": pooling, "encoding_format": "float"}
     response = running.openai().post("/embeddings", body=body, cast_to=CreateEmbeddingResponse)
     expected = turnwise.encode_conversations(tiny_encoder, TALKS, pooling)
-    assert np.abs(vectors_of(response) - expected).max() < 1e-5
+    assert_same_vectors(vectors_of(response), expected)
 
 
 def test_one_conversation_and_many_in_parts(running, tiny_encoder) -> None:
@@ -72,8 +73,8 @@ def test_one_conversation_and_many_in_parts(running, tiny_encoder) -> None:
         one = client.post("/v1/embeddings", json={"messages": TALKS[0]}).json()
         many = client.post("/v1/embeddings", json={"messages": TALKS * 400, "model": "tiny"}).json()
     expected = turnwise.encode_conversations(tiny_encoder, TALKS)
-    assert np.abs(np.array(one["data"][0]["embedding"]) - expected[0]).max() < 1e-5
-    assert np.abs(np.array([item["embedding"] for item in many["data"]]) - np.tile(expected, (400, 1))).max() < 1e-5
+    assert_same_vectors(one["data"][0]["embedding"], expected[0])
+    assert_same_vectors([item["embedding"] for item in many["data"]], np.tile(expected, (400, 1)))
 
 
 def test_another_model_is_not_found(running) -> None:

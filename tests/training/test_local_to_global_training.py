@@ -3,13 +3,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from closeness import assert_same_vectors
 from turnwise.training.recipes import LocalToGlobal
 
 RECIPE = LocalToGlobal(batch_size=4, max_steps=6, learning_rate=1e-3)
@@ -26,7 +26,7 @@ def test_the_model_is_a_stock_one_that_takes_conversations(tiny_encoder, corpus,
     assert any(not torch.equal(weight, before[name]) for name, weight in trained.state_dict().items())
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     talks = conversations["messages"][:]
-    np.testing.assert_allclose(stock.encode(talks), turnwise.encode_conversations(trained, talks), atol=1e-5)
+    assert_same_vectors(stock.encode(talks), turnwise.encode_conversations(trained, talks))
 
 
 def test_it_learns_from_a_sample_once(tiny_encoder, corpus, tmp_path: Path) -> None:
