@@ -22,8 +22,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)
 	$(BIN)/turnwise demo --output demo-output --force
 
+# A process for each core, but each takes up to 2 GB.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -23,7 +23,7 @@ pytest.importorskip("ray.data", reason="needs the extra ray")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster():
+def cluster(only_cluster):
     from turnwise.distributed import cluster
 
     with cluster.cluster(actors=2):

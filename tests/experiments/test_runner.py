@@ -33,6 +33,7 @@ SETTINGS = {
     "siamese-multi": {"max_steps": 1, "batch_size": 4},
     "single-vector": {"max_steps": 1, "batch_size": 4},
     "dial2vec": {"max_steps": 1, "gradient_accumulation_steps": 1, "negatives_per_dialogue": 2},
+    "dial2vec-paper": {"max_steps": 1, "gradient_accumulation_steps": 1, "negatives_per_dialogue": 2},
     "ccl": {"max_steps": 1, "batch_size": 2},
     "c3l": {"max_steps": 1, "batch_size": 2},
     "unified": {"max_steps": 1, "batch_size": 4},

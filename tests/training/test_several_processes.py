@@ -115,7 +115,7 @@ def test_a_killed_process_costs_the_steps_since_the_checkpoint(chats, tiny_encod
 
 
 def test_ray_gives_the_weights_of_torchrun_though_a_worker_is_killed(
-    chats, tiny_encoder_path, whole, tmp_path, monkeypatch
+    chats, tiny_encoder_path, whole, tmp_path, monkeypatch, only_cluster
 ) -> None:
     pytest.importorskip("ray.train.torch", reason="needs the extra ray")
     from turnwise.distributed import ray_training
