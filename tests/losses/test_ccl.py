@@ -99,10 +99,10 @@ def test_equals_hand_arithmetic(tiny_encoder) -> None:
     windows = Windows(torch.tensor([[0, 1]]), torch.zeros(1, 2, dtype=torch.bool), torch.tensor([0, 1]), rows_of(2))
     embeddings = torch.tensor([[9.0, 9.0], [1.0, 0.0], [3.0, 4.0], [9.0, 9.0], [0.0, 1.0], [1.0, 1.0]])
     found = CCLLoss(tiny_encoder, CCLSettings(window=2)).compute_loss_from_embeddings(embeddings, windows)
-    assert found.item() == pytest.approx(((0.5**0.5 - 0.5) ** 2 + 0.8**2) / 2)
+    assert found.item() == pytest.approx(((0.5**0.5 - 0.5) ** 2 + 0.8**2) / 2, abs=rounding())
     forwards = CCLLoss(tiny_encoder, CCLSettings(window=2, directional=False))
     found = forwards.compute_loss_from_embeddings(embeddings, windows)
-    assert found.item() == pytest.approx((0.5**0.5 - 0.5) ** 2)
+    assert found.item() == pytest.approx((0.5**0.5 - 0.5) ** 2, abs=rounding())
 
 
 def test_time_has_a_direction(tiny_encoder) -> None:

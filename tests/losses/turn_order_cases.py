@@ -34,6 +34,7 @@ class Literal:
 
     def __init__(self, encoder: SentenceTransformer, conversations: Any, features: dict[str, Tensor]) -> None:
         self.encoder = encoder
+        self.vectors: dict[tuple[str, str], Tensor] = {}  # each is needed many times
         self.rows = features["rows"]
         numbers = count()
         speakers = views_of(encoder).speakers
@@ -52,7 +53,9 @@ class Literal:
 
     def embed(self, view: str, turn: Turn, same: bool = True) -> Tensor:
         name = view_prompt(self.encoder, view, same)
-        return self.encoder.encode(turn.text, prompt_name=name, convert_to_tensor=True)
+        if (name, turn.text) not in self.vectors:
+            self.vectors[name, turn.text] = self.encoder.encode(turn.text, prompt_name=name, convert_to_tensor=True)
+        return self.vectors[name, turn.text]
 
     def encoded(self, turns: list[Turn], column: int) -> list[Turn]:
         """Those of the turns that the batch has in a view."""
