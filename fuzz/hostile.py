@@ -77,6 +77,53 @@ def damaged_bytes(draw: st.DrawFn, content: bytes) -> bytes:
     return content
 
 
+# What the parser of e-mail headers gives a meaning, also many times over.
+_HEADER_PIECES = (
+    *(
+        "(",
+        ")",
+        "<",
+        ">",
+        "[",
+        "]",
+        '"',
+        "\\",
+        ",",
+        ";",
+        ":",
+        "@",
+        ".",
+        "=",
+        "*",
+        "\t",
+        " ",
+        "\n ",
+        "\r\n\t",
+        "\0",
+        "\udcff",
+    ),
+    *(
+        "=?utf-8?q?",
+        "=?utf-8?b?",
+        "?=",
+        "=?klingon?q?a?=",
+        "Ann",
+        "a@b.c",
+        "<a@b.c>",
+        "é",
+        "text/plain",
+        "multipart/mixed",
+    ),
+    *("boundary=x", "filename*0=", "charset=utf-7", "Wed, 1 May 2024 10:00:00 +9999", "99999", "-0000"),
+)
+
+
+def headers() -> st.SearchStrategy[str]:
+    """The value of a header."""
+    repeated = st.builds(str.__mul__, st.sampled_from(_HEADER_PIECES), st.sampled_from((1, 1, 1, 2, 50, 3000, 50_000)))
+    return st.lists(repeated, max_size=6).map("".join)
+
+
 @st.composite
 def changed_value(draw: st.DrawFn, value: Any) -> Any:
     """A value of JSON of which a few parts, at any depth, are left out, replaced, renamed or wrapped."""

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from fuzz.checks import CHECKS, check_reading
-from fuzz.hostile import changed_value, damaged_bytes, typed_tables, values
+from fuzz.hostile import changed_value, damaged_bytes, headers, typed_tables, values
 from fuzz.requests import bodies, check_request
 
 TESTS = Path(__file__).parents[1] / "tests"
@@ -28,6 +28,16 @@ from samples import SAMPLES  # noqa: E402
 from tiny_encoder import save_tiny_encoder  # noqa: E402
 
 _PAIR = {"premise": "a", "hypothesis": "b", "label": "entailment"}
+_MAIL_HEADERS = (
+    "Date",
+    "Message-ID",
+    "In-Reply-To",
+    "References",
+    "Subject",
+    "Content-Type",
+    "Content-Disposition",
+    "To",
+)
 _RECIPE = 'method = "dialogue-cse"\nbatch_size = 4\ntemperature = 0.1\nadaptation = {epochs = 1.0}\n'
 
 
@@ -106,6 +116,21 @@ def medleys(draw: st.DrawFn) -> Input:
     return Input("medley.json", json.dumps(draw(values(keys))).encode())
 
 
+@st.composite
+def mailboxes(draw: st.DrawFn) -> Input:
+    """A mailbox of e-mails whose addresses and other headers are made of what their parser gives a meaning."""
+    mails = draw(
+        st.lists(st.dictionaries(st.sampled_from(_MAIL_HEADERS), headers(), max_size=4), min_size=1, max_size=3)
+    )
+    written = [
+        f"From x Wed May  1 10:00:00 2024\nFrom: {draw(headers())}\n"
+        + "".join(f"{name}: {value}\n" for name, value in mail.items())
+        + "\nHello\n\n"
+        for mail in mails
+    ]
+    return Input("inbox.mbox", "".join(written).encode("utf-8", "surrogateescape"), "mbox")
+
+
 def _parquet() -> bytes:
     rows = [{"id": "a", "messages": [{"role": "user", "content": "hello"}], "label": 1}] * 3
     file = io.BytesIO()
@@ -161,6 +186,7 @@ _parquets = typed_tables().map(lambda raw: Input("table.parquet", raw)) | _input
 TARGETS: dict[str, Target] = {
     "conversations": Target(conversations() | medleys() | _parquets, _check_file("conversations")),
     "columns": Target(medleys() | conversations(), _check_file("columns")),
+    "mailboxes": Target(mailboxes(), _check_file("conversations")),
     "nli": Target(
         resembling("pairs.jsonl", json.dumps(_PAIR) + "\n")
         | _inputs("pairs.csv", b"premise,hypothesis,label\na,b,neutral\n"),

@@ -10,6 +10,7 @@ from samples import MBOX
 
 from turnwise.data.reading.html_text import html_text
 from turnwise.data.reading.quotes import own_text
+from turnwise.errors import ConversationError
 
 
 def test_threads_in_the_order_of_their_dates(tmp_path: Path) -> None:
@@ -63,6 +64,23 @@ def test_a_message_held_twice_is_read_once(tmp_path: Path) -> None:
 def test_malformed_headers(tmp_path: Path, headers: str) -> None:
     (row,) = read(write(tmp_path / "a.mbox", f"From x Wed May  1 10:00:00 2024\n{headers}\nHello\n"), "mbox")
     assert (row["messages"][0]["role"], row["messages"][0]["content"]) == ("a@b.c", "Hello")
+
+
+@pytest.mark.parametrize("name", ["To", "Subject", "References", "Content-Type", "Content-Disposition", "Date"])
+@pytest.mark.parametrize("value", ["(" * 5_000, "a:" * 5_000, "(a)" * 40_000, "=?utf-8?q?" * 500])
+def test_a_hostile_header_is_as_if_it_were_not_there(tmp_path: Path, name: str, value: str) -> None:
+    mail = f"From x Wed May  1 10:00:00 2024\nFrom: Ann <a@b.c>\n{name}: {value}\n\nHello\n"
+    (row,) = read(write(tmp_path / "a.mbox", mail), "mbox")
+    assert [(message["role"], message["content"]) for message in row["messages"]] == [("Ann", "Hello")]
+
+
+@pytest.mark.parametrize("sender", ["(" * 5_000, "(" * 200_000 + "a@b.c", "a:" * 5_000, "<" * 100_000, ","])
+def test_a_sender_that_cannot_be_read_is_one_error(tmp_path: Path, sender: str) -> None:
+    mails = "".join(f"From x Wed May  1 10:00:00 2024\nFrom: {name}\n\nHello\n\n" for name in ("a@b.c", sender))
+    path = write(tmp_path / "a.mbox", mails)
+    with pytest.raises(ConversationError, match=r"a\.mbox:2: an e-mail has no sender in 'From' that can be read"):
+        read(path, "mbox")
+    assert [row["messages"][0]["role"] for row in read(path, "mbox", on_error="skip")] == ["a@b.c"]
 
 
 ANSWERED = "> Really?\nYes.\n> When?\nNow."

@@ -16,9 +16,9 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
+from email.policy import EmailPolicy
 from email.utils import parseaddr, parsedate_to_datetime
 from typing import Any, NamedTuple, cast
 
@@ -29,6 +29,10 @@ from turnwise.data.reading.source import BadRow, Source
 
 _ID = re.compile(r"<[^<>\s]+>")
 _HEADER = re.compile(r"[!-9;-~]+:( |$)")
+# In characters, since the library takes time quadratic in them: above, a header is read as empty.
+_LONGEST_HEADER = 4_000
+_LONGEST_PLAIN_HEADER = 100_000  # of those it parses no further
+_PLAIN_HEADERS = ("references", "in-reply-to", "subject")
 
 
 class Mail(NamedTuple):
@@ -39,6 +43,22 @@ class Mail(NamedTuple):
     answers: tuple[str, ...]
     """Ids of messages before it, the one it answers last."""
     time: float
+
+
+class _Forgiving(EmailPolicy):
+    """The library's policy, but a header that its parser fails at, or would take minutes for, is empty."""
+
+    def header_fetch_parse(self, name: str, value: Any) -> Any:
+        """The header's value, parsed."""
+        if len(value) <= (_LONGEST_PLAIN_HEADER if name.lower() in _PLAIN_HEADERS else _LONGEST_HEADER):
+            try:
+                return super().header_fetch_parse(name, value)
+            except (RecursionError, ValueError, LookupError, AttributeError, TypeError):
+                pass
+        return self.header_factory(name, "")
+
+
+_POLICY = _Forgiving()
 
 
 def records(source: Source) -> Iterator[tuple[int, list[EmailMessage]]]:
@@ -63,7 +83,7 @@ def _mailbox(source: Source) -> Iterator[mailbox.mbox]:
 
 
 def _parsed(box: mailbox.mbox, key: Any, headers_only: bool = False) -> EmailMessage:
-    return BytesParser(policy=policy.default).parsebytes(box.get_bytes(key), headers_only)
+    return cast(EmailMessage, BytesParser(policy=_POLICY).parsebytes(box.get_bytes(key), headers_only))
 
 
 def _mails(box: mailbox.mbox, source: Source) -> Iterator[Mail]:
@@ -84,10 +104,7 @@ def _ids(mail: EmailMessage, header: str) -> list[str]:
 
 
 def _header(mail: EmailMessage, name: str) -> str:
-    try:
-        return str(mail.get(name, ""))
-    except (ValueError, IndexError, AttributeError, TypeError):  # the library's parser fails at some malformed headers
-        return ""
+    return str(mail.get(name, ""))
 
 
 def _time(mail: EmailMessage) -> float:
@@ -125,9 +142,9 @@ def convert(raw: list[EmailMessage], source: Source) -> dict[str, Any]:
 
 
 def _message(mail: EmailMessage, is_first: bool) -> dict[str, Any]:
-    name, address = parseaddr(_header(mail, "From"))
+    name, address = _sender(mail)
     if not (name or address):
-        raise BadRow("an e-mail has no sender in 'From'")
+        raise BadRow("an e-mail has no sender in 'From' that can be read; expected From: Ann <ann@example.com>")
     text, files = _text(mail)
     answers = _ids(mail, "In-Reply-To") or _ids(mail, "References")[-1:]
     return {
@@ -139,6 +156,13 @@ def _message(mail: EmailMessage, is_first: bool) -> dict[str, Any]:
         "reply_to": "".join(answers[:1]) or None,
         "attachments": files or None,
     }
+
+
+def _sender(mail: EmailMessage) -> tuple[str, str]:
+    try:
+        return parseaddr(_header(mail, "From"))
+    except RecursionError:  # of a hundred brackets
+        return "", ""
 
 
 def _iso(mail: EmailMessage) -> str | None:
