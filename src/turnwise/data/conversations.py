@@ -34,7 +34,7 @@ from turnwise.data.reading.standard_input import is_spooled
 from turnwise.data.redaction import Redaction
 
 # Part of the cache key: raise it whenever the same files would give different rows.
-_CACHE_VERSION = 4
+_CACHE_VERSION = 5
 _COMPRESSION_LEVEL = 6
 
 

@@ -72,7 +72,8 @@ def test_records_that_are_whole_conversations(tmp_path: Path, as_text: bool) -> 
     columns = "conversation=ticket.key,messages=ticket.comments,speaker=author.type,text=body,time=at"
     (found,) = read(path, f"{columns},ignore=ticket.id")
     assert found["id"] == "K-7" and texts(found) == ["first", "second", ""]
-    assert found["messages"][0] == {"role": "customer", "content": "first", "private": True}
+    time = "2024-05-31T14:59:59+00:00"
+    assert found["messages"][0] == {"role": "customer", "content": "first", "private": True, "time": time}
     assert json.loads(found["ticket"]) == {"status": "open"}
 
 

@@ -67,9 +67,9 @@ def test_transcript(tmp_path: Path) -> None:
     assert row["messages"] == [
         {"role": "Änn", "content": HELLO},
         {"role": "דן", "content": f"{SHALOM}\nand more"},
-        {"role": "Änn", "content": "Address: Long Road", "time": "00:01:05"},
+        {"role": "Änn", "content": "Address: Long Road", "start": 65},
         {"role": "客服", "content": "你好"},
-        {"role": "客服", "content": "再见", "time": "00:02:00"},
+        {"role": "客服", "content": "再见", "start": 120},
     ]
 
 

@@ -5,7 +5,8 @@ object with all rows under ``conversations``, or the messages of a single conver
 
 ``content`` may be a list of parts (see `turnwise.data.reading.parts`): texts are joined; images, audio, files, tool
 calls and their results, refusals and thoughts become labels. It may be missing from messages that say something by
-such a label only, whose text is then empty.
+such a label only, whose text is then empty. When it was said (``timestamp``, ``sent at``, …) becomes the
+label ``time``, if it can be read as a time.
 
 Sources: https://platform.openai.com/docs/api-reference/fine-tuning/chat-input and …/docs/api-reference/chat,
 https://docs.anthropic.com/en/api/messages, https://huggingface.co/docs/transformers/chat_templating.
@@ -14,11 +15,14 @@ https://docs.anthropic.com/en/api/messages, https://huggingface.co/docs/transfor
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
+from turnwise.data.reading.columns import joined_time, time_fields
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head
+from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.parts import add_labels, text_and_labels
 from turnwise.data.reading.source import BadRow, Source, parse_record, parse_value
 
@@ -57,7 +61,25 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 def plain_messages(messages: list[Any]) -> list[Any]:
     """Messages of ``role`` and ``content`` from any of the layouts; what is no message stays as it is."""
-    return [_plain(message) if isinstance(message, dict) else message for message in messages]
+    plain = [_plain(message) if isinstance(message, dict) else message for message in messages]
+    return list(_timed(plain)) if any(isinstance(message, dict) and len(message) > 2 for message in plain) else plain
+
+
+def _timed(messages: list[Any]) -> Iterator[Any]:
+    """Messages whose times, under whatever name, are the label ``time``, or ``start`` where no day is given."""
+    fields = [time_fields(tuple(message)) if isinstance(message, dict) else () for message in messages]
+    times = [
+        joined_time(message[name] for name in names) if names else None for message, names in zip(messages, fields)
+    ]
+    dates = DateOrder()
+    for time in times:
+        with suppress(BadRow):
+            dates.see(time)
+    for message, names, time in zip(messages, fields, times):
+        when: dict[str, Any] = {}
+        with suppress(BadRow):
+            when = moment(time, "+".join(names), 0, dates).labels if names else {}
+        yield {**{name: value for name, value in message.items() if name not in names}, **when} if when else message
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:

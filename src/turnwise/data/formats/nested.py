@@ -38,7 +38,7 @@ def _convert(raw: Any, source: Source, given: Columns) -> dict[str, Any]:
     names = dict.fromkeys(name for message in messages for name in message)
     dates = DateOrder()
     try:
-        columns = find_columns(names, given, whole_conversations=True)
+        columns = find_columns(names, given, whole_conversations=True, example=messages[0])
     except ValueError as problem:
         raise BadRow(str(problem)) from None
     rows = [RawMessage.of(message, columns, 0) for message in messages]

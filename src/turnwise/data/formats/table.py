@@ -3,9 +3,9 @@
 The columns of the conversation's id, the speaker, the text and optionally the time or order are found by their usual
 names, or are those the user names (`Columns`). The rows of a conversation may be scattered through the file: they are
 gathered in a temporary database on disk (in the system's temporary folder, about as large as the file), so memory stays
-small whatever the file's size. Messages are ordered by the time column if there is one, otherwise they stay in file
-order; the column itself is not kept. A further column is a label of the conversation if it never changes within any
-conversation of the file, otherwise a label of the messages.
+small whatever the file's size. Messages are ordered by the time column if there is one, and keep the time as the label
+``time`` (``start``, in seconds, where no day is given); otherwise they stay in file order. A further column is a label
+of the conversation if it never changes within any conversation of the file, otherwise a label of the messages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -81,7 +81,7 @@ def _resolved(source: Source, row: dict[str, Any], given: Columns) -> Columns:
     try:
         if source.ending in _HEADED:
             check_present(given, row)
-        return find_columns(row, given)
+        return find_columns(row, given, example=row)
     except ValueError as problem:
         raise ConversationError(str(source.path), str(problem)) from None
 
@@ -92,7 +92,8 @@ def _message(row: dict[str, Any], columns: Columns, dates: DateOrder, number: in
     if conversation is None or conversation == "":
         raise BadRow(f"no conversation id in the column {columns.conversation!r}")
     message = RawMessage.of(row, columns, number, (columns.conversation,))
-    dates.see(message.time)
+    with suppress(BadRow) if columns.time_is_guessed else nullcontext():
+        dates.see(message.time)
     return str(conversation), message
 
 

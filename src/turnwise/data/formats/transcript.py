@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.moments import said_when
 from turnwise.data.reading.numbered import Line, text_lines
 from turnwise.data.reading.source import BadRow, Source
 from turnwise.data.reading.speakers import speakers, spoken_by
@@ -48,7 +49,7 @@ def convert(raw: Transcript, source: Source) -> dict[str, Any]:
     for _, line in raw.lines:
         spoken = spoken_by(line, raw.names)
         if spoken is not None:
-            messages.append({"role": spoken.name, "content": [spoken.text], "time": spoken.time})
+            messages.append({"role": spoken.name, "content": [spoken.text], **said_when(spoken.time)})
         else:
             (messages[-1]["content"] if messages else title).append(line.strip())
     if not messages:

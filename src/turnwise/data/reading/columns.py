@@ -6,7 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
+
+from turnwise.data.reading.headings import PLACES, is_clock, is_date, plain_name, tells_when
+from turnwise.data.reading.moments import DateOrder, moment
+from turnwise.data.reading.source import BadRow
 
 # The names that columns are found by: of several in one group none is preferred, earlier groups come first.
 _NAMES = {
@@ -18,10 +23,7 @@ _NAMES = {
     "text": ("text content message utterance body sentence",),
 }
 # Times and numbers agree with each other, so the first found wins.
-_ORDER = (
-    "timestamp datetime created_at start_time start time date turn order turn_id turn_index turn_number message_id "
-    "utterance_id index position"
-)
+_TIMES = "timestamp datetime created_at start_time start time date"
 _IDS = {"turn_id", "message_id", "utterance_id"}
 _MEANINGS = ("conversation", "speaker", "text", "time", "messages", "ignore")
 _JOIN = "+"
@@ -39,6 +41,7 @@ class Columns:
         messages: Where a record is a whole conversation: the list of its messages, which speaker, text and time are
             fields of.
         ignore: What is not read at all.
+        time_is_guessed: The time was found by words in its heading, and may prove to be none.
     """
 
     conversation: str | None = None
@@ -47,6 +50,7 @@ class Columns:
     time: str | None = None
     messages: str | None = None
     ignore: tuple[str, ...] = ()
+    time_is_guessed: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Columns:
@@ -71,7 +75,7 @@ class Columns:
         return cls(**found)
 
     def __str__(self) -> str:
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name in _MEANINGS}
         given["ignore"] = ",".join(self.ignore)
         return ",".join(f"{meaning}={name}" for meaning, name in given.items() if name)
 
@@ -89,12 +93,6 @@ class Columns:
 NOT_GIVEN = Columns()
 
 
-def plain_name(name: str) -> str:
-    """A name in lower case with underscores, without the number that tells columns of one name apart."""
-    name = re.sub(r" \(\d+\)$", "", name)
-    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
-
-
 def is_id(name: str) -> bool:
     """Whether a column that messages could be ordered by holds ids, which need not be numbers."""
     return plain_name(name) in _IDS
@@ -106,13 +104,16 @@ def columns_known(names: Iterable[str]) -> bool:
     return all(any(plain & set(group.split()) for group in groups) for groups in _NAMES.values())
 
 
-def find_columns(names: Iterable[str], given: Columns, *, whole_conversations: bool = False) -> Columns:
+def find_columns(
+    names: Iterable[str], given: Columns, *, whole_conversations: bool = False, example: dict[str, Any] | None = None
+) -> Columns:
     """The columns as given, the others by their usual names.
 
     Args:
         names: All columns of a table, or the fields of a message.
         given: What the user said.
         whole_conversations: The names are of a message, whose conversation needs no column.
+        example: A row. A column that only words in its heading show to be of times must have one there.
 
     Raises:
         ValueError: A column cannot be told, or two could be meant.
@@ -124,8 +125,11 @@ def find_columns(names: Iterable[str], given: Columns, *, whole_conversations: b
         if found[meaning] is None and not (whole_conversations and meaning == "conversation"):
             found[meaning] = _only_one(meaning, groups, names)
     taken = {name for name in (*found.values(), given.time) if name}
-    time = given.time or _order_column(name for name in names if name not in taken)
-    return Columns(**found, time=time, messages=given.messages, ignore=given.ignore)
+    free = [name for name in names if name not in taken]
+    time = given.time or _known(free, _TIMES)
+    guess = _guessed_time(free, example or {}) if time is None else None
+    time = time or guess or _known(free, PLACES)
+    return Columns(**found, time=time, messages=given.messages, ignore=given.ignore, time_is_guessed=guess is not None)
 
 
 def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str:
@@ -144,14 +148,55 @@ def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str:
     )
 
 
-def _order_column(names: Iterable[str]) -> str | None:
+def _known(names: list[str], order: str) -> str | None:
+    """The first column of these names, a day and a time of day together."""
     by_plain_name: dict[str, str] = {}
     for name in names:
         by_plain_name.setdefault(plain_name(name), name)
-    found = next((by_plain_name[known] for known in _ORDER.split() if known in by_plain_name), None)
-    if found is not None and plain_name(found) == "time" and "date" in by_plain_name:
-        return f"{by_plain_name['date']}{_JOIN}{found}"
-    return found
+    found = next((by_plain_name[known] for known in order.split() if known in by_plain_name), None)
+    return _with_its_other_half(found, names) if found is not None else None
+
+
+def _guessed_time(names: list[str], example: dict[str, Any]) -> str | None:
+    """The first column whose heading says when, and whose example is a time."""
+    for name in names:
+        if tells_when(name):
+            time = _with_its_other_half(name, names)
+            if _holds_time(time, example):
+                return time
+    return None
+
+
+def _with_its_other_half(name: str, names: list[str]) -> str:
+    if is_clock(name):
+        day = next(filter(is_date, names), None)
+        return f"{day}{_JOIN}{name}" if day is not None else name
+    clock = next(filter(is_clock, names), None) if is_date(name) else None
+    return f"{name}{_JOIN}{clock}" if clock is not None else name
+
+
+def _holds_time(time: str, example: dict[str, Any]) -> bool:
+    value = joined_time(value_at(example, name) for name in time.split(_JOIN))
+    try:
+        return bool(moment(value, time, 0, DateOrder()).labels)
+    except BadRow:
+        return False
+
+
+@lru_cache(1024)
+def time_fields(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The fields of a message whose names tell that they say when; none if there are none."""
+    fields = list(names)
+    time = _known(fields, "time timestamp datetime created_at date")
+    if time is None:
+        time = next((_with_its_other_half(name, fields) for name in fields if tells_when(name)), None)
+    return tuple(time.split(_JOIN)) if time is not None else ()
+
+
+def joined_time(parts: Iterable[Any]) -> Any:
+    """The one value, or several as one text."""
+    values = list(parts)
+    return values[0] if len(values) == 1 else " ".join(str(part) for part in values if part not in (None, "")) or None
 
 
 def check_present(columns: Columns, names: Iterable[str]) -> None:

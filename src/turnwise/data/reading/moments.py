@@ -6,9 +6,10 @@ import math
 import re
 import warnings
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any, NamedTuple
 
+from turnwise.data.reading.headings import is_place, plain_name
 from turnwise.data.reading.source import BadRow
 
 _TWO_NUMBERS = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(?:\d{4}|\d{2})\b")
@@ -17,6 +18,24 @@ _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2}(?:[.,]\d+)?)")
 _ZONES = {"UTC": 0.0, "GMT": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8}
 _ZONES |= {"PDT": -7, "CET": 1, "CEST": 2, "BST": 1, "EET": 2, "EEST": 3, "MSK": 3, "IST": 5.5, "JST": 9, "KST": 9}
 _SECONDS_IN_HOUR = 3600
+# Numbers that can only be times: seconds since 1970 of the years 1979 to 2286, also in thousandths and so on.
+_EPOCH = (3e8, 1e10)
+_EPOCH_UNITS = (1, 1e3, 1e6, 1e9)
+
+
+class Moment(NamedTuple):
+    """What a message is ordered by.
+
+    Args:
+        order: The number.
+        is_time: Whether it was written as a time.
+        labels: When the message was said: ``time`` in ISO 8601, or ``start`` in seconds where no day is given; empty
+            for a mere place in the conversation.
+    """
+
+    order: float
+    is_time: bool
+    labels: dict[str, Any]
 
 
 @dataclass
@@ -49,12 +68,13 @@ class DateOrder:
         return self.example is not None and self.day_first is None and "." not in self.example
 
 
-def moment(value: Any, column: str, number: int, dates: DateOrder) -> tuple[float, bool]:
-    """A number or a time as a number, and whether it was a time.
+def moment(value: Any, column: str, number: int, dates: DateOrder) -> Moment:
+    """A number or a time as what messages are ordered by.
 
     Args:
-        value: A number, an ISO 8601 time, a time of day or another usual notation, with or without a zone (then UTC).
-        column: The column's name, for errors.
+        value: A number, an ISO 8601 time, a time of day or another usual notation, with or without a zone (then that in
+            the column's name, as in ``Created (UTC)``, or UTC).
+        column: The column's name.
         number: The row's number, for errors.
         dates: What the file's dates show about day and month. Where they show nothing, 02.03.2024 is of March, as
             everywhere that dates have dots, and 02/03/2024 of February.
@@ -62,13 +82,15 @@ def moment(value: Any, column: str, number: int, dates: DateOrder) -> tuple[floa
     Raises:
         BadRow: It is neither.
     """
+    if isinstance(value, date):  # as is a datetime
+        value = value.isoformat()
     try:
         as_number = float(value)
     except (TypeError, ValueError, OverflowError):
         pass
     else:
         if math.isfinite(as_number):
-            return as_number, False
+            return Moment(as_number, False, _when(as_number, column))
         raise _not_a_moment(value, column, number)
     if not isinstance(value, str):
         raise _not_a_moment(value, column, number)
@@ -76,12 +98,48 @@ def moment(value: Any, column: str, number: int, dates: DateOrder) -> tuple[floa
     if clock := _CLOCK.fullmatch(value):
         hours, minutes, seconds = int(clock[1] or 0), int(clock[2]), float(clock[3].replace(",", "."))
         # "10:30" is a time of day, "0:10:30" and "10:30.5" are offsets; in order they are the same either way
-        return (hours * 60 + minutes) * 60 + seconds, True
+        start = (hours * 60 + minutes) * 60 + seconds
+        return Moment(start, True, {"start": start})
     try:
         time = datetime.fromisoformat(value)
     except ValueError:
         time = _other_notation(value, column, number, dates)
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp(), True
+    try:
+        time = time if time.tzinfo else time.replace(tzinfo=_zone_of(column))
+        order = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):  # beyond the calendar
+        raise _not_a_moment(value, column, number) from None
+    return Moment(order, True, {"time": time.isoformat()})
+
+
+def _when(number: float, column: str) -> dict[str, Any]:
+    """The labels of a number: a time since 1970, or the seconds of a column such as ``start_time``."""
+    if is_place(column):
+        return {}
+    for unit in _EPOCH_UNITS:
+        if _EPOCH[0] <= number / unit < _EPOCH[1]:
+            return {"time": datetime.fromtimestamp(number / unit, UTC).isoformat()}
+    return {"start": number} if plain_name(column).startswith("start") else {}
+
+
+def _zone_of(column: str) -> timezone | None:
+    """The zone in brackets in a column's name."""
+    named = next((name for name in re.findall(r"[(\[]\s*([A-Za-z]+)\s*[)\]]", column) if name.upper() in _ZONES), None)
+    return timezone(timedelta(hours=_ZONES[named.upper()])) if named is not None else None
+
+
+def said_when(value: Any) -> dict[str, Any]:
+    """The labels for a time that stands beside a text: ``time`` or ``start``, or the text itself as ``time``.
+
+    >>> said_when("00:01:05"), said_when("2024-05-31 10:00"), said_when(None)
+    ({'start': 65.0}, {'time': '2024-05-31T10:00:00'}, {})
+    """
+    if value is None or value == "":
+        return {}
+    try:
+        return moment(value, "", 0, DateOrder()).labels or {"time": value}
+    except BadRow:
+        return {"time": value}
 
 
 def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> datetime:

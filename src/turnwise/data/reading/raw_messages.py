@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from operator import itemgetter
 from typing import Any, NamedTuple
 
-from turnwise.data.reading.columns import Columns, is_id, value_at, without
-from turnwise.data.reading.moments import DateOrder, moment
+from turnwise.data.reading.columns import Columns, is_id, joined_time, value_at, without
+from turnwise.data.reading.moments import DateOrder, Moment, moment
 from turnwise.data.reading.source import BadRow
 
 
@@ -24,44 +23,54 @@ class RawMessage(NamedTuple):
     @classmethod
     def of(cls, record: dict[str, Any], columns: Columns, number: int, others: Iterable[str | None] = ()) -> RawMessage:
         """The message of a record; ``others`` are columns that are no labels either."""
-        times = [value_at(record, name) for name in columns.times]
-        time = times[0] if len(times) == 1 else " ".join(str(part) for part in times if part not in (None, "")) or None
+        time = joined_time(value_at(record, name) for name in columns.times)
         used = (*columns.of_message, *filter(None, others), *columns.ignore)
         labels = without(record, used)
         return cls(number, value_at(record, columns.speaker), value_at(record, columns.text), time, labels)
 
 
 def message_rows(messages: list[RawMessage], columns: Columns, dates: DateOrder) -> list[dict[str, Any]]:
-    """Messages in order of time, if there is a column of it, as ``{"role", "content", …labels}``.
+    """Messages in order of time, if there is a column of it, as ``{"role", "content", "time", …labels}``.
 
     Raises:
         BadRow: A message has no speaker, no text, or nothing to be ordered by.
     """
-    return [_message_row(message, columns) for message in _in_order(messages, columns, dates)]
+    return [_message_row(message, columns, when) for message, when in _in_order(messages, columns, dates)]
 
 
-def _in_order(messages: list[RawMessage], columns: Columns, dates: DateOrder) -> list[RawMessage]:
+def _in_order(
+    messages: list[RawMessage], columns: Columns, dates: DateOrder
+) -> list[tuple[RawMessage, dict[str, Any]]]:
+    """The messages, each with the labels that say when it was said."""
     if columns.time is None:
-        return messages
+        return [(message, {}) for message in messages]
     try:
         moments = [moment(message.time, columns.time, message.number, dates) for message in messages]
+        if len({when.is_time for when in moments}) > 1:
+            raise BadRow(f"found both numbers and times in {columns.time!r}; write them in one way")
     except BadRow:
-        if is_id(columns.time):  # ids that are no numbers say nothing about the order
-            return messages
+        # ids that are no numbers, and what only looked like times, say nothing about the order
+        if is_id(columns.time):
+            return [(message, {}) for message in messages]
+        if columns.time_is_guessed:
+            return [(message, {columns.time: message.time}) for message in messages]
         raise
-    if len({is_time for _, is_time in moments}) > 1:
-        raise BadRow(f"found both numbers and times in {columns.time!r}; write them in one way")
-    return [message for _, message in sorted(zip(moments, messages), key=itemgetter(0))]
+    return [(message, when.labels) for when, message in sorted(zip(moments, messages), key=_order)]
 
 
-def _message_row(message: RawMessage, columns: Columns) -> dict[str, Any]:
+def _order(timed: tuple[Moment, RawMessage]) -> float:
+    return timed[0].order
+
+
+def _message_row(message: RawMessage, columns: Columns, when: dict[str, Any]) -> dict[str, Any]:
     if message.speaker is None or message.speaker == "":
         raise BadRow(f"no speaker in the column {columns.speaker!r}", message.number)
     text = "" if message.text is None else message.text  # an empty cell, where a CSV has an empty text
     if not isinstance(text, str):
         found = json.dumps(text, default=str)[:60]
         raise BadRow(f"expected text in the column {columns.text!r}, found {found}", message.number)
-    return {**named_labels(message.labels, ("role", "content")), "role": str(message.speaker), "content": text}
+    labels = named_labels(message.labels, ("role", "content", *when))
+    return {**labels, "role": str(message.speaker), "content": text, **when}
 
 
 def named_labels(labels: dict[str, Any], taken: Iterable[str]) -> dict[str, Any]:

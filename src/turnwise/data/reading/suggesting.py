@@ -11,7 +11,8 @@ from itertools import islice, pairwise
 from statistics import mean
 from typing import Any
 
-from turnwise.data.reading.columns import Columns, plain_name
+from turnwise.data.reading.columns import Columns
+from turnwise.data.reading.headings import plain_name
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.source import BadRow, Source, parse_record
 from turnwise.errors import ConversationError
@@ -178,7 +179,7 @@ def _time_score(name: str, values: list[Any]) -> float:
 
 def _moment_kind(value: Any) -> str | None:
     try:
-        return "time" if moment(value, "", 0, DateOrder())[1] else "number"
+        return "time" if moment(value, "", 0, DateOrder()).is_time else "number"
     except BadRow:
         return None
 

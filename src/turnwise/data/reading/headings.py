@@ -1,0 +1,77 @@
+"""What the headings of columns say by their words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Places in a conversation, which are no times whatever numbers they hold.
+PLACES = "turn order turn_id turn_index turn_number message_id utterance_id index position"
+_DATES = _words("date datum fecha data dato дата 日期 日付 날짜 تاريخ التاريخ")
+_CLOCKS = _words("time uhrzeit zeit hora heure ora orario godzina tijd tid время 时间 時間 時刻 시간 الوقت")
+_TIMES = _words("timestamp datetime datetimestamp zeitpunkt zeitstempel horodatage tijdstip 时间戳 時間戳 日時 일시")
+_SAID = _words(
+    "sent posted received created submitted published started occurred written logged recorded creation submission "
+    "gesendet erstellt empfangen enviado creado criado envoye cree recu inviato creato verzonden skickat sendt "
+    "отправлено создано"
+)
+_BESIDE = _words(
+    "at on in of the am um de del di do da d el em le la stamp message msg chat comment event response entry local "
+    "server utc gmt unix epoch iso"
+)
+_WITHOUT_SPACES = re.compile(r".*(时间|時間|日期|日時|日付|時刻)")
+_BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]")
+
+
+def plain_name(name: str) -> str:
+    """A name in lower case with underscores, without the number that tells columns of one name apart."""
+    name = re.sub(r" \(\d+\)$", "", name)
+    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
+
+
+def is_place(name: str) -> bool:
+    """Whether a column holds the place of a message in its conversation."""
+    return plain_name(name) in PLACES.split()
+
+
+@lru_cache(1024)
+def words_of(name: str) -> frozenset[str]:
+    """The words of a heading without accents and without what stands in brackets, such as a unit or a zone.
+
+    >>> sorted(words_of("Envoyé le (UTC)"))
+    ['envoye', 'le']
+    """
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", name) if not unicodedata.combining(letter))
+    split = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", unicodedata.normalize("NFC", _BRACKETS.sub(" ", plain)))
+    return frozenset(re.findall(r"[^\W_]+", split.casefold()))
+
+
+def tells_when(name: str) -> bool:
+    """Whether the words of a heading say when something was said.
+
+    >>> [name for name in ("Sent at", "Created (UTC)", "Gesendet am", "发送时间", "Message", "On") if tells_when(name)]
+    ['Sent at', 'Created (UTC)', 'Gesendet am', '发送时间']
+    """
+    words = words_of(name)
+    known = {word for word in words if word in _BESIDE or _is_of_time(word)}
+    return words == known and any(map(_is_of_time, words))
+
+
+def is_date(name: str) -> bool:
+    """Whether a heading is a word for a day."""
+    return bool(words_of(name)) and words_of(name) <= _DATES
+
+
+def is_clock(name: str) -> bool:
+    """Whether a heading is a word for a time of day."""
+    return bool(words_of(name)) and words_of(name) <= _CLOCKS
+
+
+def _is_of_time(word: str) -> bool:
+    return word in _DATES | _CLOCKS | _TIMES | _SAID or bool(_WITHOUT_SPACES.fullmatch(word))
