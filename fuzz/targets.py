@@ -28,6 +28,41 @@ from samples import SAMPLES  # noqa: E402
 from tiny_encoder import save_tiny_encoder  # noqa: E402
 
 _PAIR = {"premise": "a", "hypothesis": "b", "label": "entailment"}
+_WORDS = (
+    "déçu",
+    "Grüße",
+    "żółw",
+    "ığ",
+    "Где мой заказ",
+    "είναι",
+    "הזמנה",
+    "طلبي",
+    "我的包裹",
+    "カード",
+    "소포",
+    "It’s €5",
+    "\xa0",
+    "ÿ",
+)
+_ENCODINGS = (
+    "cp1252",
+    "cp1250",
+    "cp1251",
+    "cp1253",
+    "koi8_r",
+    "mac_roman",
+    "cp437",
+    "gb18030",
+    "big5",
+    "cp932",
+    "euc_jp",
+    "cp949",
+    "utf-16",
+    "utf-16-le",
+    "utf-32",
+    "utf-7",
+    "utf-8",
+)
 _MAIL_HEADERS = (
     "Date",
     "Message-ID",
@@ -117,6 +152,16 @@ def medleys(draw: st.DrawFn) -> Input:
 
 
 @st.composite
+def encodings(draw: st.DrawFn) -> Input:
+    """A sample with words of any language in any encoding, or bytes that are in none."""
+    _, name, content = draw(st.sampled_from([sample for sample in SAMPLES if isinstance(sample[2], str)]))
+    words = st.sampled_from(_WORDS) | st.text(max_size=10)
+    text = content.replace("hello", draw(words)) + draw(st.lists(words, max_size=4).map("\n".join))
+    raw = text.encode(draw(st.sampled_from(_ENCODINGS)), "replace")
+    return Input(name, draw(damaged_bytes(raw)) if draw(st.booleans()) else raw)
+
+
+@st.composite
 def mailboxes(draw: st.DrawFn) -> Input:
     """A mailbox of e-mails whose addresses and other headers are made of what their parser gives a meaning."""
     mails = draw(
@@ -186,6 +231,7 @@ _parquets = typed_tables().map(lambda raw: Input("table.parquet", raw)) | _input
 TARGETS: dict[str, Target] = {
     "conversations": Target(conversations() | medleys() | _parquets, _check_file("conversations")),
     "columns": Target(medleys() | conversations(), _check_file("columns")),
+    "encodings": Target(encodings(), _check_file("conversations")),
     "mailboxes": Target(mailboxes(), _check_file("conversations")),
     "nli": Target(
         resembling("pairs.jsonl", json.dumps(_PAIR) + "\n")

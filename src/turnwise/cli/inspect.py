@@ -58,7 +58,7 @@ def _formats(data: list[Path], reading: Reading) -> dict[str, str]:
     options = reading.options
     formats = {}
     for file in find_files(data, options.format):
-        source = Source(file)
+        source = Source(file, encoding=options.encoding)
         format = options.format_of(source)
         columns = f": {columns_read(source, options.columns)}" if format.name == "table" else ""
         formats[str(file)] = f"{format.name}, {format.description}{columns}"

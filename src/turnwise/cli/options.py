@@ -56,6 +56,10 @@ RedactedKinds = Annotated[
         help="Replace personal data on reading: emails, phones, cards, urls or all of them, names=FILE, persons=MODEL.",
     ),
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Encoding of texts, such as cp1252; by default UTF-8, or else what their letters show."),
+]
 Encoder = Annotated[str | None, typer.Option(help="Encoder to start from: a folder or a Hub name.")]
 Model = Annotated[str | None, typer.Option(help="A folder or a Hub name; if left out, the default encoder.")]
 ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise.cli.groups import takes
-from turnwise.cli.options import ColumnNames, Format, RedactedKinds, SkipBadRows
+from turnwise.cli.options import ColumnNames, Encoding, Format, RedactedKinds, SkipBadRows
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -25,12 +25,19 @@ class Reading:
     skip_bad_rows: SkipBadRows = False
     columns: ColumnNames = None
     redact: RedactedKinds = None
+    encoding: Encoding = None
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of `read_conversations`."""
         on_error = "skip" if self.skip_bad_rows else "raise"
-        return {"format": self.format, "on_error": on_error, "columns": self.columns, "redact": self.redact}
+        return {
+            "format": self.format,
+            "on_error": on_error,
+            "columns": self.columns,
+            "redact": self.redact,
+            "encoding": self.encoding,
+        }
 
     @property
     def options(self) -> ReadingOptions:

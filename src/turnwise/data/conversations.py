@@ -44,6 +44,7 @@ def read_conversations(
     on_error: OnError = "raise",
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
+    encoding: str | None = None,
 ) -> datasets.Dataset:
     """Read conversations from files of any known format, or with the columns you name.
 
@@ -59,6 +60,8 @@ def read_conversations(
             ``"conversation=ticket_id,speaker=author.type,text=body,time=created_at"``: see `Columns`.
         redact: What becomes placeholders before anything is kept, as ``"emails,phones,cards,urls,names=people.txt"``:
             see `Redaction`.
+        encoding: The encoding of texts, such as ``"cp1252"``. By default UTF-8, or UTF-16 with its mark; a file in
+            neither is read in the likeliest other encoding, with a warning that names it.
 
     Returns:
         Columns ``id`` (``<file stem>-<row number>`` where the source has none, preceded by as much of the path
@@ -66,9 +69,9 @@ def read_conversations(
 
     Raises:
         ConversationError: Nothing to read, or a bad row; names the file and line.
-        ValueError: ``on_error``, ``columns`` or ``redact`` is none of these.
+        ValueError: ``on_error``, ``columns`` or ``redact`` is none of these, or the encoding is unknown.
     """
-    options = ReadingOptions.of(format, on_error, columns, redact)
+    options = ReadingOptions.of(format, on_error, columns, redact, encoding)
     skipped = SkippedRows(on_error)
     files = find_files(paths, options.format)
     cached = _cache_folder(files, options)
@@ -88,9 +91,10 @@ def iterate_conversations(
     on_error: OnError = "raise",
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
+    encoding: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The conversations that `read_conversations` gives, one at a time; nothing of them is kept."""
-    options = ReadingOptions.of(format, on_error, columns, redact)
+    options = ReadingOptions.of(format, on_error, columns, redact, encoding)
     return read_rows(find_files(paths, options.format), options, SkippedRows(on_error))
 
 
@@ -121,6 +125,7 @@ def convert_conversations(
     split: str | None = None,
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
+    encoding: str | None = None,
 ) -> int:
     """Write conversations of any known format as chat JSONL.
 
@@ -133,6 +138,7 @@ def convert_conversations(
         split: Write only conversations whose label ``split`` is this, such as ``"test"``.
         columns: As for `read_conversations`.
         redact: As for `read_conversations`.
+        encoding: As for `read_conversations`.
 
     Returns:
         The number of conversations written.
@@ -149,7 +155,7 @@ def convert_conversations(
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     check_apart(output, paths)
     target = check_file(output, force)
-    options = ReadingOptions.of(format, on_error, columns, redact)
+    options = ReadingOptions.of(format, on_error, columns, redact, encoding)
     files = find_files(paths, options.format)
     with only_writer(target), atomic_path(target) as temporary:
         rows = (row for row in read_rows(files, options, skipped) if split is None or row.get("split") == split)

@@ -38,6 +38,7 @@ def embed_corpus(
     on_error: OnError = "raise",
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
+    encoding: str | None = None,
     shard_size: int = CONVERSATIONS_IN_SHARD,
 ) -> int:
     """Embed conversations into a folder of Parquet parts, one for each shard, with a manifest.
@@ -64,6 +65,7 @@ def embed_corpus(
         on_error: ″
         columns: ″
         redact: ″
+        encoding: ″
         shard_size: Conversations in a shard. With another number, nothing is found again.
 
     Returns:
@@ -80,7 +82,7 @@ def embed_corpus(
     if shard_size < 1:
         raise ValueError(f"shard_size is {shard_size}; expected at least 1")
     files = find_inputs(paths, format)
-    options = ReadingOptions.of(format, on_error, columns, redact)
+    options = ReadingOptions.of(format, on_error, columns, redact, encoding)
     embedding = Embedding(None if model is None else str(model), level, pooling, dtype)
     folder = PartFolder(str(output))
     embedder = Embedder(embedding)

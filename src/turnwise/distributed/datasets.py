@@ -31,6 +31,7 @@ def read_dataset(
     on_error: OnError = "raise",
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
+    encoding: str | None = None,
 ) -> ray.data.Dataset:
     """Read conversations of any known format as a dataset of Ray Data, one task for each file.
 
@@ -40,6 +41,7 @@ def read_dataset(
         on_error: ″
         columns: ″
         redact: ″
+        encoding: ″
 
     Returns:
         Columns ``id`` and ``messages``, a list of ``{"role", "content"}``.
@@ -50,7 +52,7 @@ def read_dataset(
     """
     data = require("ray.data", "ray")
     files = find_inputs(paths, format)
-    options = ReadingOptions.of(format, on_error, columns, redact)
+    options = ReadingOptions.of(format, on_error, columns, redact, encoding)
 
     def read(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         skipped = SkippedRows(on_error)

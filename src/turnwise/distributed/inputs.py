@@ -42,7 +42,8 @@ class InputFile:
         with _on_disk(self.path) as file:
             shown = str(file)
             try:
-                yield from rows_of_file(Source(file), options, self.name, RowChecker(), skipped, f"{self.number}-")
+                source = Source(file, encoding=options.encoding)
+                yield from rows_of_file(source, options, self.name, RowChecker(), skipped, f"{self.number}-")
             except ConversationError as error:
                 raise ConversationError(error.where.replace(shown, self.path), error.problem) from None
             finally:

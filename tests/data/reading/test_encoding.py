@@ -1,14 +1,16 @@
-"""Text in UTF-16."""
+"""Text in other encodings than UTF-8."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
-from format_cases import read, turns
+from format_cases import read, turns, without_none
 from samples import HELLO, NIHAO, SALAM
 
+from turnwise.data.conversations import read_conversations
 from turnwise.errors import ConversationError
 
 TABLE = f'Ticket ID\tAuthor\tText\n1\tann\t{HELLO}\n1\tben\t"{NIHAO}\n{SALAM}"\n'
@@ -39,4 +41,66 @@ def test_a_file_that_is_cut_off_within_a_character(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
     path.write_bytes(TABLE.encode("utf-16")[:-1])
     with pytest.raises(ConversationError, match="not UTF-8 text"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "café"),
+        ("cp1252", "It’s late – I’d like €20 back"),
+        ("cp1252", "Où est mon colis ? Je suis très déçu, ça fait déjà une semaine."),
+        ("cp1252", "Wo bleibt mein Päckchen? Grüße, Jürgen Weiß"),
+        ("cp1252", "Não recebi a encomenda, não está aqui"),
+        ("cp1250", "Gdzie jest moja paczka? Proszę o zwrot pieniędzy, źle się czuję, żółw"),
+        ("cp1250", "Kde je můj balík? Žádám o vrácení peněz, děkuji příště"),
+        ("cp1254", "Siparişim nerede? Bir haftadır bekliyorum, çok üzgünüm, ığ"),
+        ("mac_roman", "Où est mon colis ? Je suis très déçu, ça fait déjà une semaine."),
+        ("cp1251", "Где мой заказ? Я жду уже неделю и очень недоволен."),
+        ("koi8_r", "Где мой заказ? Я жду уже неделю и очень недоволен."),
+        ("cp1253", "Πού είναι η παραγγελία μου; Περιμένω μία εβδομάδα."),
+        ("gb18030", "我的包裹在哪里？我已经等了一个星期了，非常不满意。"),
+        ("big5", "我的包裹在哪裡？我已經等了一個星期了，非常不滿意。"),
+        ("cp932", "私の荷物はどこですか？もう一週間待っています。"),
+        ("cp949", "제 소포는 어디에 있나요? 벌써 일주일째 기다리고 있습니다."),
+    ],
+)
+@pytest.mark.parametrize("name", ["t.tsv", "t.tsv.gz"])
+def test_what_older_programs_saved(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, encoding: str, text: str
+) -> None:
+    rows = "".join(f"{number}\tuser\t{text if number == 7000 else 'hello'}\n" for number in range(1, 7001))
+    raw = f"conversation_id\tspeaker\ttext\n{rows}".encode(encoding)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    assert read(path)[-1]["messages"] == [{"role": "user", "content": text}]
+    (told,) = caplog.messages
+    assert told.startswith(f"{path}: not UTF-8; read as {encoding}.")
+
+
+def test_an_encoding_that_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("conversation_id,speaker,text\n1,user,Да é".encode("cp1251", "replace"))
+    for encoding, text in (("cp1251", "Да ?"), ("latin-1", "Äà ?")):
+        (row,) = (without_none(row) for row in read_conversations(path, encoding=encoding))
+        assert row["messages"][0]["content"] == text
+    assert not caplog.messages
+    for encoding in ("klingon", "base64", ""):
+        with pytest.raises(ValueError, match="expected one that Python knows"):
+            read_conversations(path, encoding=encoding)
+
+
+@pytest.mark.parametrize("damage", [b"\xff", b"\x80\x81\x8d", b"a\x81\x8f\x9d", b"\xe4\xb8", b"\0\xe9"])
+def test_damaged_bytes_are_no_encoding(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("conversation_id,speaker,text\n1,user,é你\n2,user,".encode() + damage + b"\n3,user,ok\n")
+    with pytest.raises(ConversationError, match="not UTF-8 text; save the file as UTF-8, or name its encoding"):
+        read(path)
+    assert [row["messages"][0]["content"] for row in read(path, on_error="skip")] == ["é你", "ok"]
+
+
+def test_what_is_binary_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(bytes(range(256)) * 100)
+    with pytest.raises(ConversationError):
         read(path)

@@ -71,7 +71,7 @@ def records(source: Source) -> Iterator[tuple[int, list[EmailMessage]]]:
 @contextmanager
 def _mailbox(source: Source) -> Iterator[mailbox.mbox]:
     # the library needs a file of its own if this one is compressed
-    with source.open() as file, tempfile.NamedTemporaryFile() as unpacked:
+    with source.open_bytes() as file, tempfile.NamedTemporaryFile() as unpacked:
         if source.is_gzipped:
             shutil.copyfileobj(file, unpacked)
             unpacked.flush()

@@ -8,6 +8,7 @@ the cell of a table. What else a record or a message holds becomes its labels.
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -43,7 +44,8 @@ def _convert(raw: Any, source: Source, given: Columns) -> dict[str, Any]:
         raise BadRow(str(problem)) from None
     rows = [RawMessage.of(message, columns, 0) for message in messages]
     for row in rows:
-        dates.see(row.time)
+        with suppress(BadRow) if columns.time_is_guessed else nullcontext():
+            dates.see(row.time)
     used = [path for path in (given.conversation, given.messages, *given.ignore) if path]
     labels = named_labels(without(record, used), ("id", "messages"))
     identifier = value_at(record, given.conversation) if given.conversation else record.get("id")

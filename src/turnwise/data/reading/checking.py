@@ -103,7 +103,7 @@ def _check_unicode(text: str, what: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadRow(f"{what} is not UTF-8 text; save the file as UTF-8") from None
+        raise BadRow(f"{what} is not UTF-8 text; save the file as UTF-8, or name its encoding") from None
 
 
 def _short(value: Any) -> str:

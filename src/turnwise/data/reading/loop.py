@@ -35,7 +35,7 @@ _DAMAGE: dict[type[Exception], str] = {
     EOFError: "the gzip file is cut off; download or write it again",
     zlib.error: "the gzip file is damaged; download or write it again",
     gzip.BadGzipFile: "not a gzip file; remove .gz from its name or compress it",
-    UnicodeDecodeError: "not UTF-8 text; save the file as UTF-8",
+    UnicodeDecodeError: "not UTF-8 text; save the file as UTF-8, or name its encoding",
 }
 
 
@@ -84,7 +84,7 @@ def read_rows(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRo
     names = default_names(files)
     with _Progress(files, skipped) as progress:
         for file in files:
-            source = Source(file, progress.tick)
+            source = Source(file, progress.tick, options.encoding)
             progress.start(source)
             yield from rows_of_file(source, options, names[file], checker, skipped)
     if not skipped.kept:

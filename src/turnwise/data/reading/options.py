@@ -10,6 +10,7 @@ from turnwise.data.formats.nested import nested
 from turnwise.data.formats.table import table_of
 from turnwise.data.reading.columns import Columns
 from turnwise.data.reading.detection import detect_format
+from turnwise.data.reading.encoding import check_encoding
 from turnwise.data.reading.format import Format
 from turnwise.data.reading.source import Source
 from turnwise.data.redaction import Redaction
@@ -27,20 +28,23 @@ class ReadingOptions:
         on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out.
         columns: What the columns of tables, or the fields of records, hold.
         redaction: What is replaced by placeholders.
+        encoding: That of texts; by default UTF-8, UTF-16 by its mark, or what the letters show.
 
     Raises:
         ConversationError: The format is unknown, or has no columns.
-        ValueError: ``on_error`` is neither of the two.
+        ValueError: ``on_error`` is neither of the two, or the encoding is unknown.
     """
 
     format: str = "auto"
     on_error: OnError = "raise"
     columns: Columns | None = None
     redaction: Redaction | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
         if self.on_error not in ("raise", "skip"):
             raise ValueError(f"on_error is {self.on_error!r}; expected 'raise' or 'skip'")
+        check_encoding(self.encoding)
         if self.format != "auto" and self.format not in FORMATS:
             known = ", ".join(FORMATS)
             raise ConversationError(f"format {self.format!r}", f"unknown format; known are auto, {known}")
@@ -54,6 +58,7 @@ class ReadingOptions:
         on_error: OnError = "raise",
         columns: Columns | str | None = None,
         redact: Redaction | str | None = None,
+        encoding: str | None = None,
     ) -> ReadingOptions:
         """The options from the arguments of `read_conversations`."""
         return cls(
@@ -61,12 +66,14 @@ class ReadingOptions:
             on_error,
             Columns.parse(columns) if isinstance(columns, str) else columns,
             Redaction.parse(redact) if isinstance(redact, str) else redact,
+            encoding,
         )
 
     @property
     def key(self) -> list[str]:
         """What tells rows read with other options apart."""
-        return [self.format, self.on_error, str(self.columns or ""), self.redaction.key if self.redaction else ""]
+        redaction = self.redaction.key if self.redaction else ""
+        return [self.format, self.on_error, str(self.columns or ""), redaction, self.encoding or ""]
 
     def format_of(self, source: Source) -> Format:
         """The format of a file.

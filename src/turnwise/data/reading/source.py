@@ -11,11 +11,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
-from turnwise.data.reading.encoding import as_utf8
+from turnwise.data.reading.encoding import as_utf8, encoding_of, report
 from turnwise.data.reading.json_text import JsonText
 from turnwise.data.reading.limits import TooLargeError, limited_lines, line_limit
 from turnwise.errors import ConversationError
@@ -45,11 +46,13 @@ class Source:
     Args:
         path: The file.
         tick: Called now and then by whatever reads a lot before it yields a first conversation.
+        encoding: That of its text, if it is known.
     """
 
-    def __init__(self, path: Path, tick: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, path: Path, tick: Callable[[], None] = lambda: None, encoding: str | None = None) -> None:
         self.path = path
         self.tick = tick
+        self._encoding = encoding
         self.is_gzipped = path.suffix.lower() == ".gz"
         name = Path((path.stem if self.is_gzipped else path.name).removesuffix(".sample"))
         self.stem = name.stem
@@ -68,15 +71,24 @@ class Source:
         return self.path.stat().st_size if self._raw.closed else self._raw.tell()
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """The file's bytes, decompressed, and text in UTF-16 as UTF-8."""
+    def open_bytes(self) -> Iterator[BinaryIO]:
+        """The file's bytes, decompressed."""
         with self.path.open("rb") as raw:
             self._raw = raw
             if self.is_gzipped:
                 with gzip.open(raw) as file:
-                    yield as_utf8(cast(BinaryIO, file))
+                    yield cast(BinaryIO, file)
             else:
-                yield as_utf8(raw)
+                yield raw
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """The file's text as UTF-8, decompressed."""
+        if self._encoding is None:
+            state = self.path.stat()
+            self._encoding = _detected(self.path, state.st_size, state.st_mtime_ns)
+        with self.open_bytes() as file:
+            yield as_utf8(file, self._encoding)
 
     def records(self) -> Iterator[tuple[int, Any]]:
         """``(number, record)`` by the file's ending: a dict, the bytes of a line, or a `BadRow` in its place."""
@@ -146,7 +158,7 @@ class Source:
 
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Rows of a Parquet file."""
-        with self.open() as file, tempfile.TemporaryFile() as unpacked:
+        with self.open_bytes() as file, tempfile.TemporaryFile() as unpacked:
             if self.is_gzipped:  # Parquet is read from its end, which a gzip stream cannot do
                 shutil.copyfileobj(file, unpacked)
             rows = self._parquet_rows(unpacked if self.is_gzipped else file)
@@ -208,6 +220,16 @@ class Source:
             raise ConversationError(self.place(number + 1), str(error)) from None
 
 
+@lru_cache
+def _detected(path: Path, size: int, changed: int) -> str:
+    """The encoding of a file in its present state, said once."""
+    with Source(path).open_bytes() as file:
+        encoding = encoding_of(file)
+    if not encoding.startswith("utf"):
+        report(str(path), encoding)
+    return encoding
+
+
 def parse_value(raw: Any) -> Any:
     """A record of `Source.records`, decoded if it is the bytes of a line.
 
@@ -261,4 +283,5 @@ def parse_text(raw: bytes) -> str:
     try:
         return raw.decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise BadRow(f"not UTF-8 text (byte {error.start + 1} of the line); save the file as UTF-8") from None
+        problem = f"not UTF-8 text (byte {error.start + 1} of the line); save the file as UTF-8, or name its encoding"
+        raise BadRow(problem) from None
