@@ -14,6 +14,7 @@ from typing import Any
 import datasets
 
 from turnwise._utils.strict_json import strict_json
+from turnwise.data.conversations import iterate_conversations
 from turnwise.data.inspection import Inspection
 from turnwise.data.nli import read_nli
 from turnwise.data.reading.arrow_file import write_arrow
@@ -88,6 +89,11 @@ def _columns(path: Path) -> None:
     check_reading(path, columns="conversation=conversation_id,speaker=author.role,text=text,time=created_at,ignore=id")
 
 
+def _packed(path: Path) -> None:
+    for on_error in ("raise", "skip"):
+        list(iterate_conversations(path, on_error=on_error))
+
+
 def _recipe(path: Path) -> None:
     method, settings = read_recipe(path)
     with suppress(ValueError):  # of a setting, which may also come from the command line
@@ -102,6 +108,7 @@ def _model(path: Path) -> None:
 CHECKS: dict[str, Callable[[Path], None]] = {
     "conversations": check_reading,
     "columns": _columns,
+    "packed": refused(_packed),
     "nli": refused(read_nli),
     "candidates": refused(read_candidates),
     "retrieval": refused(read_retrieval_task),

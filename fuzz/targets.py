@@ -8,7 +8,9 @@ import json
 import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
+from openpyxl import Workbook
 
 from fuzz.checks import CHECKS, check_reading
 from fuzz.hostile import changed_value, damaged_bytes, headers, typed_tables, values
@@ -176,6 +179,38 @@ def mailboxes(draw: st.DrawFn) -> Input:
     return Input("inbox.mbox", "".join(written).encode("utf-8", "surrogateescape"), "mbox")
 
 
+@cache
+def _workbook() -> dict[str, bytes]:
+    """The parts of a workbook."""
+    book = Workbook()
+    for row in (["conversation_id", "speaker", "text", "sent at"], [1, "ann", "hello", datetime(2024, 5, 31)]):
+        book.active.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    with zipfile.ZipFile(file) as parts:
+        return {name: parts.read(name) for name in parts.namelist()}
+
+
+@st.composite
+def packed(draw: st.DrawFn) -> Input:
+    """A workbook or an archive of which one part is damaged, or all of it."""
+    is_book = draw(st.booleans())
+    sample = draw(st.sampled_from([sample for sample in SAMPLES if isinstance(sample[2], str)]))
+    parts = dict(_workbook()) if is_book else {sample[1]: sample[2].encode(), "more/chat.jsonl": b"{}"}
+    name = draw(st.sampled_from(sorted(parts)))
+    parts[name] = draw(damaged_bytes(parts[name]))
+    if not is_book:
+        parts[draw(st.sampled_from(("a.json", "../a.json", "/a.json", "a.json/b.json", "", "x" * 300 + ".json")))] = (
+            b"[]"
+        )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(zipfile.ZipInfo(name, (2024, 1, 1, 0, 0, 0)), content)
+    raw = file.getvalue()
+    return Input("book.xlsx" if is_book else "export.zip", draw(damaged_bytes(raw)) if draw(st.booleans()) else raw)
+
+
 def _parquet() -> bytes:
     rows = [{"id": "a", "messages": [{"role": "user", "content": "hello"}], "label": 1}] * 3
     file = io.BytesIO()
@@ -232,6 +267,7 @@ TARGETS: dict[str, Target] = {
     "conversations": Target(conversations() | medleys() | _parquets, _check_file("conversations")),
     "columns": Target(medleys() | conversations(), _check_file("columns")),
     "encodings": Target(encodings(), _check_file("conversations")),
+    "packed": Target(packed(), _check_file("packed")),
     "mailboxes": Target(mailboxes(), _check_file("conversations")),
     "nli": Target(
         resembling("pairs.jsonl", json.dumps(_PAIR) + "\n")

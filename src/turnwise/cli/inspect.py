@@ -61,7 +61,7 @@ def _formats(data: list[Path], reading: Reading) -> dict[str, str]:
         source = Source(file, encoding=options.encoding)
         format = options.format_of(source)
         columns = f": {columns_read(source, options.columns)}" if format.name == "table" else ""
-        formats[str(file)] = f"{format.name}, {format.description}{columns}"
+        formats[source.name] = f"{format.name}, {format.description}{columns}"
     return formats
 
 

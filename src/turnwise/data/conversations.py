@@ -23,6 +23,7 @@ from filelock import FileLock
 from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file, is_standard, only_writer
 from turnwise._utils.strict_json import strict_json
+from turnwise.data.reading.archives import shown
 from turnwise.data.reading.arrow_file import write_arrow
 from turnwise.data.reading.columns import Columns
 from turnwise.data.reading.companions import split_lists
@@ -109,7 +110,7 @@ def _cache_folder(files: list[Path], options: ReadingOptions) -> Path:
     lists = [file for folder in {file.parent for file in files} for file in split_lists(folder).values()]
     states = [state for file in [*files, *sorted(lists)] for state in states_of(file)]
     # the names as given count too: they are in the ids and the skip summary
-    key = json.dumps([_CACHE_VERSION, options.key, states, [str(file) for file in files]])
+    key = json.dumps([_CACHE_VERSION, options.key, states, [shown(str(file)) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     # what came in passing is never read again, so it leaves nothing behind
     passing = next((file.parent for file in files if is_spooled(file)), None)

@@ -14,6 +14,7 @@ from fsspec.core import has_magic, url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from turnwise._utils.files import is_standard, is_url
+from turnwise.data.reading.archives import is_archive
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.companions import without_companions
 from turnwise.data.reading.files import Paths, find_files
@@ -60,6 +61,10 @@ def find_inputs(paths: Paths, format: str = "auto") -> list[InputFile]:
     for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
         if is_standard(path):
             raise ConversationError("-", "the standard input cannot be read shard by shard; give files")
+        if is_archive(Path(path)):
+            raise ConversationError(
+                str(path), "a zip file cannot be read shard by shard; unpack it and give the folder"
+            )
         found += _find(str(path), format)
     files = [Path(path) for path in dict.fromkeys(found)]
     names = default_names(files)

@@ -26,7 +26,7 @@ def records(source: Source) -> Iterator[tuple[int, list[Line]]]:
     lines = ((number, raw.decode("utf-8", "surrogateescape").rstrip("\r\n")) for number, raw in source.lines())
     header = next(lines, (1, ""))[1].split("\t")
     if not _is_header(header):
-        raise ConversationError(str(source.path), f"found the columns {', '.join(header)}; expected {FORMAT.layout}")
+        raise ConversationError(source.name, f"found the columns {', '.join(header)}; expected {FORMAT.layout}")
     rows = ((number, _cells(line, header)) for number, line in lines)
     for _, session in groupby(rows, key=_session):
         messages = list(session)

@@ -27,7 +27,7 @@ def records(source: Source) -> Iterator[tuple[int, list[tuple[int, list[str]]]]]
     rows = source.cells()
     _, header = next(rows, (1, _COLUMNS))
     if header[: len(_COLUMNS)] != _COLUMNS:
-        raise ConversationError(str(source.path), f"found the columns {', '.join(header)}; expected {FORMAT.layout}")
+        raise ConversationError(source.name, f"found the columns {', '.join(header)}; expected {FORMAT.layout}")
     for _, session in groupby(rows, key=lambda row: row[1][0]):
         messages = list(session)
         yield messages[0][0], messages

@@ -34,13 +34,13 @@ def records(source: Source) -> Iterator[tuple[int, list[Any]]]:
     with source.open() as file:
         raw = file.read(line_limit() + 1)
     if len(raw) > line_limit():
-        raise ConversationError(str(source.path), str(TooLargeError("the file")))
+        raise ConversationError(source.name, str(TooLargeError("the file")))
     text = raw.decode("utf-8-sig")
     kind = "vtt" if text.lstrip().startswith("WEBVTT") else "srt"
     try:
         captions = webvtt.WebVTT.from_buffer(text.split("\n"), format=kind).captions
     except (MalformedCaptionError, MalformedFileError) as error:
-        raise ConversationError(str(source.path), f"malformed subtitles ({error}); expected {FORMAT.layout}") from None
+        raise ConversationError(source.name, f"malformed subtitles ({error}); expected {FORMAT.layout}") from None
     if captions:
         yield 1, captions
 

@@ -1,4 +1,4 @@
-"""Tables with one message per row: CSV, TSV, Parquet or JSONL.
+"""Tables with one message per row: CSV, TSV, Excel, Parquet or JSONL.
 
 The columns of the conversation's id, the speaker, the text and optionally the time or order are found by their usual
 names, or are those the user names (`Columns`). The rows of a conversation may be scattered through the file: they are
@@ -28,7 +28,7 @@ from turnwise.data.reading.raw_messages import RawMessage, message_rows, named_l
 from turnwise.data.reading.source import BadRow, Source, parse_record
 from turnwise.errors import ConversationError
 
-_HEADED = (".csv", ".tsv", ".parquet")
+_HEADED = (".csv", ".tsv", ".parquet", ".xlsx")
 
 
 class Group(NamedTuple):
@@ -74,7 +74,7 @@ def columns_read(source: Source, given: Columns | None = None) -> Columns:
     for _, raw in source.records():
         if not isinstance(raw, BadRow):
             return _resolved(source, parse_record(raw), given or NOT_GIVEN)
-    raise ConversationError(str(source.path), "no row of the table can be read")
+    raise ConversationError(source.name, "no row of the table can be read")
 
 
 def _resolved(source: Source, row: dict[str, Any], given: Columns) -> Columns:
@@ -83,7 +83,7 @@ def _resolved(source: Source, row: dict[str, Any], given: Columns) -> Columns:
             check_present(given, row)
         return find_columns(row, given, example=row)
     except ValueError as problem:
-        raise ConversationError(str(source.path), str(problem)) from None
+        raise ConversationError(source.name, str(problem)) from None
 
 
 def _message(row: dict[str, Any], columns: Columns, dates: DateOrder, number: int) -> tuple[str, RawMessage]:
@@ -100,7 +100,7 @@ def _message(row: dict[str, Any], columns: Columns, dates: DateOrder, number: in
 def _report_unclear_dates(source: Source, dates: DateOrder) -> None:
     if dates.is_unclear:
         log = logging.getLogger("turnwise")
-        log.warning("%s: dates such as %s are read as month, day, year; write 2024-05-31", source.path, dates.example)
+        log.warning("%s: dates such as %s are read as month, day, year; write 2024-05-31", source.name, dates.example)
 
 
 def _groups(database: sqlite3.Connection) -> Iterator[tuple[str, list[RawMessage]]]:
@@ -141,7 +141,7 @@ def matches(head: Head) -> bool:
 
 FORMAT = Format(
     name="table",
-    description="one message a row with columns for conversation, speaker and text (CSV, TSV, Parquet, JSONL)",
+    description="one message a row with columns for conversation, speaker and text (CSV, TSV, Excel, Parquet, JSONL)",
     layout="a column for the conversation (such as conversation_id), one for the speaker (such as speaker) and one for "
     "the text (such as text)",
     records=records,

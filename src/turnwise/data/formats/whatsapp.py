@@ -74,7 +74,7 @@ def convert(raw: list[Entry] | BadRow, source: Source) -> dict[str, Any]:
     order, is_sure = date_order(dates)
     if not is_sure:
         problem = "the dates could be read as day/month or as month/day"
-        logging.getLogger("turnwise").warning("%s: %s; assumed %s", source.path, problem, order)
+        logging.getLogger("turnwise").warning("%s: %s; assumed %s", source.name, problem, order)
     messages = [{**_said("\n".join(entry.lines)), "time": _time(entry, date, order)} for entry, date in zip(raw, dates)]
     return {"messages": messages, "date_order": None if is_sure else f"{order} (assumed)"}
 

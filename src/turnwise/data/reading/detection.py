@@ -27,13 +27,11 @@ def detect_format(source: Source) -> Format:
     if source.path.is_dir():  # the only folders that `find_files` gives
         return slack.FORMAT
     if source.ending in _PACKED:
-        raise ConversationError(
-            str(source.path), f"a {source.ending} is not read: unpack it and give the folder or file"
-        )
+        raise ConversationError(source.name, f"a {source.ending} is not read: unpack it and give the folder or file")
     if source.ending not in ENDINGS:
         known = ", ".join(ENDINGS)
         problem = f"unknown ending {source.ending!r}; known are {known}, each also with .gz; otherwise name the format"
-        raise ConversationError(str(source.path), problem)
+        raise ConversationError(source.name, problem)
     head = Head()
     for head in _heads(source):
         for candidate in FORMATS.values():
@@ -60,7 +58,7 @@ class UnknownLayout(ConversationError):
             known = "".join(f"\n  {known.name}: {known.layout}" for known in FORMATS.values() if not known.is_corpus)
             corpora = ", ".join(known.name for known in FORMATS.values() if known.is_corpus)
             advice = f"expected one of{known}\n  or the files of a corpus: {corpora}"
-        super().__init__(str(source.path), f"could not detect the format: found {_found(head)}; {advice}")
+        super().__init__(source.name, f"could not detect the format: found {_found(head)}; {advice}")
 
 
 def _closest(layout: Layout) -> str:

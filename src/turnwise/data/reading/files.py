@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnwise._utils.files import is_standard
+from turnwise.data.reading.archives import is_archive, unpack
 from turnwise.data.reading.companions import without_companions, without_models
 from turnwise.data.reading.folders import with_channels
 from turnwise.data.reading.source import ENDINGS, Source
@@ -21,7 +22,7 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
     """The files that ``paths`` (files, folders, globs, ``-``) stand for, each once.
 
     In folders and globs, files that are known to accompany conversations and hold none are passed over, and the folder
-    of a Slack channel stands for its daily files.
+    of a Slack channel stands for its daily files. A zip file stands for what can be read in it.
 
     Args:
         paths: What the user gave.
@@ -36,7 +37,8 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
         if not found:
             problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
             raise ConversationError(str(path), problem)
-        files += found
+        for file in found:
+            files += _inside(file, format) if is_archive(file) else [file]
     if not files:
         raise ConversationError("paths", "no path was given; expected files, folders or globs")
     return list(dict.fromkeys(files))
@@ -73,8 +75,16 @@ def _files_of(path: Path, format: str) -> list[Path]:
         return [path]
     # not Path.glob, which takes no absolute patterns
     matched = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
-    readable = [file for file in matched if file.is_file() and (format != "auto" or Source(file).ending in ENDINGS)]
+    endings = (*ENDINGS, ".zip")
+    readable = [file for file in matched if file.is_file() and (format != "auto" or Source(file).ending in endings)]
     return _sources(readable, format)
+
+
+def _inside(archive: Path, format: str) -> list[Path]:
+    files = _files_of(unpack(archive, ENDINGS), format)
+    if not files:
+        raise ConversationError(str(archive), f"holds no conversations; expected {', '.join(ENDINGS)} files")
+    return files
 
 
 def _sources(files: list[Path], format: str) -> list[Path]:

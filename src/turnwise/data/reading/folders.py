@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from turnwise.data.reading.archives import shown
+
 _DAILY_FILE = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 # Beside the folders of the channels; https://slack.com/help/articles/220556107
 _MEMBERS = ("users.json", "org_users.json")
@@ -49,4 +51,4 @@ def size_of(path: Path) -> int:
 def states_of(path: Path) -> list[tuple[str, int, int]]:
     """What shows that the file, or anything that is read for a channel, has changed."""
     files = [*files_of(path), *(members_files(path) if path.is_dir() else ())]
-    return [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return [(shown(str(file.resolve())), file.stat().st_size, file.stat().st_mtime_ns) for file in files]

@@ -79,4 +79,4 @@ def _inner(record: dict[str, Any]) -> dict[str, frozenset[str]]:
 
 
 def _empty(source: Source) -> ConversationError:
-    return ConversationError(str(source.path), "the file is empty: no conversations in it")
+    return ConversationError(source.name, "the file is empty: no conversations in it")

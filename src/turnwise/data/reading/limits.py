@@ -1,6 +1,7 @@
 """How much of a file is taken into memory at once: a line, a table cell, or a value of JSON.
 
-The limit is 64 MB, or what the environment variable ``TURNWISE_MAX_LINE_MB`` says.
+The limit is 64 MB, or what the environment variable ``TURNWISE_MAX_LINE_MB`` says; a workbook may be 16 times as large
+unpacked, and what is read of a zip file 64 times.
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ _DEFAULT_MB = 64
 
 
 class TooLargeError(ValueError):
-    """A line, cell or value above the limit. Whatever reads the file adds the place."""
+    """A line, cell or value above the limit. Whatever reads the file adds the place.
 
-    def __init__(self, what: str) -> None:
-        megabytes = line_limit() >> 20
+    Args:
+        what: What is too large.
+        times: How many times the limit it may be.
+    """
+
+    def __init__(self, what: str, times: int = 1) -> None:
+        megabytes = line_limit() * times >> 20
         super().__init__(
-            f"{what} is larger than {megabytes} MB; if it is meant to be, set {_VARIABLE} to a larger number"
+            f"{what} is larger than {megabytes} MB; if it is meant to be, set {_VARIABLE} to a larger number than "
+            f"{line_limit() >> 20}"
         )
 
 

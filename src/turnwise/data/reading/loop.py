@@ -16,6 +16,7 @@ from typing import Any
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from turnwise._utils.progress import SafeConsole, shows_progress
+from turnwise.data.reading.archives import shown
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.folders import size_of
 from turnwise.data.reading.format import Format
@@ -118,14 +119,14 @@ def rows_of_file(
     except ConversationError as error:
         skipped.add(error)
     except tuple(_DAMAGE) as error:
-        skipped.add(ConversationError(str(source.path), _damage(error)))
+        skipped.add(ConversationError(source.name, _damage(error)))
 
 
 def _rows(
     source: Source, options: ReadingOptions, name: str, checker: RowChecker, skipped: SkippedRows, series: str
 ) -> Iterator[dict[str, Any]]:
     chosen, redaction = options.format_of(source), options.redaction
-    _log.info("reading %s as %s", source.path, chosen.name)
+    _log.info("reading %s as %s", source.name, chosen.name)
     is_empty = True
     for number, raw in _records(chosen, source):
         is_empty = False
@@ -141,7 +142,7 @@ def _rows(
                 yield redaction.conversation(row, f"{series}{skipped.kept}") if redaction is not None else row
         source.tick()
     if is_empty:
-        raise ConversationError(str(source.path), f"the file is empty; expected {chosen.layout}")
+        raise ConversationError(source.name, f"the file is empty; expected {chosen.layout}")
 
 
 def _damage(error: Exception) -> str:
@@ -150,7 +151,7 @@ def _damage(error: Exception) -> str:
 
 def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> ConversationError:
     """The error for files of which no conversation was kept."""
-    where = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
+    where = ", ".join(shown(str(file)) for file in files[:3]) + (", …" if len(files) > 3 else "")
     if not skipped.count:
         return ConversationError(where, "nothing is said in any of its conversations")
     problem = f"none of its {skipped.count} rows could be read; the first problem: {skipped.first[0]}"
@@ -174,7 +175,7 @@ def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
         raise
     except _OTHER_LAYOUT as error:
         problem = f"unexpected layout ({error}); the format {chosen.name!r} expects {chosen.layout}"
-        raise ConversationError(str(source.path), problem) from None
+        raise ConversationError(source.name, problem) from None
 
 
 def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | None:

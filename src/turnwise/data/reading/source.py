@@ -16,13 +16,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
+from turnwise.data.reading.archives import shown
 from turnwise.data.reading.encoding import as_utf8, encoding_of, report
+from turnwise.data.reading.excel import excel_cells
 from turnwise.data.reading.json_text import JsonText
 from turnwise.data.reading.limits import TooLargeError, limited_lines, line_limit
 from turnwise.errors import ConversationError
 
-ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".parquet", ".vtt", ".srt", ".mbox")
+ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".vtt", ".srt", ".mbox")
 
+_WITHOUT_LINES = (".json", ".parquet", ".xlsx")
 _BOM = b"\xef\xbb\xbf"
 _T = TypeVar("_T")
 
@@ -59,9 +62,14 @@ class Source:
         self.ending = name.suffix.lower()
         self._raw: BinaryIO | None = None
 
+    @property
+    def name(self) -> str:
+        """The path as users know it, for messages."""
+        return shown(str(self.path))
+
     def place(self, number: int) -> str:
         """Where record ``number`` is, for messages."""
-        return f"{self.path}: row {number}" if self.ending in (".json", ".parquet") else f"{self.path}:{number}"
+        return f"{self.name}: row {number}" if self.ending in _WITHOUT_LINES else f"{self.name}:{number}"
 
     @property
     def position(self) -> int:
@@ -92,7 +100,8 @@ class Source:
 
     def records(self) -> Iterator[tuple[int, Any]]:
         """``(number, record)`` by the file's ending: a dict, the bytes of a line, or a `BadRow` in its place."""
-        readers = {".json": self.json_values, ".parquet": self.parquet_rows, ".csv": self.rows, ".tsv": self.rows}
+        tables = dict.fromkeys((".csv", ".tsv", ".xlsx"), self.rows)
+        readers = {".json": self.json_values, ".parquet": self.parquet_rows, **tables}
         if self.ending == ".txt" and self._is_table():
             return self.rows()
         return readers.get(self.ending, self.lines)()
@@ -144,8 +153,8 @@ class Source:
                 raise ConversationError(self.place(lines_before + 1), problem) from None
 
     def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
-        """Rows of a CSV or TSV file by column name."""
-        cells = self.cells()
+        """Rows of a CSV or TSV file, or of a workbook, by column name."""
+        cells = self.excel_cells() if self.ending == ".xlsx" else self.cells()
         header = _told_apart(next(cells, (1, []))[1])
         for number, row in cells:
             if len(row) == len(header):
@@ -156,13 +165,24 @@ class Source:
                     BadRow(f"found {len(row)} cells; expected {len(header)} as in the header, check quotes"),
                 )
 
+    def excel_cells(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows of a workbook, header first."""
+        with self._seekable() as file:
+            yield from excel_cells(file, self.name)
+
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Rows of a Parquet file."""
+        with self._seekable() as file:
+            yield from enumerate(self._parquet_rows(file), start=1)
+
+    @contextmanager
+    def _seekable(self) -> Iterator[BinaryIO]:
+        """The file's bytes for what is read from its end, which a gzip stream cannot do."""
         with self.open_bytes() as file, tempfile.TemporaryFile() as unpacked:
-            if self.is_gzipped:  # Parquet is read from its end, which a gzip stream cannot do
+            if self.is_gzipped:
                 shutil.copyfileobj(file, unpacked)
-            rows = self._parquet_rows(unpacked if self.is_gzipped else file)
-            yield from enumerate(rows, start=1)
+                unpacked.seek(0)
+            yield cast(BinaryIO, unpacked) if self.is_gzipped else file
 
     def _parquet_rows(self, file: Any) -> Iterator[dict[str, Any]]:
         import pyarrow as pa
@@ -174,10 +194,10 @@ class Source:
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the file's
                 raise
-            raise ConversationError(str(self.path), "not a readable Parquet file; write it again") from None
+            raise ConversationError(self.name, "not a readable Parquet file; write it again") from None
         except OverflowError as error:
             problem = f"a time or number that is out of range ({error}); write that column as text"
-            raise ConversationError(str(self.path), problem) from None
+            raise ConversationError(self.name, problem) from None
 
     @contextmanager
     def open_json(self) -> Iterator[TextIO]:
@@ -223,10 +243,11 @@ class Source:
 @lru_cache
 def _detected(path: Path, size: int, changed: int) -> str:
     """The encoding of a file in its present state, said once."""
-    with Source(path).open_bytes() as file:
+    source = Source(path)
+    with source.open_bytes() as file:
         encoding = encoding_of(file)
     if not encoding.startswith("utf"):
-        report(str(path), encoding)
+        report(source.name, encoding)
     return encoding
 
 

@@ -64,6 +64,8 @@ def ending_of(head: bytes) -> str:
             return ".jsonl.gz"
     if head.startswith(b"PAR1"):
         return ".parquet"
+    if head.startswith(b"PK\x03\x04"):
+        return ".xlsx" if b"[Content_Types].xml" in head or b"xl/" in head else ".zip"
     text = head.decode("utf-16" if head.startswith(UTF16_MARKS) else "utf-8-sig", "replace").lstrip()
     lines = tuple(line for line in text.splitlines() if not line.isspace() and line)
     if re.match(r"\{|\[\s*[\[{\]]", text):  # one value over many lines, or one on each

@@ -1,0 +1,87 @@
+"""Excel workbooks (``.xlsx``): the first sheet that holds something, its cells as the text that CSV would have."""
+
+from __future__ import annotations
+
+import logging
+import zipfile
+import zlib
+from collections.abc import Iterator
+from datetime import datetime, time
+from itertools import chain
+from typing import Any, BinaryIO
+
+from turnwise.data.reading.limits import TooLargeError, line_limit
+from turnwise.errors import ConversationError
+
+_LINES_UNPACKED = 16  # times the limit of a line: what a workbook may take unpacked
+# What the library raises where a workbook is damaged; of XML, SyntaxError.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, LookupError, ValueError, TypeError, AttributeError, SyntaxError),
+    *(NotImplementedError, ArithmeticError, RuntimeError),
+)
+
+
+def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of the sheet with their numbers, the header first; the others are as long as it is.
+
+    Raises:
+        ConversationError: It is no workbook, or larger than it may be.
+    """
+    from openpyxl import load_workbook
+
+    try:
+        _check_size(file)
+        workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        sheets = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+        filled = [(sheet.title, rows) for sheet in sheets if (rows := _rows(sheet)) is not None]
+        if len(filled) > 1:
+            further = ", ".join(repr(title) for title, _ in filled[1:])
+            log = logging.getLogger("turnwise")
+            log.warning(
+                "%s: read the sheet %r; not read: %s, save them as files of their own", place, filled[0][0], further
+            )
+        for _, rows in filled[:1]:
+            yield from _as_text(rows)
+    except TooLargeError as error:
+        raise ConversationError(place, str(error)) from None
+    except ConversationError:
+        raise
+    except _DAMAGE:
+        problem = "not a readable Excel workbook; save it again as .xlsx, without a password, or as CSV"
+        raise ConversationError(place, problem) from None
+
+
+def _check_size(file: BinaryIO) -> None:
+    with zipfile.ZipFile(file) as parts:
+        if sum(part.file_size for part in parts.infolist()) > _LINES_UNPACKED * line_limit():
+            raise TooLargeError("the unpacked workbook", _LINES_UNPACKED)
+    file.seek(0)
+
+
+def _rows(sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]] | None:
+    """The rows that are not empty, with their numbers; None if all are."""
+    sheet.reset_dimensions()  # which some programs write wrong
+    rows = (
+        (number, row) for number, row in enumerate(sheet.iter_rows(values_only=True), start=1) if any(map(_text, row))
+    )
+    first = next(rows, None)
+    return chain([first], rows) if first is not None else None
+
+
+def _as_text(rows: Iterator[tuple[int, tuple[Any, ...]]]) -> Iterator[tuple[int, list[str]]]:
+    width = None
+    for number, row in rows:
+        cells = [_text(value) for value in row]
+        if width is None:
+            width = max(place for place, cell in enumerate(cells, start=1) if cell)
+        yield number, [*cells[:width], *[""] * (width - len(cells))]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
