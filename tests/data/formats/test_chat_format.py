@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from format_cases import read, turns, write
-from samples import ANTHROPIC, OPENAI_PARTS, SALAM, SHALOM
+from samples import ANTHROPIC, OPENAI_PARTS, SALAM, SHALOM, lines
 
 from turnwise.data.reading import json_text
 from turnwise.errors import ConversationError
@@ -132,3 +132,24 @@ def test_rows_under_conversations_in_one_object(tmp_path: Path, monkeypatch: pyt
     assert [row["id"] for row in read(wrapped)] == ["0", "1", "2", "3", "4"]
     lists = write(tmp_path / "lists.json", {"conversations": [turns("one"), turns("two")]})
     assert [row["messages"] for row in read(lists)] == [turns("one"), turns("two")]
+
+
+@pytest.mark.parametrize("name", ["conversation_id", "dialogueId", "thread_id"])
+def test_the_id_of_a_conversation_by_its_usual_names(tmp_path: Path, name: str) -> None:
+    rows = [{name: "a", "messages": turns("hello")}, {name: "b", "id": "own", "messages": turns("hi")}]
+    found = read(write(tmp_path / "t.jsonl", lines(*rows)))
+    assert [row["id"] for row in found] == ["a", "own"] and found[1][name] == "b"
+
+
+def test_messages_that_name_their_conversation_are_gathered(tmp_path: Path) -> None:
+    said = {"type": "text", "text": "hello"}
+    image = {"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}
+    rows = [
+        {"conversation_id": name, "role": "user", "content": [said, image] if name == "a" else "hi", "timestamp": time}
+        for name, time in (("a", 1717142401), ("b", 1717142400), ("b", 1717142390))
+    ]
+    a, b = read(write(tmp_path / "t.jsonl", lines(*rows)))
+    assert (a["id"], b["id"]) == ("a", "b")
+    (message,) = a["messages"]
+    assert (message["content"], message["time"]) == ("hello", "2024-05-31T08:00:01+00:00") and message["attachments"]
+    assert [message["time"][-8:] for message in b["messages"]] == ["50+00:00", "00+00:00"]

@@ -2,6 +2,7 @@
 
 JSONL, JSON or Parquet, each row an object with ``messages``, or the bare list of them. A JSON file may also be one
 object with all rows under ``conversations``, or the messages of a single conversation: ``[{"role", "content"}, …]``.
+The id of a row without ``id`` is its ``conversation_id``, ``thread_id``, …; messages that have one each are a table.
 
 ``content`` may be a list of parts (see `turnwise.data.reading.parts`): texts are joined; images, audio, files, tool
 calls and their results, refusals and thoughts become labels. It may be missing from messages that say something by
@@ -19,7 +20,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from turnwise.data.reading.columns import joined_time, time_fields
+from turnwise.data.reading.columns import conversation_field, joined_time, time_fields
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head
 from turnwise.data.reading.moments import DateOrder, moment
@@ -56,6 +57,8 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
         row["messages"] = row.pop("conversations")
     if isinstance(row.get("messages"), list):
         row["messages"] = plain_messages(row["messages"])
+    if row.get("id") in (None, "") and (name := conversation_field(row)) is not None:
+        row["id"] = row.pop(name)
     return row
 
 

@@ -98,6 +98,11 @@ def is_id(name: str) -> bool:
     return plain_name(name) in _IDS
 
 
+def conversation_field(names: Iterable[str]) -> str | None:
+    """The field of a record that holds the conversation's id by its usual name."""
+    return next((name for name in names if plain_name(name) in _NAMES["conversation"][0].split()), None)
+
+
 def columns_known(names: Iterable[str]) -> bool:
     """Whether the names alone say which columns hold the conversation, the speaker and the text."""
     plain = {plain_name(name) for name in names}

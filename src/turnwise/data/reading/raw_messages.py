@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from turnwise.data.reading.columns import Columns, is_id, joined_time, value_at, without
 from turnwise.data.reading.moments import DateOrder, Moment, moment
+from turnwise.data.reading.parts import text_and_labels
 from turnwise.data.reading.source import BadRow
 
 
@@ -66,6 +67,9 @@ def _message_row(message: RawMessage, columns: Columns, when: dict[str, Any]) ->
     if message.speaker is None or message.speaker == "":
         raise BadRow(f"no speaker in the column {columns.speaker!r}", message.number)
     text = "" if message.text is None else message.text  # an empty cell, where a CSV has an empty text
+    if isinstance(text, list) and text and all(isinstance(part, dict) for part in text):
+        text, parts = text_and_labels(text)
+        when = {**parts, **when}
     if not isinstance(text, str):
         found = json.dumps(text, default=str)[:60]
         raise BadRow(f"expected text in the column {columns.text!r}, found {found}", message.number)
