@@ -126,7 +126,7 @@ def test_ids_that_are_no_numbers_keep_the_order_of_the_file(tmp_path: Path) -> N
         ("session_id,speaker,text,t\n1,u,x,10:00 1 May 2024 XYZ\n", "time=t", "time zone is unknown; write it as"),
         ("session_id,speaker,t\n1,u,x\n", "text=tx", r"no column 'tx', did you mean 't'; found session_id"),
         ("session_id,speaker,t\n1,u,x\n", "text=t,ignore=email", "no column 'email'"),
-        ("a,b,c\n1,u,x\n", "text=c", "found the columns a, b, c; expected one for the conversation"),
+        ("a,b,c\n1,u,x\n", "text=c,speaker=b", "found the columns a, b, c; expected one for the conversation"),
         ("session_id,speaker,t,d\n1,u,x,13/01/2024\n1,u,x,01/13/2024\n", "text=t,time=d", "the other way round"),
     ],
 )
@@ -185,3 +185,23 @@ def test_labels_called_like_our_own_columns_are_kept(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", f"session_id,role,author,text\n{rows}")
     (found,) = read(path, "speaker=author")
     assert [(message["role"], message["role_"]) for message in found["messages"]] == [("ann", "u"), ("bob", "v")]
+
+
+def test_one_text_a_row(tmp_path: Path) -> None:
+    rows = "1,9,Very slow.,2024-05-31\n2,3,,2024-05-31\n3,9,Very slow.,2024-06-01\n"
+    path = write(tmp_path / "survey.csv", f"No,Score,What went wrong?,Submitted on\n{rows}")
+    first, second = read(path, "text=What went wrong?")
+    said = {"role": "user", "content": "Very slow."}
+    assert first == {
+        "id": "survey-2",
+        "No": "1",
+        "Score": "9",
+        "messages": [{**said, "time": "2024-05-31T00:00:00"}],
+    }
+    assert (second["id"], second["messages"][0]["time"]) == ("survey-4", "2024-06-01T00:00:00")
+    path = write(tmp_path / "rated.csv", "Ticket ID,Rating,Comment\n7,1,Bad.\n8,5,Good.\n")
+    assert [(row["id"], texts(row)) for row in read(path, "text=Comment")] == [("7", ["Bad."]), ("8", ["Good."])]
+    path = write(tmp_path / "t.jsonl", '{"answer": {"text": "Bad."}}\n{"answer": {"text": "Good."}}\n')
+    assert [texts(row) for row in read(path, "text=answer.text")] == [["Bad."], ["Good."]]
+    with pytest.raises(ConversationError, match="nothing is said in any"):
+        read(write(tmp_path / "blank.csv", "No,Comment\n1,\n2, \n"), "text=Comment")

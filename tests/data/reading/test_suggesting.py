@@ -99,7 +99,20 @@ def test_what_holds_no_text_gets_the_layouts_and_corpora_last(tmp_path: Path) ->
 
 
 def test_a_column_that_cannot_be_guessed_stands_open(tmp_path: Path) -> None:
-    found = layout_of(table(tmp_path / "t.csv", ["alpha", "words"], [[1, text] for text in SAID]))
+    rows: list[list[object]] = [[f"c{number // 2}", text] for number, text in enumerate(SAID)]
+    found = layout_of(table(tmp_path / "t.csv", ["case", "words"], rows))
     assert found.layout.columns is not None and found.layout.columns.speaker == "COLUMN"
     with pytest.raises(ConversationError, match="no column 'COLUMN'"):
         read_conversations(tmp_path / "t.csv", columns=found.layout.columns)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [["Respondent ID", "Score", "Comment"], ["Ticket ID", "Rating", "What went wrong?"], ["id", "stars", "body"]],
+)
+def test_one_text_a_row_needs_no_other_column(tmp_path: Path, header: list[str]) -> None:
+    rows: list[list[object]] = [[100 + number, number % 5, SAID[number % 5]] for number in range(20)]
+    path = table(tmp_path / "t.csv", header, rows)
+    found = layout_of(path).layout.columns
+    assert found == Columns(text=header[2])
+    assert len(read_conversations(path, columns=found)) == 20

@@ -1,11 +1,12 @@
 """Tables with one message per row: CSV, TSV, Excel, Parquet or JSONL.
 
 The columns of the conversation's id, the speaker, the text and optionally the time or order are found by their usual
-names, or are those the user names (`Columns`). The rows of a conversation may be scattered through the file: they are
-gathered in a temporary database on disk (in the system's temporary folder, about as large as the file), so memory stays
-small whatever the file's size. Messages are ordered by the time column if there is one, and keep the time as the label
-``time`` (``start``, in seconds, where no day is given); otherwise they stay in file order. A further column is a label
-of the conversation if it never changes within any conversation of the file, otherwise a label of the messages.
+names, or are those the user names (`Columns`). Without speakers, each row is a text of its own. The rows of a
+conversation may be scattered through the file: they are gathered in a temporary database on disk (in the system's
+temporary folder, about as large as the file), so memory stays small whatever the file's size. Messages are ordered by
+the time column if there is one, and keep the time as the label ``time`` (``start``, in seconds, where no day is given);
+otherwise they stay in file order. A further column is a label of the conversation if it never changes within any
+conversation of the file, otherwise a label of the messages.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ _HEADED = (".csv", ".tsv", ".parquet", ".xlsx")
 
 
 class Group(NamedTuple):
-    """The rows of one conversation, in file order."""
+    """The rows of one conversation, in file order; for a row without an id, its number."""
 
-    conversation: str
+    conversation: str | int
     columns: Columns
     dates: DateOrder
     message_labels: frozenset[str]
@@ -86,15 +87,15 @@ def _resolved(source: Source, row: dict[str, Any], given: Columns) -> Columns:
         raise ConversationError(source.name, str(problem)) from None
 
 
-def _message(row: dict[str, Any], columns: Columns, dates: DateOrder, number: int) -> tuple[str, RawMessage]:
+def _message(row: dict[str, Any], columns: Columns, dates: DateOrder, number: int) -> tuple[str | int, RawMessage]:
     """The conversation's id and the message of a row."""
-    conversation = value_at(row, columns.conversation)
+    conversation = value_at(row, columns.conversation) if columns.conversation is not None else number
     if conversation is None or conversation == "":
         raise BadRow(f"no conversation id in the column {columns.conversation!r}")
     message = RawMessage.of(row, columns, number, (columns.conversation,))
     with suppress(BadRow) if columns.time_is_guessed else nullcontext():
         dates.see(message.time)
-    return str(conversation), message
+    return (str(conversation) if columns.conversation is not None else number), message
 
 
 def _report_unclear_dates(source: Source, dates: DateOrder) -> None:
@@ -103,7 +104,7 @@ def _report_unclear_dates(source: Source, dates: DateOrder) -> None:
         log.warning("%s: dates such as %s are read as month, day, year; write 2024-05-31", source.name, dates.example)
 
 
-def _groups(database: sqlite3.Connection) -> Iterator[tuple[str, list[RawMessage]]]:
+def _groups(database: sqlite3.Connection) -> Iterator[tuple[str | int, list[RawMessage]]]:
     """The rows of each conversation, conversations in the order of their first rows."""
     query = (
         "SELECT MIN(number) OVER (PARTITION BY conversation) AS first, conversation, number, row "
@@ -120,8 +121,11 @@ def _changing(rows: list[RawMessage]) -> set[str]:
     }
 
 
-def convert(raw: Group | BadRow, source: Source) -> dict[str, Any]:
-    """Sorts the messages if there is a column to sort by, and divides the labels between them and the conversation."""
+def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
+    """Sorts the messages if there is a column to sort by, and divides the labels between them and the conversation.
+
+    None for a row of its own without a text: a question that was not answered.
+    """
     if isinstance(raw, BadRow):
         raise raw
     of_messages = raw.message_labels
@@ -131,7 +135,10 @@ def convert(raw: Group | BadRow, source: Source) -> dict[str, Any]:
         for row in raw.rows
     ]
     messages = message_rows(rows, raw.columns, raw.dates)
-    return {**named_labels(labels, ("id", "messages")), "id": raw.conversation, "messages": messages}
+    identifier = raw.conversation if isinstance(raw.conversation, str) else None
+    if identifier is None and not messages[0]["content"].strip():
+        return None
+    return {**named_labels(labels, ("id", "messages")), "id": identifier, "messages": messages}
 
 
 def matches(head: Head) -> bool:

@@ -114,6 +114,8 @@ def find_columns(
 ) -> Columns:
     """The columns as given, the others by their usual names.
 
+    Where the text is given and nobody speaks, each row is a text of its own: such as the answers to a survey.
+
     Args:
         names: All columns of a table, or the fields of a message.
         given: What the user said.
@@ -129,6 +131,10 @@ def find_columns(
         found[meaning] = getattr(given, meaning)
         if found[meaning] is None and not (whole_conversations and meaning == "conversation"):
             found[meaning] = _only_one(meaning, groups, names)
+    are_texts = given.text is not None and found["speaker"] is None and not whole_conversations
+    for meaning in () if are_texts else ("conversation", "speaker", "text"):
+        if found[meaning] is None and not (whole_conversations and meaning == "conversation"):
+            raise _missing(meaning, names)
     taken = {name for name in (*found.values(), given.time) if name}
     free = [name for name in names if name not in taken]
     time = given.time or _known(free, _TIMES)
@@ -137,7 +143,7 @@ def find_columns(
     return Columns(**found, time=time, messages=given.messages, ignore=given.ignore, time_is_guessed=guess is not None)
 
 
-def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str:
+def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str | None:
     for group in groups:
         hits = [name for name in names if plain_name(name) in group.split()]
         if len(hits) > 1:
@@ -147,9 +153,13 @@ def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str:
             )
         if hits:
             return hits[0]
-    raise ValueError(
-        f"found the columns {', '.join(names)}; expected one for the {meaning}, such as {groups[0].split()[0]}: "
-        f"say which with --columns {meaning}=…"
+    return None
+
+
+def _missing(meaning: str, names: list[str]) -> ValueError:
+    return ValueError(
+        f"found the columns {', '.join(names)}; expected one for the {meaning}, such as "
+        f"{_NAMES[meaning][0].split()[0]}: say which with --columns {meaning}=…"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -31,7 +32,9 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
 
     try:
         _check_size(file)
-        workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of formatting that the library does not know
+            workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
         sheets = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
         filled = [(sheet.title, rows) for sheet in sheets if (rows := _rows(sheet)) is not None]
         if len(filled) > 1:

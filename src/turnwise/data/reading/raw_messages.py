@@ -11,6 +11,8 @@ from turnwise.data.reading.moments import DateOrder, Moment, moment
 from turnwise.data.reading.parts import text_and_labels
 from turnwise.data.reading.source import BadRow
 
+_UNNAMED = "user"  # who writes texts that have no speakers, as in a survey
+
 
 class RawMessage(NamedTuple):
     """One message: its row's number, what its columns hold, and all else as labels."""
@@ -64,7 +66,8 @@ def _order(timed: tuple[Moment, RawMessage]) -> float:
 
 
 def _message_row(message: RawMessage, columns: Columns, when: dict[str, Any]) -> dict[str, Any]:
-    if message.speaker is None or message.speaker == "":
+    speaker = message.speaker if columns.speaker is not None else _UNNAMED
+    if speaker is None or speaker == "":
         raise BadRow(f"no speaker in the column {columns.speaker!r}", message.number)
     text = "" if message.text is None else message.text  # an empty cell, where a CSV has an empty text
     if isinstance(text, list) and text and all(isinstance(part, dict) for part in text):
@@ -74,7 +77,7 @@ def _message_row(message: RawMessage, columns: Columns, when: dict[str, Any]) ->
         found = json.dumps(text, default=str)[:60]
         raise BadRow(f"expected text in the column {columns.text!r}, found {found}", message.number)
     labels = named_labels(message.labels, ("role", "content", *when))
-    return {**labels, "role": str(message.speaker), "content": text, **when}
+    return {**labels, "role": str(speaker), "content": text, **when}
 
 
 def named_labels(labels: dict[str, Any], taken: Iterable[str]) -> dict[str, Any]:

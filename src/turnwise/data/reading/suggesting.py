@@ -131,6 +131,8 @@ def _table_columns(fields: Fields, text: str) -> Columns:
     conversation = _best(rest, _conversation_score)
     ids = rest.pop(conversation or "", [])
     speaker = _best(rest, lambda name, values: _speaker_score(name, values, ids))
+    if speaker is None and len(set(map(str, ids))) == len(ids):  # as in a survey, each row is a text of its own
+        return Columns(text=text, time=time)
     return Columns(conversation or UNKNOWN, speaker or UNKNOWN, text, time)
 
 
