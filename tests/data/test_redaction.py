@@ -11,7 +11,13 @@ from chat_cases import write_jsonl
 from format_cases import without_none
 
 from turnwise.data.conversations import convert_conversations, read_conversations
-from turnwise.data.personal_data import cards, emails, names_finder, phones, urls
+from turnwise.data.personal import bank_numbers
+from turnwise.data.personal import phones as telephone
+from turnwise.data.personal.bank_numbers import cards, ibans
+from turnwise.data.personal.names import names_finder
+from turnwise.data.personal.phones import phones
+from turnwise.data.personal.plain_text import PlainText
+from turnwise.data.personal.web import emails, ips, urls
 from turnwise.data.redaction import Redaction
 
 CARD = "4111 1111 1111 1111"  # the number that payment services give for trying things out
@@ -27,7 +33,8 @@ def found(finder: Any, text: str) -> list[str]:
         ("Write to jane.doe+x@mail.example.co.uk.", ["jane.doe+x@mail.example.co.uk"]),
         ("请发到zhang@example.com谢谢", ["zhang@example.com"]),
         ("jörg.müller@münchen.example, o'brien@x.org", ["jörg.müller@münchen.example", "o'brien@x.org"]),
-        ("@someone at a@b", []),
+        ("@someone at a@b, lodash@4.17.21", []),
+        ("'joe@example.com'", ["joe@example.com"]),
     ],
 )
 def test_emails(text: str, expected: list[str]) -> None:
@@ -39,7 +46,11 @@ def test_emails(text: str, expected: list[str]) -> None:
     [
         ("see https://x.example/a?b=c), or www.x.example.", ["https://x.example/a?b=c", "www.x.example"]),
         ("网址https://x.example/页，好", ["https://x.example/页"]),
-        ("e.g. this", []),
+        ("https://example.com/a_(b), (https://example.com/a)", ["https://example.com/a_(b)", "https://example.com/a"]),
+        ("ftp://user:pw@host and db://u@h:1/x", ["ftp://user:pw@host", "db://u@h:1/x"]),
+        ("shop.example/reset?token=a.b-c.", ["shop.example/reset?token=a.b-c"]),
+        ("192.0.2.1:8080/login?user=a but 192.0.2.0/24", ["192.0.2.1:8080/login?user=a"]),
+        ("e.g. this, Node.js/Express, and/or", []),
     ],
 )
 def test_urls(text: str, expected: list[str]) -> None:
@@ -53,6 +64,10 @@ def test_urls(text: str, expected: list[str]) -> None:
         ("卡号4111111111111111。", ["4111111111111111"]),
         ("378282246310005 and 4242-4242-4242-4242", ["378282246310005", "4242-4242-4242-4242"]),
         (f"{CARD} 4242 4242 4242 4242", [CARD, "4242 4242 4242 4242"]),
+        ("4111 1111\n1111 1111 and 4111 1111 1111\r\n1111", ["4111 1111\n1111 1111", "4111 1111 1111\r\n1111"]),
+        ("4111111111111111,4242424242424242", ["4111111111111111", "4242424242424242"]),
+        ("4 2 4 2 4 2 4 2 4 2 4 2 4 2 4 2", ["4 2 4 2 4 2 4 2 4 2 4 2 4 2 4 2"]),
+        ("IMEI 356938035643809, EAN 4006381333931", []),
         ("order 4111 1111 1111 1112 of 1700000000000", []),  # the check digit is wrong; no card begins with 1
     ],
 )
@@ -60,10 +75,41 @@ def test_cards_are_checked(text: str, expected: list[str]) -> None:
     assert found(cards, text) == expected
 
 
+IBAN = "DE89 3704 0044 0532 0130 00"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{IBAN} BIC COBADEFFXXX", [IBAN]),
+        ("DE89370400440532013000, gb29nwbk60161331926819", ["DE89370400440532013000", "gb29nwbk60161331926819"]),
+        ("DE89 3704 0044\n0532 0130 00", ["DE89 3704 0044\n0532 0130 00"]),
+        ("AB12 DE89 3704 0044 0532 0130 00", [IBAN]),  # what is none does not hide the one after it
+        ("DE88 3704 0044 0532 0130 00, DE89 3704 0044 0532 0130, SKU AB12 3456 7890 1234", []),
+    ],
+)
+def test_ibans_are_checked(text: str, expected: list[str]) -> None:
+    assert found(ibans, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("192.0.2.44, 我的IP是198.51.100.99，被封了", ["192.0.2.44", "198.51.100.99"]),
+        ("192.0.2.1-192.0.2.9 192.0.2.1:80.", ["192.0.2.1", "192.0.2.9", "192.0.2.1"]),
+        ("[2001:db8::1]:8080, fe80::1%eth0: ::ffff:192.0.2.1", ["2001:db8::1", "fe80::1%eth0", "::ffff:192.0.2.1"]),
+        ("version 1.2.3.4, v1.2.3.4, app-1.2.3.4, 1.2.3.4.5, 10.0.19045.1, 127.0.0.1, ::1, 12:30:45, std::vector", []),
+    ],
+)
+def test_addresses_of_machines(text: str, expected: list[str]) -> None:
+    assert found(ips, text) == expected
+
+
 @pytest.mark.parametrize(
     "number",
     [
         "+44 20 7946 0958", "+49 (0) 171 1234567", "(415) 555-2671", "415-555-2671", "4155552671", "1-800-555-0199",
+        "00491711234567", "0049 171 1234567", "011 44 20 7946 0018", "+447700900123", "98765 43210", "612 345 678",
         "0171 1234567", "030/1234567", "06 12 34 56 78", "06.12.34.56.78", "13912345678", "+86 139 1234 5678",
     ],
 )  # fmt: skip
@@ -77,11 +123,88 @@ def test_phones_in_the_notations_of_many_countries(number: str) -> None:
         "2024-05-31 10:30", "31.05.2024 10:30", "01-02-24", "1 000 000", "12 000 000 000", "1,234,567",
         "192.168.100.12", "order 123456789", "1999-2001", "12345-6789", "1700000000", "10 20 30 40 50", CARD,
         "from 9-5",
-        "978-3-16-148410-0",
+        "978-3-16-148410-0", "Order #4155552671", "PO-4155552671", "ticket 2024-123-4567", "order id 415-555-2671",
+        "tracking 0034 0434 1610 9404 2557", "+100 000 000", "550e8400-e29b-41d4-a716-446655440000",
+        IBAN, "DE88 3704 0044 0532 0130 00", "192.168.100.12 203.0.113.70",
     ],
 )  # fmt: skip
 def test_other_numbers_are_no_phones(text: str) -> None:
     assert found(phones, text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1. 415-555-0132\n2. 415-555-0143", ["415-555-0132", "415-555-0143"]),
+        ("415-555-0132/415-555-0143,202-555-0143", ["415-555-0132", "415-555-0143", "202-555-0143"]),
+        ("+44 20 7946 0958 2024", ["+44 20 7946 0958"]),  # as long as the plan of the country has it
+        ("call 91234567, phone #: 4155552671, order 4155552671", ["91234567", "4155552671"]),
+    ],
+)
+def test_phones_beside_other_numbers(text: str, expected: list[str]) -> None:
+    assert found(phones, text) == expected
+
+
+def test_signs_of_any_width_and_script_are_read_as_what_they_mean() -> None:
+    redact = Redaction.parse("all").text
+    assert redact("［ａｎｎ＠ｅｘａｍｐｌｅ．ｃｏｍ］ or kim＠example.kr") == "［[email]］ or [email]"
+    assert (
+        redact("４１１１ １１１１ １１１１ １１１１，ＤＥ８９３７０４００４４０５３２０１３０００") == "[card]，[iban]"
+    )
+    assert redact("رقمي ٠٥٠ ١٢٣ ٤٥٦٧ — 0171–123 45 67") == "رقمي [phone] — [phone]"
+    assert redact("jane@exam\u200bple.org, 0171\u00a0123\u202f4567") == "[email], [phone]"
+    untouched = "ｗｉｄｅ ﬁ e\u0301 １２ \u200b½ m² №…—"
+    assert redact(untouched) == untouched
+
+
+def test_plain_text_leads_back_to_what_was_written() -> None:
+    written = "ﬁn e\u0301\u0301 １\u200b２"
+    plain = PlainText.of(written)
+    assert plain.text == "fin é\u0301 12"
+    assert [written[slice(*plain.as_written((at, at + 1)))] for at in range(len(plain.text))] == [
+        "ﬁ", "ﬁ", "n", " ", "e\u0301\u0301", "e\u0301\u0301", " ", "１", "２",
+    ]  # fmt: skip
+
+
+def test_a_name_is_found_however_its_accents_are_written() -> None:
+    find = names_finder(["Zoe\u0308"])
+    assert found(find, PlainText.of("zoe\u0308 Zoë").text) == ["zoë", "Zoë"]
+
+
+HOSTILE = [
+    "1 ",
+    "11 ",
+    "4444 ",
+    "0049 ",
+    "+12 34 56 78 ",
+    "12 34 56 78 90 ",
+    "DE89 ",
+    "aa11 ",
+    "4111\n",
+    "612 345 677\n",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_as_many_numbers_are_checked_as_the_text_is_long(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def checked(pieces: int) -> int:
+        letters = 0
+        with monkeypatch.context() as patch:
+            for module, name in ((telephone, "phone_rank"), (bank_numbers, "is_card"), (bank_numbers, "is_iban")):
+                original = getattr(module, name)
+
+                def counting(written: str, *more: Any, original: Any = original) -> Any:
+                    nonlocal letters
+                    letters += len(written)
+                    return original(written, *more)
+
+                patch.setattr(module, name, counting)
+            Redaction.parse("all").text(piece * pieces)
+        return letters
+
+    once, twice = checked(300), checked(600)
+    assert twice <= 2 * once + 5000
+    assert twice <= 200 * 600 * len(piece)
 
 
 def test_names_are_found_as_a_whole_in_any_case() -> None:
@@ -95,6 +218,10 @@ def test_placeholders_stand_where_the_data_stood() -> None:
     text = f"Mail jane@www.x.org, see https://x.org/?m=a@b.org or call 415-555-2671 about {CARD}!"
     assert redaction.text(text) == "Mail [email], see [url] or call [phone] about [card]!"
     assert redaction.text(redaction.text(text)) == redaction.text(text)
+    torn = f"{IBAN} from 192.0.2.1"
+    assert redaction.text(torn) == "[iban] from [ip]"
+    assert Redaction.parse("phones").text(f"{torn} {CARD} 0171 1234567") == f"{torn} {CARD} [phone]"
+    assert redaction.text("ftp://jane:pw@192.0.2.1/x") == "[url]"
     assert Redaction.parse("emails").text("see https://x.org/?m=a@b.org") == "see https://x.org/?m=[email]"
 
 
@@ -128,6 +255,13 @@ def test_texts_speakers_ids_and_labels_are_redacted_and_nothing_is_cached(talk: 
     kept = b"".join(path.read_bytes() for path in own_cache.rglob("*") if path.is_file())
     assert b"hello" in kept and b"talk.jsonl:2" in kept
     assert [secret for secret in SECRETS if secret.encode() in kept] == []
+
+
+def test_what_is_no_text_or_whole_number_stays(tmp_path: Path) -> None:
+    numbers = {"start": 4155552671.25, "is_new": True, "turn": 4155552671}
+    path = write_jsonl(tmp_path / "talk.jsonl", [{"messages": [{"role": "u", "content": "a", **numbers}]}])
+    (row,) = read_conversations(path, redact="all").to_list()
+    assert row["messages"][0] == {"role": "u", "content": "a", **numbers, "turn": None}
 
 
 def test_another_redaction_is_read_anew(talk: Path) -> None:

@@ -53,7 +53,8 @@ RedactedKinds = Annotated[
     str | None,
     typer.Option(
         "--redact",
-        help="Replace personal data on reading: emails, phones, cards, urls or all of them, names=FILE, persons=MODEL.",
+        help="Replace personal data on reading: emails, phones, cards, ibans, urls, ips or all of them, names=FILE, "
+        "persons=MODEL.",
     ),
 ]
 Encoding = Annotated[

@@ -59,8 +59,8 @@ def read_conversations(
         on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out and logs a summary.
         columns: Which columns of tables, or fields of records, hold what, as
             ``"conversation=ticket_id,speaker=author.type,text=body,time=created_at"``: see `Columns`.
-        redact: What becomes placeholders before anything is kept, as ``"emails,phones,cards,urls,names=people.txt"``:
-            see `Redaction`.
+        redact: What becomes placeholders before anything is kept, as ``"emails,phones,names=people.txt"`` or
+            ``"all,names=people.txt"``: see `Redaction`.
         encoding: The encoding of texts, such as ``"cp1252"``. By default UTF-8, or UTF-16 with its mark; a file in
             neither is read in the likeliest other encoding, with a warning that names it.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.data.redaction import PATTERNS
+from turnwise.data.redaction import PATTERNS, find_personal_data, is_searched
 from turnwise.data.tokens import tokenize
 
 _MOST_VALUES = 1000  # of a label or of speakers; from then on new ones are only counted as further
@@ -27,14 +27,22 @@ class Values:
     given: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     is_cut: bool = False
+    searched: set[str] = field(default_factory=set)  # values that may be personal data
 
-    def add(self, value: str) -> None:
+    def add(self, value: Any) -> None:
         """Count a value."""
         self.given += 1
-        if value in self.counts or len(self.counts) < _MOST_VALUES:
-            self.counts[value] += 1
+        written = str(value)
+        if written in self.counts or len(self.counts) < _MOST_VALUES:
+            self.counts[written] += 1
+            if is_searched(value):
+                self.searched.add(written)
         else:
             self.is_cut = True
+
+    def personal(self) -> set[str]:
+        """The kinds of personal data in these values."""
+        return {name for value in self.searched for name, spans in find_personal_data(value).items() if spans}
 
     def summary(self) -> dict[str, Any]:
         """The number of values, at least that where there are very many, and the most frequent ones."""
@@ -87,9 +95,9 @@ class Inspection:
         self._characters.append(len(text))
         self._letters.update(text)
         self._hash("messages", text)
-        for name, (_, find) in PATTERNS.items():
-            if found := sum(1 for _ in find(text)):
-                self._personal[name].update(found=found, messages=1)
+        for name, spans in find_personal_data(text).items():
+            if spans:
+                self._personal[name].update(found=len(spans), messages=1)
         for name, value in message.items():
             if name not in ("role", "content"):
                 _count(self.message_labels, name, value)
@@ -122,11 +130,15 @@ class Inspection:
     def _personal_data(self) -> dict[str, dict[str, Any]]:
         """How often each kind was found in texts, in how many messages, and the labels and speakers it was found in."""
         others = {"speakers": self.speakers, **self.conversation_labels, **self.message_labels}
-        found = {}
-        for name, (_, find) in PATTERNS.items():
-            places = [place for place, values in others.items() if any(any(find(value)) for value in values.counts)]
-            found[name] = {**dict.fromkeys(("found", "messages"), 0), **self._personal[name], "labels": places}
-        return found
+        places = {place: values.personal() for place, values in others.items()}
+        return {
+            name: {
+                **dict.fromkeys(("found", "messages"), 0),
+                **self._personal[name],
+                "labels": [place for place, kinds in places.items() if name in kinds],
+            }
+            for name in PATTERNS
+        }
 
 
 def inspect_conversations(rows: Iterable[dict[str, Any]]) -> Inspection:
@@ -140,7 +152,7 @@ def inspect_conversations(rows: Iterable[dict[str, Any]]) -> Inspection:
 def _count(labels: dict[str, Values], name: str, value: Any) -> None:
     for one in value if isinstance(value, list) else [value]:
         if one is not None and one != "":
-            labels.setdefault(name, Values()).add(str(one))
+            labels.setdefault(name, Values()).add(one)
 
 
 def _spread(values: array[int]) -> dict[str, float]:

@@ -10,16 +10,24 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from turnwise.data.personal_data import Finder, cards, emails, names_finder, phones, urls
-from turnwise.data.persons import model_version, persons_finder
+from turnwise.data.personal.bank_numbers import cards, ibans
+from turnwise.data.personal.names import names_finder
+from turnwise.data.personal.persons import model_version, persons_finder
+from turnwise.data.personal.phones import phones
+from turnwise.data.personal.plain_text import PlainText
+from turnwise.data.personal.spans import Finder, Span
+from turnwise.data.personal.web import emails, ips, urls
 
 # What can be redacted by pattern alone, and its placeholder: a word in the sentence's place, so that it reads on.
 PATTERNS: dict[str, tuple[str, Finder]] = {
     "emails": ("[email]", emails),
     "phones": ("[phone]", phones),
     "cards": ("[card]", cards),
+    "ibans": ("[iban]", ibans),
     "urls": ("[url]", urls),
+    "ips": ("[ip]", ips),
 }
+_PATTERNS_VERSION = 2  # raised where patterns find more: what was read with others is read anew
 _NAME = "[name]"
 _LONGEST_NAME = 200
 
@@ -51,7 +59,7 @@ class Redaction:
 
     @classmethod
     def parse(cls, text: str) -> Redaction:
-        """A redaction from ``emails,phones,names=people.txt``; ``all`` stands for all patterns.
+        """A redaction from ``emails,phones,names=people.txt``; ``all`` stands for all of ``PATTERNS``.
 
         Raises:
             ValueError: As for the class.
@@ -78,7 +86,8 @@ class Redaction:
     def key(self) -> str:
         """What tells texts redacted in another way apart; it holds no name."""
         names = blake2b("\n".join(self._names).encode(), digest_size=8).hexdigest() if self.names else ""
-        return f"{','.join(sorted(self.patterns))};{names};{model_version(self.persons) if self.persons else ''}"
+        patterns = ",".join(sorted(self.patterns))
+        return f"{patterns};{_PATTERNS_VERSION};{names};{model_version(self.persons) if self.persons else ''}"
 
     @cached_property
     def _names(self) -> list[str]:
@@ -107,8 +116,21 @@ class Redaction:
         return finders
 
     def text(self, text: str) -> str:
-        """The text with placeholders; what two finders both found has the placeholder of the longer."""
-        return replaced(text, ((*span, word) for word, find in self._finders for span in find(text)))
+        """The text with placeholders."""
+        parts, done = [], 0
+        for start, end, word in self.finds(text):
+            parts += [text[done:start], word]
+            done = end
+        return "".join(parts) + text[done:]
+
+    def finds(self, text: str) -> list[tuple[int, int, str]]:
+        """Where personal data starts and ends in a text, and the placeholder for it.
+
+        What two finders both found is one find with the placeholder of the longer.
+        """
+        plain = PlainText.of(text)
+        spans = ((word, span) for word, find in self._finders for span in find(plain.text))
+        return merged((*plain.as_written(span), word) for word, span in spans)
 
     def conversation(self, row: dict[str, Any], number: str) -> dict[str, Any]:
         """A checked conversation with placeholders in texts, speakers and labels.
@@ -132,13 +154,24 @@ class Redaction:
         return {name: self._label(value) for name, value in row.items() if name not in others}
 
     def _label(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.text(value)
         if isinstance(value, list):
             return [self.text(item) for item in value]
-        if isinstance(value, int) and not isinstance(value, bool) and self.text(str(value)) != str(value):
-            return None
-        return value
+        if not is_searched(value):
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        return None if self.text(str(value)) != str(value) else value
+
+
+def is_searched(value: Any) -> bool:
+    """Whether the value of a label may be personal data: texts and whole numbers, but no times, shares or answers."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def find_personal_data(text: str) -> dict[str, list[Span]]:
+    """Where each kind in ``PATTERNS`` stands in a text."""
+    plain = PlainText.of(text)
+    return {name: list(map(plain.as_written, find(plain.text))) for name, (_, find) in PATTERNS.items()}
 
 
 class _Speakers:
@@ -160,19 +193,15 @@ class _Speakers:
         return self._names[role]
 
 
-def replaced(text: str, found: Iterable[tuple[int, int, str]]) -> str:
-    """The text with words in the place of spans; of spans that overlap, the longest gives the word for all of them."""
-    merged: list[tuple[int, int, str, int]] = []  # start, end, word, length of the span whose word it is
+def merged(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Spans with a word each; of those that overlap, the longest gives the word for all of them."""
+    joined: list[tuple[int, int, str, int]] = []  # start, end, word, length of the span whose word it is
     for start, end, word in sorted(found):
-        if merged and start < merged[-1][1]:
-            before_start, before_end, before_word, length = merged.pop()
+        if joined and start < joined[-1][1]:
+            before_start, before_end, before_word, length = joined.pop()
             if end - start > length:
                 before_word, length = word, end - start
-            merged.append((before_start, max(before_end, end), before_word, length))
+            joined.append((before_start, max(before_end, end), before_word, length))
         else:
-            merged.append((start, end, word, end - start))
-    parts, done = [], 0
-    for start, end, word, _ in merged:
-        parts += [text[done:start], word]
-        done = end
-    return "".join(parts) + text[done:]
+            joined.append((start, end, word, end - start))
+    return [find[:3] for find in joined]

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from turnwise._utils.optional import require
-from turnwise.data.personal_data import Finder, Span
+from turnwise.data.personal.spans import Finder, Span
 
 _PERSON = "PERSON"
 _NOT_NEEDED = {"tagger", "parser", "morphologizer", "attribute_ruler", "lemmatizer"}  # slower than finding names
