@@ -20,6 +20,7 @@ from turnwise.data.nli import read_nli
 from turnwise.data.reading.arrow_file import write_arrow
 from turnwise.data.reading.loop import SkippedRows, read_rows
 from turnwise.data.reading.options import ReadingOptions
+from turnwise.data.redaction import Redaction
 from turnwise.encoders.loading import load_encoder
 from turnwise.errors import ConversationError
 from turnwise.evaluation.utterances.dialogue_sts import read_sts_task
@@ -83,6 +84,21 @@ def refused(read: Callable[[Path], object]) -> Callable[[Path], None]:
                 assert str(path) in str(error), error
 
     return check
+
+
+def check_redaction(content: bytes) -> None:
+    """Personal data is found in time in proportion to the text, and all else of it stays."""
+    text = content.decode("utf-8", "replace")
+    redaction = Redaction.parse("all")
+    with in_time():
+        finds = redaction.finds(text)
+        redacted = redaction.text(text)
+    done, kept = 0, []
+    for start, end, placeholder in finds:
+        assert done <= start < end <= len(text), (start, end)
+        kept += [text[done:start], placeholder]
+        done = end
+    assert redacted == "".join(kept) + text[done:]
 
 
 def _columns(path: Path) -> None:

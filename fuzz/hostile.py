@@ -153,6 +153,50 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(value[key])
 
 
+# What personal data is made of, repeated until a pattern that looks at anything twice does not end.
+_SIGNS = st.text("0123456789 +-.()/@:,#\n\t_%'[]?=&<>aAzé请１＠．ﷺ\u0301\u200b", min_size=1, max_size=12)
+_NUMBERS_AND_ADDRESSES = st.sampled_from(
+    (
+        "1 ",
+        "11 ",
+        "4444 ",
+        "4111 1111 1111 1112\n",
+        "+12 34 56 78 ",
+        "0049 ",
+        "0171/1234567/",
+        "12 34 56 78 90 ",
+        "DE89 ",
+        "aa11",
+        "DE89 3704 0044 0532 0130 0 ",
+        "1.1.1.1 ",
+        "1::1 ",
+        "fe80:",
+        "550e8400-e29b-41d4-",
+        "a@",
+        "a@a.",
+        "'@a.b",
+        "a.a/",
+        "a.com?a=",
+        "a://",
+        "http://",
+        "www.",
+        "localhost:",
+        "call ",
+        "order 1234567 ",
+    )
+)
+_LETTERS = 20_000
+
+
+@st.composite
+def repetitive_texts(draw: st.DrawFn) -> str:
+    """A long text of few pieces, each repeated very often."""
+    pieces = draw(st.lists(_SIGNS | _NUMBERS_AND_ADDRESSES, min_size=1, max_size=3))
+    times = [_LETTERS // len(pieces) // len(piece) for piece in pieces]
+    repeated = "".join(piece * count for piece, count in zip(pieces, times))
+    return draw(st.sampled_from((repeated, "".join(pieces) * (_LETTERS // len("".join(pieces))))))
+
+
 _MOMENT = datetime(2024, 1, 1, 12)
 _COLUMNS = (
     pa.array(["a", "b", None]),

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 from openpyxl import Workbook
 
-from fuzz.checks import CHECKS, check_reading
-from fuzz.hostile import changed_value, damaged_bytes, headers, typed_tables, values
+from fuzz.checks import CHECKS, check_reading, check_redaction
+from fuzz.hostile import changed_value, damaged_bytes, headers, repetitive_texts, typed_tables, values
 from fuzz.requests import bodies, check_request
 
 TESTS = Path(__file__).parents[1] / "tests"
@@ -280,6 +280,10 @@ TARGETS: dict[str, Target] = {
     ),
     "sts": Target(_inputs("sts.txt", b"3.5\ta b\tc d\n1.0\tx\ty\n"), _check_file("sts")),
     "recipe": Target(_inputs("recipe.toml", _RECIPE.encode()), _check_file("recipe")),
+    "redaction": Target(
+        (repetitive_texts() | st.text()).map(lambda text: Input("text.txt", text.encode("utf-8", "replace"))),
+        lambda given: check_redaction(given.content),
+    ),
     "model": Target(model_files(), check_model),
     "request": Target(bodies().map(lambda made: Input(*made)), lambda given: check_request(given.name, given.content)),
 }
