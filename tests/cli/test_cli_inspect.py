@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -69,6 +70,49 @@ def test_nothing_that_is_inspected_is_kept(tickets, tmp_path) -> None:
 def test_what_is_redacted_is_shown_redacted(tickets) -> None:
     output = succeed("inspect", tickets, "--columns", COLUMNS, "--redact", "all")
     assert "write to [email] please" in output and "jane" not in output and "personal data" not in output
+
+
+CALLS = """call_id,role,text,Agent Name,Customer Type,start
+1,agent,"write to jane@x.org",Jane Doe,New,4155552671.25
+1,customer,thanks,,New,4155552672.5
+2,agent,hello,Zoë O'Hara,Loyal,4155552673.75
+2,customer,bye,Zoë O'Hara,Loyal,4155552674.0
+"""
+
+
+@pytest.mark.parametrize("redact", [(), ("--redact", "all")])
+def test_labels_with_names_of_people_are_offered_to_be_ignored(redact, tmp_path) -> None:
+    path, counts = tmp_path / "calls.csv", tmp_path / "counts.json"
+    path.write_text(CALLS, encoding="utf-8")
+    output = " ".join(succeed("inspect", path, *redact, "--json", counts).split())
+    assert "label Agent Name (--columns 'ignore=Agent Name' leaves it out)" in output
+    assert json.loads(counts.read_text())["labels_with_names"] == ["Agent Name"]
+    (_, command) = output.split("Next: turnwise train ")
+    read = shlex.split(command.removesuffix(" --output model"))
+    assert read[-4:-2] == ["--columns", "ignore=Agent Name"] and read[-2] == "--redact"
+    again = succeed("inspect", *read)
+    assert "Agent Name" not in again.replace("ignore=Agent Name", "") and "names of people" not in again
+
+
+def test_names_are_no_matter_where_nothing_is_redacted(tmp_path) -> None:
+    path = tmp_path / "calls.csv"
+    path.write_text(CALLS.replace("jane@x.org", "me"), encoding="utf-8")
+    assert "ignore=" not in succeed("inspect", path)
+
+
+def test_a_format_without_columns_is_told_of_a_file_of_names(tmp_path) -> None:
+    rows = [{"messages": [{"role": "user", "content": "hello", "name": "Jane Doe"}]}]
+    (tmp_path / "chat.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    output = " ".join(succeed("inspect", tmp_path / "chat.jsonl", "--redact", "all").split())
+    assert "label name (--redact names=FILE replaces those in a file, one a line)" in output and "ignore=" not in output
+
+
+def test_times_of_speech_are_no_telephone_numbers(tmp_path) -> None:
+    segments = [{"start": 123.4567891, "end": 124.4567891, "text": "Hello."}]
+    (tmp_path / "call.json").write_text(json.dumps({"segments": segments, "language": "en"}), encoding="utf-8")
+    succeed("inspect", tmp_path / "call.json", "--json", tmp_path / "counts.json")
+    found = json.loads((tmp_path / "counts.json").read_text())["personal_data"]["phones"]
+    assert found == {"found": 0, "messages": 0, "labels": []}
 
 
 def test_the_columns_that_were_found_are_shown(tmp_path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,11 @@ def _formats(data: list[Path], reading: Reading) -> dict[str, str]:
 
 
 def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) -> None:
-    rows = [*_sizes(summary), *_labels(summary), *_doubts(summary)]
+    personal = [name for name, found in summary["personal_data"].items() if _is_found(found)]
+    is_redacted = reading.redact is not None
+    people = summary["labels_with_names"] if personal or is_redacted else []
+    following = _without_labels(people, summary, reading)
+    rows = [*_sizes(summary), *_labels(summary), *_doubts(summary), *_people(people, following)]
     print_pairs(reading.command_line(data), rows)
     first = summary["first"]
     console.print(f"\nThe first conversation, {first['id']}:")
@@ -74,9 +79,32 @@ def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) 
         console.print(f"  {message['role']}: {_short(message['content'])}", soft_wrap=True)
     if len(first["messages"]) > _SHOWN_MESSAGES:
         console.print(f"  … {len(first['messages']) - _SHOWN_MESSAGES} more")
-    personal = [name for name, found in summary["personal_data"].items() if _is_found(found)]
-    redact = f" --redact {','.join(personal)}" if personal and reading.redact is None else ""
-    note(f"\nNext: turnwise train {reading.command_line(data)}{redact} --output model")
+    redact = "" if is_redacted or not personal else f" --redact {','.join(personal)}"
+    note(f"\nNext: turnwise train {following.command_line(data)}{redact} --output model")
+
+
+def _without_labels(labels: list[str], summary: dict[str, Any], reading: Reading) -> Reading:
+    """The options that leave out the columns of labels, where the format has columns."""
+    has_columns = all(format.startswith(("table,", "nested,")) for format in summary["formats"].values())
+    named = [label for label in labels if not set(label) & set(",=")]
+    if not named or not has_columns:
+        return reading
+    given = [reading.columns] if reading.columns else []
+    return replace(reading, columns=",".join([*given, *(f"ignore={label}" for label in named)]))
+
+
+def _people(labels: list[str], following: Reading) -> list[tuple[str, str]]:
+    """A line for labels with names of people, which patterns do not find, and how they are left out."""
+    ignored = following.options.columns.ignore if following.options.columns else ()
+    return [
+        (
+            "names of people",
+            f"label {label} (--columns 'ignore={label}' leaves it out)"
+            if label in ignored
+            else f"label {label} (--redact names=FILE replaces those in a file, one a line)",
+        )
+        for label in labels
+    ]
 
 
 def _sizes(summary: dict[str, Any]) -> list[tuple[str, str]]:

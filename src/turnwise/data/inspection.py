@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from turnwise.data.personal.name_labels import holds_names
 from turnwise.data.redaction import PATTERNS, find_personal_data, is_searched
 from turnwise.data.tokens import tokenize
 
@@ -125,7 +126,13 @@ class Inspection:
             "conversations_of_one_message": self._turns.count(1),
             "conversations_of_one_speaker": self._speakers_each.count(1),
             "personal_data": self._personal_data(),
+            "labels_with_names": self._labels_with_names(),
         }
+
+    def _labels_with_names(self) -> list[str]:
+        """The labels that hold names of people."""
+        labels = {**self.conversation_labels, **self.message_labels}
+        return [name for name, values in labels.items() if holds_names(name, values.counts)]
 
     def _personal_data(self) -> dict[str, dict[str, Any]]:
         """How often each kind was found in texts, in how many messages, and the labels and speakers it was found in."""

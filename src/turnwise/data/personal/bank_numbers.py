@@ -44,7 +44,8 @@ def _cards_of_run(text: str, groups: list[Span]) -> Iterator[Span]:
 def _card_end(text: str, groups: list[Span], first: int) -> int | None:
     """The last group of the longest card number from a group on; a number in pairs or single digits stands alone."""
     start, end = groups[first]
-    if first > 0 and end - start < 4:
+    is_spelled = end - start < 4
+    if is_spelled and first > 0:
         return None
     longest, digits = None, ""
     for last in range(first, min(len(groups), first + _CARD_DIGITS.stop)):
@@ -54,7 +55,7 @@ def _card_end(text: str, groups: list[Span], first: int) -> int | None:
             break
         if len(digits) in _CARD_DIGITS and not re.match(r"[A-Za-z_]", text[end : end + 1]) and is_card(digits):
             longest = last
-    return longest
+    return None if is_spelled and longest != len(groups) - 1 else longest
 
 
 def is_card(digits: str) -> bool:

@@ -48,7 +48,7 @@ _NATIONAL: dict[tuple[int, ...], tuple[str, int]] = {
 
 # The word before says what a number is that would pass for either.
 _PHONE_WORDS = (
-    r"\b(?:call(?:ed|s|ing)?|(?:tele)?phone|tel|tell?efon\w*|mobile?|mob|cell(?:phone|ulare)?|celular|fax|whatsapp|dial"
+    r"\b(?:call(?:ed|s|ing)?|(?:tele)?phone|ph|tel|tell?efon\w*|mobile?|mob|cell(?:phone|ulare)?|celular|fax|whatsapp|dial"
     r"|ring|contact|handy|rufen|anruf\w*|appel\w*|portable|téléphon\w*|tél|teléfono|móvil|ll[aá]m\w*|chiam\w*|bel|bellen"
     r"|mobiel|ligar|ligue|zadzwoń|komórk\w*|ring[ae]?|телефон\w*|фон\w*)\b"
     r"|电话|手机|拨打|致电|联系|電話|携帯|फ़ोन|फोन|전화"
