@@ -142,9 +142,10 @@ def test_bad_settings_are_refused(tiny_encoder, conversations, settings, message
         encode_conversations(tiny_encoder, conversations["messages"][:2], **settings)
 
 
-def test_rows_instead_of_messages_are_told(tiny_encoder, conversations) -> None:
-    with pytest.raises(ValueError, match=r"give conversations\['messages'\] instead"):
-        encode_conversations(tiny_encoder, conversations)
+def test_a_message_without_a_text_is_named(tiny_encoder) -> None:
+    talk = [{"role": "a", "content": "hello"}]
+    with pytest.raises(ValueError, match=r"conversation 1, message 0: expected .*content"):
+        encode_conversations(tiny_encoder, [talk, [{"role": "a", "text": "hello"}]])
 
 
 def test_an_empty_conversation_is_named(tiny_encoder) -> None:

@@ -1,4 +1,4 @@
-"""Conversations as a `datasets.Dataset`, read from files, and written as chat JSONL.
+"""Conversations as a `datasets.Dataset`, read from files or whatever holds them, and written as chat JSONL.
 
 A row is ``{"id", "messages": [{"role", "content"}, …], …labels}``. Labels of messages, besides role and content, are
 kept too.
@@ -11,50 +11,61 @@ import io
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
+from datasets.table import InMemoryTable
 from filelock import FileLock
 
 from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file, is_standard, only_writer
 from turnwise._utils.strict_json import strict_json
+from turnwise.data.messages import Messages, check_messages
 from turnwise.data.reading.archives import shown
-from turnwise.data.reading.arrow_file import write_arrow
+from turnwise.data.reading.arrow_file import arrow_table, write_arrow
 from turnwise.data.reading.columns import Columns
 from turnwise.data.reading.companions import split_lists
-from turnwise.data.reading.files import Paths, check_apart, find_files
+from turnwise.data.reading.files import check_apart, find_files, is_paths
 from turnwise.data.reading.folders import states_of
-from turnwise.data.reading.loop import SkippedRows, read_rows
+from turnwise.data.reading.given import ROW, Given, GivenSource, in_python
+from turnwise.data.reading.loop import SkippedRows, read_rows, read_sources
 from turnwise.data.reading.options import OnError, ReadingOptions
 from turnwise.data.reading.standard_input import is_spooled
 from turnwise.data.redaction import Redaction
+from turnwise.errors import ConversationError
 
 # Part of the cache key: raise it whenever the same files would give different rows.
 _CACHE_VERSION = 5
 _COMPRESSION_LEVEL = 6
+_OF_MESSAGE = ("role", "content")
 
 
 def read_conversations(
-    paths: Paths,
+    data: Given,
     format: str = "auto",
     on_error: OnError = "raise",
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
 ) -> datasets.Dataset:
-    """Read conversations from files of any known format, or with the columns you name.
+    """Read conversations, however they are given: from files of any known format, or from what a program holds.
 
-    The rows are streamed to an Arrow file in the cache directory of `datasets`, so memory stays small. Reading the
-    same files again, unchanged, opens that file.
+    The rows of files are streamed to an Arrow file in the cache directory of `datasets`, so memory stays small. Reading
+    the same files again, unchanged, opens that file. Everything else is read into memory, by the same rules as files
+    of that layout; a `datasets.Dataset` that this function gave comes back as it is.
 
     Args:
-        paths: One or several of: a file, a folder (all files in it with a known ending), a glob, ``-`` (the standard
-            input).
+        data: One or several of: a file, a folder (all files in it with a known ending), a glob, ``-`` (the standard
+            input). Or a pandas or polars DataFrame, or another Arrow table: of messages, one a row, or of conversations
+            with a column ``messages``. Or a `datasets.Dataset` of either. Or a list of conversations
+            (``{"messages": […]}``), of lists of messages, or of messages that name their conversation.
         format: Name of the source format; ``"auto"`` detects it from the content of each file.
         on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out and logs a summary.
         columns: Which columns of tables, or fields of records, hold what, as
@@ -66,7 +77,8 @@ def read_conversations(
 
     Returns:
         Columns ``id`` (``<file stem>-<row number>`` where the source has none, preceded by as much of the path
-        as distinguishes files of the same name), ``messages`` and the source's labels.
+        as distinguishes files of the same name; ``row-<row number>`` where there is no file), ``messages`` and the
+        source's labels.
 
     Raises:
         ConversationError: Nothing to read, or a bad row; names the file and line.
@@ -74,7 +86,11 @@ def read_conversations(
     """
     options = ReadingOptions.of(format, on_error, columns, redact, encoding)
     skipped = SkippedRows(on_error)
-    files = find_files(paths, options.format)
+    if not is_paths(data):
+        if isinstance(data, datasets.Dataset) and options == ReadingOptions() and _is_chat(data):
+            return data if "id" in data.column_names else data.add_column("id", _default_ids(len(data)))
+        return datasets.Dataset(InMemoryTable(arrow_table(_read_given(data, options, skipped))))
+    files = find_files(data, options.format)
     cached = _cache_folder(files, options)
     if cached.exists():
         SkippedRows.from_json((cached / "skipped.json").read_text(encoding="utf-8")).report()
@@ -87,7 +103,7 @@ def read_conversations(
 
 
 def iterate_conversations(
-    paths: Paths,
+    data: Given,
     format: str = "auto",
     on_error: OnError = "raise",
     columns: Columns | str | None = None,
@@ -95,8 +111,81 @@ def iterate_conversations(
     encoding: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The conversations that `read_conversations` gives, one at a time; nothing of them is kept."""
-    options = ReadingOptions.of(format, on_error, columns, redact, encoding)
-    return read_rows(find_files(paths, options.format), options, SkippedRows(on_error))
+    return _iterate(data, ReadingOptions.of(format, on_error, columns, redact, encoding), SkippedRows(on_error))
+
+
+def _iterate(data: Given, options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
+    if is_paths(data):
+        return read_rows(find_files(data, options.format), options, skipped)
+    return _read_given(data, options, skipped)
+
+
+def _read_given(
+    data: object, options: ReadingOptions, skipped: SkippedRows, name: str = ROW
+) -> Iterator[dict[str, Any]]:
+    try:
+        yield from read_sources({name: GivenSource(data)}, options, skipped)
+    except ConversationError as error:
+        raise in_python(error) from None
+
+
+def _is_chat(conversations: datasets.Dataset) -> bool:
+    """Whether a data set holds what `read_conversations` gives, so that nothing needs to be read."""
+    names = conversations.column_names
+    if "messages" not in names or ("id" in names and conversations.features["id"].dtype != "string"):
+        return False
+    messages = conversations.data.column("messages")
+    if not (pa.types.is_list(messages.type) and pa.types.is_struct(messages.type.value_type)):
+        return False
+    message = messages.type.value_type
+    if any(message.get_field_index(name) < 0 or message.field(name).type != pa.string() for name in _OF_MESSAGE):
+        return False
+    # looked at where it lies, which takes no time; what is missing is named by reading
+    said = pc.list_flatten(messages)
+    needed = [messages, *(pc.struct_field(said, name) for name in _OF_MESSAGE)]
+    needed += [conversations.data.column("id")] if "id" in names else []
+    return not any(column.null_count for column in needed)
+
+
+def _default_ids(count: int) -> list[str]:
+    return [f"{ROW}-{number}" for number in range(1, count + 1)]
+
+
+def rows_of(conversations: Given) -> Iterable[Mapping[str, Any]]:
+    """Conversations as rows ``{"id", "messages", …labels}``, one at a time, for what checks and keeps each as it is.
+
+    Rows that have ``messages``, in a list, a data set or an iterator, pass unchanged; all else is read, and has to say
+    the conversations' ids.
+    """
+    if isinstance(conversations, datasets.Dataset | datasets.IterableDataset):
+        if "messages" in (conversations.column_names or ()):
+            return conversations
+    elif isinstance(conversations, Sequence | Iterator) and not is_paths(conversations):
+        rows = iter(conversations)
+        if (first := next(rows, None)) is None:
+            return ()
+        if isinstance(conversations, Iterator):
+            conversations = chain([first], rows)
+        if isinstance(first, Mapping) and "messages" in first:
+            return cast("Iterable[Mapping[str, Any]]", conversations)
+    options, skipped = ReadingOptions(), SkippedRows("raise")
+    if is_paths(conversations):
+        return _iterate(conversations, options, skipped)
+    return _read_given(conversations, options, skipped, name="")
+
+
+def messages_of(conversations: Given) -> Sequence[Messages]:
+    """The messages of each conversation, checked; lists of them, or what `read_conversations` reads.
+
+    Raises:
+        ConversationError: A message has no role or text.
+        ValueError: A conversation is empty.
+    """
+    is_list = isinstance(conversations, Sequence) and not is_paths(conversations)
+    if not is_list or (len(conversations) and not isinstance(conversations[0], list | tuple)):
+        conversations = read_conversations(conversations)["messages"]
+    check_messages(conversations)
+    return cast("Sequence[Messages]", conversations)
 
 
 def _read_into(cached: Path, files: list[Path], options: ReadingOptions, skipped: SkippedRows) -> None:
@@ -118,7 +207,7 @@ def _cache_folder(files: list[Path], options: ReadingOptions) -> Path:
 
 
 def convert_conversations(
-    paths: Paths,
+    data: Given,
     output: str | os.PathLike[str],
     format: str = "auto",
     on_error: OnError = "raise",
@@ -131,7 +220,7 @@ def convert_conversations(
     """Write conversations of any known format as chat JSONL.
 
     Args:
-        paths: As for `read_conversations`.
+        data: As for `read_conversations`.
         output: A ``.jsonl`` or ``.jsonl.gz`` file, which appears only when complete; or ``-``, the standard output.
         format: As for `read_conversations`.
         on_error: As for `read_conversations`.
@@ -154,12 +243,12 @@ def convert_conversations(
     skipped = SkippedRows(on_error)
     if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
-    check_apart(output, paths)
+    check_apart(output, data)
     target = check_file(output, force)
     options = ReadingOptions.of(format, on_error, columns, redact, encoding)
-    files = find_files(paths, options.format)
+    found = _iterate(data, options, skipped)
     with only_writer(target), atomic_path(target) as temporary:
-        rows = (row for row in read_rows(files, options, skipped) if split is None or row.get("split") == split)
+        rows = (row for row in found if split is None or row.get("split") == split)
         count = write_chats(rows, temporary)
         if not count:
             raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")

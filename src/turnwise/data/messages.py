@@ -74,8 +74,13 @@ def check_messages(conversations: Sequence[Messages]) -> None:
     """Raise ``ValueError`` if conversations are not lists of messages, or one is empty."""
     if len(conversations) and isinstance(conversations[0], Mapping):
         raise ValueError("expected lists of messages, got rows: give conversations['messages'] instead")
-    if empty := [number for number, messages in enumerate(conversations) if not messages]:
-        raise ValueError(f"conversation {empty[0]} has no messages: leave empty conversations out")
+    for number, messages in enumerate(conversations):
+        if not messages:
+            raise ValueError(f"conversation {number} has no messages: leave empty conversations out")
+        for turn, message in enumerate(messages):
+            if not (isinstance(message, Mapping) and type(message.get("content")) is str and "role" in message):
+                place = f"conversation {number}, message {turn}"
+                raise ConversationError(place, f'expected {{"role": …, "content": a text}}, got {message!r:.60}')
 
 
 def plain_messages(messages: Any, where: str) -> list[Message]:

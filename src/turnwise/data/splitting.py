@@ -6,14 +6,17 @@ from hashlib import blake2b
 
 import datasets
 
+from turnwise.data.conversations import read_conversations
+from turnwise.data.reading.given import Given
+
 
 def split_conversations(
-    conversations: datasets.Dataset, train: float = 0.8, dev: float = 0.1, test: float = 0.1
+    conversations: Given, train: float = 0.8, dev: float = 0.1, test: float = 0.1
 ) -> dict[str, datasets.Dataset]:
     """Split by a hash of the id, so a conversation's split depends on nothing but its id and the fractions.
 
     Args:
-        conversations: Rows with an ``id``.
+        conversations: What `turnwise.read_conversations` reads or gives.
         train: Fraction of conversations for training.
         dev: Fraction for development.
         test: Fraction for testing; the three add up to 1.
@@ -27,6 +30,7 @@ def split_conversations(
     fractions = {"train": train, "dev": dev, "test": test}
     if min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
         raise ValueError(f"train, dev and test are {train}, {dev} and {test}; expected fractions that add up to 1")
+    conversations = read_conversations(conversations)
     rows: dict[str, list[int]] = {name: [] for name in fractions}
     for index, identifier in enumerate(conversations["id"]):
         rows[_split_of(identifier, fractions)].append(index)

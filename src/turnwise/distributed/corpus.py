@@ -8,12 +8,13 @@ from typing import Literal
 
 from turnwise._utils.progress import progress_bar
 from turnwise.data.reading.columns import Columns
-from turnwise.data.reading.files import Paths
+from turnwise.data.reading.files import is_paths
+from turnwise.data.reading.given import Given
 from turnwise.data.reading.loop import SkippedRows, nothing_left
 from turnwise.data.reading.options import OnError, ReadingOptions
 from turnwise.data.redaction import Redaction
 from turnwise.distributed.embedder import Embedder, ShardWriter
-from turnwise.distributed.inputs import InputFile, find_inputs, total
+from turnwise.distributed.inputs import GivenInput, InputFile, find_inputs, total
 from turnwise.distributed.job import Embedding, Job
 from turnwise.distributed.output import PartFolder
 from turnwise.distributed.ray_engine import write_on_ray
@@ -24,7 +25,7 @@ Engine = Literal["local", "ray"]
 
 
 def embed_corpus(
-    paths: Paths,
+    data: Given,
     output: str | os.PathLike[str],
     model: str | os.PathLike[str] | None = None,
     level: str = "utterance",
@@ -48,7 +49,8 @@ def embed_corpus(
     write the same parts; the manifest comes last.
 
     Args:
-        paths: Files, folders, globs, or URLs of any of them (``s3://…``, ``gs://…``), which all workers can read.
+        data: Files, folders, globs, or URLs of any of them (``s3://…``, ``gs://…``), which all workers can read. With
+            the engine ``"local"``, whatever else `turnwise.read_conversations` reads or gives.
         output: A folder or a URL, which all workers can write.
         model: A folder that all workers see, or a Hub name; by default the default encoder.
         level: ``"utterance"``, a vector for each message, ``"utterance-with-history"``, the same with what was said
@@ -81,7 +83,8 @@ def embed_corpus(
         raise ValueError(f"engine is {engine!r}; expected 'local' or 'ray'")
     if shard_size < 1:
         raise ValueError(f"shard_size is {shard_size}; expected at least 1")
-    files = find_inputs(paths, format)
+    files: list[InputFile]
+    files = find_inputs(data, format) if engine == "ray" or is_paths(data) else [GivenInput.of(data)]
     options = ReadingOptions.of(format, on_error, columns, redact, encoding)
     embedding = Embedding(None if model is None else str(model), level, pooling, dtype)
     folder = PartFolder(str(output))

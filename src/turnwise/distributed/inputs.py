@@ -12,12 +12,14 @@ from typing import Any
 
 from fsspec.core import has_magic, url_to_fs
 from fsspec.implementations.local import LocalFileSystem
+from typing_extensions import override
 
 from turnwise._utils.files import is_standard, is_url
 from turnwise.data.reading.archives import is_archive
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.companions import without_companions
-from turnwise.data.reading.files import Paths, find_files
+from turnwise.data.reading.files import Paths, find_files, is_paths
+from turnwise.data.reading.given import ROW, GivenSource, in_python
 from turnwise.data.reading.loop import SkippedRows, default_names, rows_of_file
 from turnwise.data.reading.options import ReadingOptions
 from turnwise.data.reading.source import ENDINGS, Source
@@ -51,12 +53,39 @@ class InputFile:
                 skipped.first[:] = [problem.replace(shown, self.path) for problem in skipped.first]
 
 
+@dataclass(frozen=True)
+class GivenInput(InputFile):
+    """Conversations that this process holds, in the place of a file.
+
+    Attributes:
+        data: What the user gave.
+    """
+
+    data: Any = None
+
+    @classmethod
+    def of(cls, data: Any) -> GivenInput:
+        """The one input that the data are."""
+        return cls(0, ROW, type(data).__name__, data)
+
+    @override
+    def rows(self, options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
+        try:
+            yield from rows_of_file(GivenSource(self.data), options, self.name, RowChecker(), skipped)
+        except ConversationError as error:
+            raise in_python(error) from None
+
+
 def find_inputs(paths: Paths, format: str = "auto") -> list[InputFile]:
     """The files that paths and URLs (of files, folders, globs) stand for, in the order in which they are embedded.
 
     Raises:
-        ConversationError: One stands for no file, or is the standard input, which has no place to begin again at.
+        ConversationError: One stands for no file, or is the standard input, which has no place to begin again at; or
+            they are no paths.
     """
+    if not is_paths(paths):
+        problem = "expected files that all workers can read: write them with turnwise.convert_conversations"
+        raise ConversationError(type(paths).__name__, problem)
     found: list[str] = []
     for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
         if is_standard(path):

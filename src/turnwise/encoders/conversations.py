@@ -13,7 +13,9 @@ from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
 from turnwise._utils.progress import progress_bar
-from turnwise.data.messages import Messages, check_messages
+from turnwise.data.conversations import messages_of
+from turnwise.data.messages import Messages
+from turnwise.data.reading.given import Given
 from turnwise.encoders.centre import centred
 from turnwise.encoders.forward import full_precision
 from turnwise.encoders.inference import Half, inference
@@ -27,7 +29,7 @@ _CONVERSATIONS_AT_ONCE = 256
 
 def encode_conversations(
     encoder: SentenceTransformer,
-    conversations: Sequence[Messages],
+    conversations: Given,
     pooling: str = "mean",
     long: Literal["truncate", "window"] = "truncate",
     keep: Keep = "head",
@@ -42,7 +44,7 @@ def encode_conversations(
 
     Args:
         encoder: The encoder.
-        conversations: Lists of messages, ``{"role", "content"}``.
+        conversations: Lists of messages, ``{"role", "content"}``, or what `turnwise.read_conversations` reads or gives.
         pooling: ``"mean"`` of all tokens, which for conversations within its limit is what the ``encode`` of an encoder
             that pools this way gives (unless it has turn tables, which only this function uses);
             ``"interlocutor"``, the sum over speakers of the mean of their tokens (dial2vec, Eq. 4), zero where nobody
@@ -70,7 +72,7 @@ def encode_conversations(
         raise ValueError(f"long must be 'truncate' or 'window', got {long!r}")
     if absent not in ("raise", "zero"):
         raise ValueError(f"absent must be 'raise' or 'zero', got {absent!r}")
-    check_messages(conversations)
+    conversations = messages_of(conversations)
     if pooling == "messages":
         return encode_from_messages(encoder, conversations, show_progress_bar, dtype)
     if encoder.transformers_model is None:

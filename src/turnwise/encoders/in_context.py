@@ -11,7 +11,9 @@ from torch import Tensor
 
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, unit_vectors
-from turnwise.data.messages import Messages, check_messages
+from turnwise.data.conversations import messages_of
+from turnwise.data.messages import Messages
+from turnwise.data.reading.given import Given
 from turnwise.encoders.inference import Half, inference
 from turnwise.encoders.rendering import Renderer
 from turnwise.encoders.rows import encode_rows
@@ -22,7 +24,7 @@ _CONVERSATIONS_AT_ONCE = 256
 
 def encode_in_context(
     encoder: SentenceTransformer,
-    conversations: Sequence[Messages],
+    conversations: Given,
     show_progress_bar: bool = False,
     dtype: Half | None = None,
 ) -> np.ndarray:
@@ -33,8 +35,8 @@ def encode_in_context(
 
     Args:
         encoder: The encoder, made of a transformer.
-        conversations: Lists of messages, ``{"role", "content"}``. Longer ones than the encoder's limit are read in
-            overlapping windows of whole turns.
+        conversations: Lists of messages, ``{"role", "content"}``, or what `turnwise.read_conversations` reads or
+            gives. Longer ones than the encoder's limit are read in overlapping windows of whole turns.
         show_progress_bar: Show a progress bar.
         dtype: Half precision to compute in, see `encode_utterances`.
 
@@ -50,7 +52,7 @@ def encode_in_context(
 
 def sums_in_context(
     encoder: SentenceTransformer,
-    conversations: Sequence[Messages],
+    conversations: Given,
     show_progress_bar: bool = False,
     dtype: Half | None = None,
 ) -> tuple[FloatArray, FloatArray]:
@@ -58,7 +60,7 @@ def sums_in_context(
 
     A token of no message, such as the classification token, counts to the one next to it; one in two windows twice.
     """
-    check_messages(conversations)
+    conversations = messages_of(conversations)
     if encoder.transformers_model is None:
         raise ValueError("a static encoder's tokens do not see each other: messages in context need a transformer")
     renderer = Renderer(encoder)

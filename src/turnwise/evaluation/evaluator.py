@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from torch import nn
 from typing_extensions import override
 
 from turnwise.data.conversations import read_conversations
-from turnwise.data.messages import Conversations
+from turnwise.data.reading.given import Given
 from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.tasks import find_task
 
@@ -47,7 +46,7 @@ class TaskEvaluator(BaseEvaluator):
     def __init__(
         self,
         task: str,
-        data: str | os.PathLike[str] | Conversations,
+        data: Given,
         *,
         seed: int = 0,
         max_queries: int | None = None,

@@ -11,7 +11,7 @@ from typing import Any
 from datasets import Dataset
 
 from turnwise.data.conversations import read_conversations
-from turnwise.data.messages import Conversations
+from turnwise.data.reading.given import Given
 from turnwise.errors import ConversationError
 from turnwise.evaluation.task import LoadSettings, Task
 from turnwise.evaluation.tasks import TASKS, find_task
@@ -19,7 +19,7 @@ from turnwise.evaluation.tasks import TASKS, find_task
 
 def load_task(
     name: str,
-    data: str | os.PathLike[str] | Conversations,
+    data: Given,
     *,
     seed: int = 0,
     max_queries: int | None = None,
@@ -31,8 +31,8 @@ def load_task(
 
     Args:
         name: Name of the task.
-        data: A ``datasets.Dataset`` of conversations, or a path: a released file (``select.txt``, ``sts.txt`` or a
-            name that ends in one), a folder that holds one, or anything ``read_conversations`` reads.
+        data: What ``read_conversations`` reads or gives, or the path of a released file (``select.txt``, ``sts.txt`` or
+            a name that ends in one) or of a folder that holds one.
             A task that cannot be built from conversations reads any file in its released form, whatever its name.
         seed: Seed of the samples.
         max_queries: Use at most this many random queries; by default all.
@@ -49,7 +49,7 @@ def load_task(
     if not isinstance(data, (str, os.PathLike)):
         if task.build is None:
             raise ConversationError("conversations", _not_served(task))
-        return task.build(data, settings)
+        return task.build(read_conversations(data), settings)
     path = Path(data)
     released = _released_file(task, path)
     if released is not None and task.read is not None:

@@ -5,7 +5,6 @@ A model trained here needs nothing to run on MTEB's own tasks: it is a stock ``S
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
@@ -14,7 +13,8 @@ import numpy as np
 from datasets import Dataset, DatasetDict
 
 from turnwise._utils.optional import require
-from turnwise.data.messages import Conversations, document
+from turnwise.data.messages import document
+from turnwise.data.reading.given import Given
 from turnwise.evaluation.dialogues.labelled import LabelledDialogues
 from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.tasks import TASKS
@@ -25,7 +25,7 @@ _NAMES = ("utterances", "dialogues", "clusters")
 
 
 def mteb_tasks(
-    data: str | os.PathLike[str] | Conversations,
+    data: Given,
     tasks: str | Sequence[str] = _NAMES,
     *,
     name: str = "Turnwise",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from turnwise.data.conversations import read_conversations
-from turnwise.data.messages import Conversations
+from turnwise.data.reading.given import Given
 from turnwise.evaluation.levels import Encoder
 from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.task import Task
@@ -21,7 +20,7 @@ from turnwise.evaluation.turn_order.plans import Candidates
 
 def evaluate(
     encoder: Encoder,
-    data: str | os.PathLike[str] | Conversations,
+    data: Given,
     tasks: str | Sequence[str],
     *,
     pooling: str = "mean",

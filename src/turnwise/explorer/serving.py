@@ -7,18 +7,26 @@ import os
 import secrets
 import socket
 import sys
+import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 from turnwise._utils.optional import require
+from turnwise._utils.progress import progress_bar
+from turnwise.data.conversations import read_conversations
+from turnwise.data.reading.given import Given
 from turnwise.explorer.groups.fitting import GroupSettings
 from turnwise.explorer.live_report import LiveReport
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Report
 from turnwise.store import ConversationStore
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 _SECONDS_TO_STOP = 5
 
@@ -34,6 +42,7 @@ class Explorer:
 
     Attributes:
         url: Where it is. Whoever knows this address may read and rename, as long as it is served.
+        passing: The folder of a store that was made for it alone.
     """
 
     def __init__(self, store: ConversationStore, report: Report, port: int = 0, in_notebook: bool = False) -> None:
@@ -55,6 +64,7 @@ class Explorer:
         )
         self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
+        self.passing: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def report(self) -> Report:
@@ -104,23 +114,41 @@ class Explorer:
 
 
 def explore(
-    store: ConversationStore | str | os.PathLike[str], port: int = 0, seed: int = 0, history: bool = False
+    data: ConversationStore | Given,
+    port: int = 0,
+    seed: int = 0,
+    history: bool = False,
+    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
 ) -> Explorer:
-    """Show what the conversations of a store are about; as the last line of a notebook's cell it appears there.
+    """Show what conversations are about; as the last line of a notebook's cell it appears there.
 
     Args:
-        store: The store, or its folder.
+        data: A store, or its folder. Or conversations, as `turnwise.read_conversations` reads or gives them: a file, a
+            DataFrame, a list, …; these are embedded each time, and nothing is kept of them.
         port: The port; 0 is a free one.
         seed: Seed of the groups and the map.
         history: Group messages with what was said before them, see `turnwise.add_history`.
+        encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
 
     Returns:
         The running `Explorer`: its ``url`` for a browser, and ``stop()``.
     """
-    opened = store if isinstance(store, ConversationStore) else ConversationStore.open(store, create=False)
-    return Explorer(
-        opened, build_report(opened, seed=seed, settings=GroupSettings(history=history)), port, in_notebook=True
-    ).start()
+    passing = None
+    if isinstance(data, ConversationStore):
+        store = data
+    elif isinstance(data, str | os.PathLike) and not Path(data).is_file():
+        store = ConversationStore.open(data, encoder, create=False)
+    else:
+        conversations = read_conversations(data)
+        passing = tempfile.TemporaryDirectory(prefix="turnwise-")
+        store = ConversationStore.open(Path(passing.name) / "store", encoder)
+        with progress_bar() as bar:
+            task = bar.add_task("embedding conversations", total=len(conversations))
+            store.add(conversations, lambda count: bar.advance(task, count))
+    report = build_report(store, seed=seed, settings=GroupSettings(history=history))
+    explorer = Explorer(store, report, port, in_notebook=True)
+    explorer.passing = passing  # goes with it
+    return explorer.start()
 
 
 def open_browser(url: str, opener: Callable[[str], Any] = webbrowser.open) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
+from turnwise.data.conversations import rows_of
+from turnwise.data.reading.given import Given
 from turnwise.store.adding import add_batch, batches, delete_conversations
 from turnwise.store.encoding import StoreEncoder
 from turnwise.store.hits import AddReport
@@ -73,7 +75,7 @@ class ConversationStore(StoreReader):
 
     def add(
         self,
-        conversations: Iterable[Mapping[str, Any]],
+        conversations: Given,
         progress: Callable[[int], None] | None = None,
         cache: bool = False,
     ) -> AddReport:
@@ -84,7 +86,8 @@ class ConversationStore(StoreReader):
         messages.
 
         Args:
-            conversations: Rows ``{"id", "messages", …labels}``: a `datasets.Dataset`, or any others.
+            conversations: Rows ``{"id", "messages", …labels}``, of a list, a `datasets.Dataset` or an iterator; or
+                whatever else `turnwise.read_conversations` reads, if it says the conversations' ids.
             progress: Called after each batch with the number of its conversations.
             cache: Keep the vectors of messages for next time, see `turnwise.VectorCache`.
 
@@ -97,7 +100,7 @@ class ConversationStore(StoreReader):
         with self._backend.changes(LOCK_SECONDS) as changes:
             encoder = self._encoder(changes.tables.state)
             encoder = encoder.with_cache() if cache else encoder
-            for records in batches(conversations):
+            for records in batches(rows_of(conversations)):
                 report += add_batch(changes, encoder, records)
                 self._backend.tidy(changes)
                 if progress is not None:

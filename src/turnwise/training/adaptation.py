@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from transformers import (
@@ -24,6 +23,8 @@ from transformers import (
 )
 
 from turnwise._compat import loaded_from
+from turnwise.data.conversations import read_conversations
+from turnwise.data.reading.given import Given
 from turnwise.encoders.centre import remove_centre
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.recipes import Adaptation
@@ -32,7 +33,7 @@ from turnwise.training.trainer import fit, training_arguments
 
 def adapt_encoder(
     encoder: SentenceTransformer,
-    conversations: Dataset,
+    conversations: Given,
     settings: Adaptation | None = None,
     checkpoints: Path | None = None,
 ) -> SentenceTransformer:
@@ -40,7 +41,7 @@ def adapt_encoder(
 
     Args:
         encoder: The encoder; it is changed in place.
-        conversations: Conversations, see `turnwise.read_conversations`.
+        conversations: What `turnwise.read_conversations` reads or gives.
         settings: The settings; by default the paper's.
         checkpoints: A folder to write checkpoints to and to continue from.
 
@@ -48,9 +49,10 @@ def adapt_encoder(
         The same encoder.
 
     Raises:
-        ValueError: No conversations, or the encoder's architecture has no masked language model.
+        ValueError: No conversation says anything, or the encoder's architecture has no masked language model.
     """
     settings = settings or Adaptation()
+    conversations = read_conversations(conversations)
     if len(conversations) == 0:
         raise ValueError("no conversations to adapt the encoder to")
     set_seed(settings.seed)

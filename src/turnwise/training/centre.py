@@ -17,6 +17,7 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.drawing import draw_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.files import check_apart
+from turnwise.data.reading.given import Given
 from turnwise.encoders.centre import Centre, add_centre, remove_centre
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.loading import encoder_source, load_encoder
@@ -30,7 +31,7 @@ _SAMPLE, _DISTILLED = 1000, 3000
 
 
 def centre_encoder(
-    conversations: Dataset | str | os.PathLike[str],
+    conversations: Given,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     stretch: float = 0.1,
@@ -45,8 +46,8 @@ def centre_encoder(
     vectors of messages, stay as they are.
 
     Args:
-        conversations: Conversations such as those to be embedded, or the path of some; 1,000 drawn from them count,
-            3,000 with ``distill``.
+        conversations: Conversations such as those to be embedded, as `turnwise.read_conversations` reads or gives
+            them; 1,000 drawn from them count, 3,000 with ``distill``.
         encoder: The encoder (it is changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer.
         stretch: What power of its variance each principal component is multiplied by; 0 only centres.
@@ -67,10 +68,8 @@ def centre_encoder(
         raise ValueError(f"stretch must be from 0 (none) to 1, got {stretch!r}")
     if output is not None:
         check_folder(output, force)
-        if not isinstance(conversations, Dataset):
-            check_apart(output, conversations)
-    if not isinstance(conversations, Dataset):
-        conversations = read_conversations(conversations)
+        check_apart(output, conversations)
+    conversations = read_conversations(conversations)
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     with only_writer(output) if output is not None else nullcontext():

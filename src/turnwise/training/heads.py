@@ -19,6 +19,7 @@ from turnwise.data.cleaning import drop_empty_messages
 from turnwise.data.conversations import read_conversations
 from turnwise.data.drawing import draw_conversations
 from turnwise.data.fingerprint import fingerprint
+from turnwise.data.reading.given import Given
 from turnwise.encoders.embed import embed_messages, embed_taught, holds_vectors, read_vectors, write_embeddings
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.turn_order_head import add_turn_order_head
@@ -29,7 +30,7 @@ from turnwise.training.turn_order_head import fit_turn_order_head
 
 def train_turn_order_head(
     recipe: TurnOrderHeadRecipe,
-    conversations: Dataset | str | os.PathLike[str],
+    conversations: Given,
     encoder: SentenceTransformer | str | os.PathLike[str] | None,
     output: str | os.PathLike[str] | None,
     resume: bool = False,
@@ -61,21 +62,20 @@ def train_turn_order_head(
 def _messages(
     encoder: SentenceTransformer,
     recipe: TurnOrderHeadRecipe,
-    conversations: Dataset | str | os.PathLike[str],
+    conversations: Given,
     output: str | os.PathLike[str] | None,
     resume: bool,
     force: bool,
 ) -> tuple[pa.Table, str]:
     """The embedded messages that the head learns from, and what they are of, for the record."""
     teacher = load_encoder(recipe.teacher, device=str(encoder.device)) if recipe.teacher is not None else None
-    if not isinstance(conversations, Dataset):
-        if holds_vectors(conversations):
-            if teacher is not None:
-                given = os.fspath(conversations)
-                raise ValueError(f"{given} holds vectors of messages, a teacher reads texts: give the conversations")
-            table = read_vectors(conversations, encoder)
-            return table, f"{len(table):,} embedded messages"
-        conversations = read_conversations(conversations)
+    if isinstance(conversations, str | os.PathLike) and holds_vectors(conversations):
+        if teacher is not None:
+            given = os.fspath(conversations)
+            raise ValueError(f"{given} holds vectors of messages, a teacher reads texts: give the conversations")
+        table = read_vectors(conversations, encoder)
+        return table, f"{len(table):,} embedded messages"
+    conversations = read_conversations(conversations)
     drawn = draw_conversations(conversations.select_columns(["id", "messages"]), recipe.sample, recipe.seed)
     conversations = drop_empty_messages(drawn)
     table = _embedded(encoder, teacher, recipe.context_turns, conversations, output, resume, force)

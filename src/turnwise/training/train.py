@@ -17,6 +17,7 @@ from turnwise._utils.runs import RunFolder, process_state
 from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.files import check_apart
+from turnwise.data.reading.given import Given
 from turnwise.encoders.loading import encoder_source, load_encoder
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.heads import train_turn_order_head
@@ -29,7 +30,7 @@ from turnwise.training.stages import contrast, finish_stage
 
 def train(
     recipe: Recipe | TurnOrderHeadRecipe | str,
-    conversations: Dataset | str | os.PathLike[str],
+    conversations: Given,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -40,8 +41,8 @@ def train(
 
     Args:
         recipe: The method and its settings, or its name in ``turnwise.training.recipes.RECIPES``.
-        conversations: Conversations, see `turnwise.read_conversations`, or the path of some. A turn-order head also
-            learns from the file of vectors that ``turnwise embed`` wrote.
+        conversations: What `turnwise.read_conversations` reads or gives. A turn-order head also learns from the file
+            of vectors that ``turnwise embed`` wrote.
         encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
             ``<output>.run`` until it is written.
@@ -62,7 +63,7 @@ def train(
     if isinstance(recipe, str):
         recipe = get_recipe(recipe)
     _refuse_stream(conversations)
-    if output is not None and not isinstance(conversations, Dataset):
+    if output is not None:
         check_apart(output, conversations)
     if isinstance(recipe, TurnOrderHeadRecipe):
         if evaluator is not None:
@@ -70,8 +71,7 @@ def train(
         return train_turn_order_head(recipe, conversations, encoder, output, resume, force)
     if output is not None:
         check_folder(output, force)  # before minutes of reading
-    if not isinstance(conversations, Dataset):
-        conversations = read_conversations(conversations)
+    conversations = read_conversations(conversations)
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     stage = recipe.stage_before(encoder)

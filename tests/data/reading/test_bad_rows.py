@@ -125,7 +125,7 @@ def test_an_unknown_format_and_unknown_paths_are_errors_that_help(tmp_path: Path
     for nothing in (tmp_path / "missing.jsonl", tmp_path, str(tmp_path / "*.jsonl")):
         with pytest.raises(ConversationError, match="found no conversations"):
             read_conversations(nothing)
-    with pytest.raises(ConversationError, match="no path"):
+    with pytest.raises(ConversationError, match="empty"):
         read_conversations([])
     with pytest.raises(ValueError, match="on_error"):
         read_conversations(tmp_path, on_error="ignore")  # type: ignore[arg-type]

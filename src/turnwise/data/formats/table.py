@@ -95,7 +95,11 @@ def _message(row: dict[str, Any], columns: Columns, dates: DateOrder, number: in
     message = RawMessage.of(row, columns, number, (columns.conversation,))
     with suppress(BadRow) if columns.time_is_guessed else nullcontext():
         dates.see(message.time)
-    return (str(conversation) if columns.conversation is not None else number), message
+    if columns.conversation is None:
+        return number, message
+    if isinstance(conversation, float) and conversation.is_integer():  # as data frames keep numbers if one is missing
+        conversation = int(conversation)
+    return str(conversation), message
 
 
 def _report_unclear_dates(source: Source, dates: DateOrder) -> None:

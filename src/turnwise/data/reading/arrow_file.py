@@ -1,8 +1,9 @@
-"""Writing rows to an Arrow file in batches, whatever labels turn up on the way."""
+"""Rows as an Arrow file or table, made in batches, whatever labels turn up on the way."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,10 @@ _SCHEMA = pa.schema([("id", pa.string()), ("messages", pa.list_(_MESSAGE))])
 def write_arrow(rows: Iterable[dict[str, Any]], path: Path) -> None:
     """Write conversations as an Arrow stream. Columns: id, messages, then labels as they turn up."""
     parts = _Parts(path)
-    iterator = iter(rows)
     try:
-        while batch := list(islice(iterator, _ROWS_IN_BATCH)):
-            parts.write(_table(batch))
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ConversationError("labels", f"a label has values that fit no common type: {error}") from None
+        with _one_type_each():
+            for table in _tables(rows):
+                parts.write(table)
     finally:
         parts.close()
     if len(parts.paths) == 1:
@@ -36,6 +35,20 @@ def write_arrow(rows: Iterable[dict[str, Any]], path: Path) -> None:
             for table in _batches(part):
                 writer.write_table(_unified(parts.schema, table))
             part.unlink()
+
+
+def arrow_table(rows: Iterable[dict[str, Any]]) -> pa.Table:
+    """The same in memory."""
+    with _one_type_each():
+        return pa.concat_tables([_SCHEMA.empty_table(), *_tables(rows)], promote_options="permissive")
+
+
+@contextmanager
+def _one_type_each() -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ConversationError("labels", f"a label has values that fit no common type: {error}") from None
 
 
 class _Parts:
@@ -59,6 +72,12 @@ class _Parts:
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
+
+
+def _tables(rows: Iterable[dict[str, Any]]) -> Iterator[Any]:
+    iterator = iter(rows)
+    while batch := list(islice(iterator, _ROWS_IN_BATCH)):
+        yield _table(batch)
 
 
 def _table(batch: list[dict[str, Any]]) -> Any:

@@ -23,10 +23,10 @@ class RowChecker:
         Args:
             row: A conversation as a format gives it. Labels other than texts, numbers, booleans and lists of texts
                 become JSON text.
-            default_id: The id of a conversation that has none.
+            default_id: The id of a conversation that has none; "" if it needs one.
 
         Raises:
-            BadRow: It has no messages, a message has no role or text, or a label changes its type.
+            BadRow: It has no messages or no id, a message has no role or text, or a label changes its type.
         """
         messages = row.get("messages")
         if not isinstance(messages, list):
@@ -35,6 +35,8 @@ class RowChecker:
             raise BadRow("the conversation has no messages; expected at least one")
         identifier = row.get("id")
         identifier = default_id if identifier is None or identifier == "" else str(identifier)
+        if not identifier:
+            raise BadRow("the conversation has no id; expected a text under 'id', by which it is known again")
         _check_unicode(identifier, "the id")
         checked = {
             "id": identifier,

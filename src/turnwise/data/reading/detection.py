@@ -24,7 +24,7 @@ def detect_format(source: Source) -> Format:
     Raises:
         ConversationError: The file is empty, its first records are all malformed, or no format matches.
     """
-    if source.path.is_dir():  # the only folders that `find_files` gives
+    if source.is_folder:  # the only folders that `find_files` gives
         return slack.FORMAT
     if source.ending in _PACKED:
         raise ConversationError(source.name, f"a {source.ending} is not read: unpack it and give the folder or file")

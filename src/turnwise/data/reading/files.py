@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from turnwise._utils.files import is_standard
 from turnwise.data.reading.archives import is_archive, unpack
@@ -16,6 +17,13 @@ from turnwise.data.reading.standard_input import standard_input
 from turnwise.errors import ConversationError
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def is_paths(data: object) -> bool:
+    """Whether these are names of files rather than conversations."""
+    if isinstance(data, list | tuple):
+        return bool(data) and all(isinstance(path, str | os.PathLike) for path in data)
+    return isinstance(data, str | os.PathLike)
 
 
 def find_files(paths: Paths, format: str = "auto") -> list[Path]:
@@ -44,14 +52,18 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def check_apart(output: str | os.PathLike[str], paths: Paths) -> None:
+def check_apart(output: str | os.PathLike[str], paths: Any) -> None:
     """Refuse an output that is among what is read: the next run would read it as conversations.
+
+    Args:
+        output: What is to be written.
+        paths: What is read; nothing that is no path is asked about.
 
     Raises:
         ValueError: It is one of the files, or lies in one of the folders, that ``paths`` stand for.
     """
     target = Path(output).expanduser().resolve()
-    for path in [] if is_standard(output) else _listed(paths):
+    for path in _listed(paths) if is_paths(paths) and not is_standard(output) else []:
         if is_standard(path):
             continue
         if path.is_dir() and target.is_relative_to(path.resolve()):

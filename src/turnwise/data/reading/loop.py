@@ -8,7 +8,7 @@ import logging
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from turnwise._utils.progress import SafeConsole, shows_progress
 from turnwise.data.reading.archives import shown
 from turnwise.data.reading.checking import RowChecker
-from turnwise.data.reading.folders import size_of
 from turnwise.data.reading.format import Format
 from turnwise.data.reading.options import OnError, ReadingOptions
 from turnwise.data.reading.source import BadRow, Source
@@ -81,15 +80,21 @@ def read_rows(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRo
     Raises:
         ConversationError: A problem while rows must not be skipped, or no conversation is left.
     """
-    checker = RowChecker()
     names = default_names(files)
-    with _Progress(files, skipped) as progress:
-        for file in files:
-            source = Source(file, progress.tick, options.encoding)
+    return read_sources({names[file]: Source(file, encoding=options.encoding) for file in files}, options, skipped)
+
+
+def read_sources(
+    sources: Mapping[str, Source], options: ReadingOptions, skipped: SkippedRows
+) -> Iterator[dict[str, Any]]:
+    """The conversations of several sources by what their default ids begin with; else as `read_rows`."""
+    checker = RowChecker()
+    with _Progress(sources.values(), skipped) as progress:
+        for name, source in sources.items():
             progress.start(source)
-            yield from rows_of_file(source, options, names[file], checker, skipped)
+            yield from rows_of_file(source, options, name, checker, skipped)
     if not skipped.kept:
-        raise nothing_left(files, skipped)
+        raise nothing_left([source.path for source in sources.values()], skipped)
     skipped.report()
 
 
@@ -106,7 +111,7 @@ def rows_of_file(
     Args:
         source: The file.
         options: How it is read.
-        name: What default ids begin with.
+        name: What default ids begin with; "" where every conversation has to say its id.
         checker: Remembers the labels of all files that are read together.
         skipped: Counts what is left out and what is kept.
         series: Precedes the numbers of redacted ids, to tell apart those of files that are counted separately.
@@ -132,7 +137,7 @@ def _rows(
         is_empty = False
         try:
             converted = _converted(chosen, raw, source)
-            row = checker.check(converted, f"{name}-{number}") if converted is not None else None
+            row = checker.check(converted, f"{name}-{number}" if name else "") if converted is not None else None
         except BadRow as bad:
             problem = redaction.text(str(bad)) if redaction is not None else str(bad)  # it is kept, and quotes the data
             skipped.add(ConversationError(source.place(bad.number or number), problem))
@@ -190,10 +195,10 @@ def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | Non
 
 
 class _Progress:
-    """A bar of the bytes read, on stderr; it appears after some seconds, and only on a terminal."""
+    """A bar of how far reading has got, on stderr; it appears after some seconds, and only on a terminal."""
 
-    def __init__(self, files: Iterable[Path], skipped: SkippedRows) -> None:
-        self._total = sum(map(size_of, files))
+    def __init__(self, sources: Iterable[Source], skipped: SkippedRows) -> None:
+        self._total = sum(source.size for source in sources)
         self._bar: Progress | None = None
         self._done = 0
         self._source: Source | None = None
@@ -211,8 +216,9 @@ class _Progress:
     def start(self, source: Source) -> None:
         """The file being read from now on."""
         if self._source is not None:
-            self._done += size_of(self._source.path)
+            self._done += self._source.size
         self._source = source
+        source.tick = self.tick
 
     def tick(self) -> None:
         """Show how far reading has got; looks at the clock and draws only once in a while."""

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, TextIO, TypeVar, cast
 from turnwise.data.reading.archives import shown
 from turnwise.data.reading.encoding import as_utf8, encoding_of, report
 from turnwise.data.reading.excel import excel_cells
+from turnwise.data.reading.folders import size_of
 from turnwise.data.reading.json_text import JsonText
 from turnwise.data.reading.limits import TooLargeError, limited_lines, line_limit
 from turnwise.errors import ConversationError
@@ -70,6 +71,16 @@ class Source:
     def place(self, number: int) -> str:
         """Where record ``number`` is, for messages."""
         return f"{self.name}: row {number}" if self.ending in _WITHOUT_LINES else f"{self.name}:{number}"
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder that is read as one file."""
+        return self.path.is_dir()
+
+    @property
+    def size(self) -> int:
+        """How far `position` will go."""
+        return size_of(self.path)
 
     @property
     def position(self) -> int:
