@@ -147,8 +147,6 @@ def test_number_of_negatives_is_drawn_from_the_allowed(tiny_encoder) -> None:
     tokens, conversation, texts = ragged_batch(dim=32)
     every = loss_of(DialogueCSELoss(tiny_encoder), tokens, conversation, texts)
     assert loss_of(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=3)), tokens, conversation, texts) < every
-    with pytest.raises(ValueError, match="negatives=4, but a response of this batch has only 3: raise batch_size"):
-        loss_of(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=4)), tokens, conversation, texts)
     torch.manual_seed(3)
     one = loss_of(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=1)), tokens, conversation, texts)
     torch.manual_seed(3)

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
+import turnwise
 from turnwise.cli.options import parse_settings
 from turnwise.experiments.runner import run_suite
 from turnwise.losses import C3LSettings, DialogueCSESettings
@@ -58,6 +59,13 @@ def test_settings_change_a_recipe_and_nothing_else() -> None:
     recipe = get_recipe("dialogue-cse", {"temperature": 0.05, "adaptation": {"epochs": 1.0}})
     assert recipe == DialogueCSE(temperature=0.05, adaptation=Adaptation(epochs=1.0))
     assert RECIPES["dialogue-cse"] == DialogueCSE()
+
+
+def test_every_recipe_is_exported() -> None:
+    for recipe in RECIPES.values():
+        name = type(recipe).__name__
+        assert getattr(turnwise.recipes, name) is type(recipe)
+        assert name in turnwise.recipes.__all__
 
 
 def test_a_recipe_file(tmp_path) -> None:

@@ -52,6 +52,21 @@ def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, co
     assert not list(tmp_path.glob("model.*"))  # nothing of the way is left
 
 
+def test_the_last_batch_may_have_fewer_negatives_than_asked_for(tiny_encoder) -> None:
+    rows = turnwise.sample_conversations(65, seed=1)
+    recipe = TurnOrderHeadRecipe(batch_size=64, epochs=2, negatives=9, held_out=0.0)  # 64 conversations, and 1
+    trained = turnwise.train(recipe, rows, tiny_encoder)
+    assert all(weight.isfinite().all() for weight in weights(trained).values())
+
+
+@pytest.mark.parametrize("setting", ["bf16", "max_length", "gradient_accumulation_steps", "checkpoint_steps"])
+def test_settings_of_running_an_encoder_are_refused(setting: str) -> None:
+    with pytest.raises(ValueError, match=f"turn-order-head has no setting '{setting}': leave it out, or take some of"):
+        turnwise.get_recipe("turn-order-head", {setting: 2})
+    with pytest.raises(TypeError, match=setting):
+        TurnOrderHeadRecipe(**{setting: 2})
+
+
 def test_the_same_seed_gives_the_same_head(tiny_encoder_path, corpus) -> None:
     one, other = (weights(turnwise.train(RECIPE, corpus, str(tiny_encoder_path))) for _ in range(2))
     assert same(one, other)

@@ -41,6 +41,12 @@ def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) ->
         torch.testing.assert_close(weight, other[name], atol=1e-6, rtol=0)
 
 
+def test_the_last_batch_may_have_fewer_negatives_than_asked_for(tiny_encoder, corpus) -> None:
+    recipe = turnwise.recipes.Unified(batch_size=29, epochs=1, negatives=9, context_turns=4)  # 29 conversations, and 1
+    trained = turnwise.train(recipe, corpus, tiny_encoder)
+    assert all(weight.isfinite().all() for weight in weights(trained).values())
+
+
 def test_encoder_and_head_learn_and_are_saved(tiny_encoder, tiny_encoder_path, corpus, tmp_path: Path) -> None:
     before = {name: weight.clone() for name, weight in tiny_encoder.state_dict().items()}
     trained = turnwise.train(RECIPE, corpus, tiny_encoder, tmp_path / "model")

@@ -14,7 +14,7 @@ from turnwise.experiments.data_sets import DataSet, MissingDataError
 from turnwise.experiments.digests import digest, file_digest, folder_digest
 from turnwise.experiments.loaded_data import LoadedDataSet
 from turnwise.experiments.method import Method, Stage
-from turnwise.experiments.models import Training, resolve_stage
+from turnwise.experiments.models import Training, resolve_stage, settings_it_has
 from turnwise.experiments.results import CellRecord, Outcome
 from turnwise.experiments.suite import Scale, Study, Suite
 from turnwise.replies import GeneratedCandidates
@@ -53,7 +53,7 @@ class Cell:
         settings = {
             **scale.settings.get(stage.name, {}),
             **self.data.settings.get(stage.name, {}),
-            **scale.everywhere,
+            **settings_it_has(stage, scale.everywhere),
             "seed": self.seed,
             **studied,
         }

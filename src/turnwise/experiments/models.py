@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from turnwise.experiments.method import Stage
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.centre import centre_encoder
 from turnwise.training.merging import merge_encoders
-from turnwise.training.recipes import Adaptation, Schedule, get_recipe
+from turnwise.training.recipes import RECIPES, Adaptation, Pace, Schedule, get_recipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.train import train
 
@@ -51,7 +51,7 @@ class Training:
     """
 
     name: str
-    settings: Schedule
+    settings: Pace
     models: tuple[tuple[Training, ...], ...] = ()
 
     def describe(self) -> dict[str, Any]:
@@ -106,6 +106,15 @@ def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), *
     if stage.name == "simcse":
         return Training(stage.name, SimCSESettings(**given))
     return Training(stage.name, get_recipe(stage.name, given), models)
+
+
+def settings_it_has(stage: Stage, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those settings of every training that a stage has: a turn-order head runs no encoder."""
+    recipe = RECIPES.get(stage.name)
+    if recipe is None:
+        return dict(settings)
+    known = {field.name for field in fields(recipe)}
+    return {name: value for name, value in settings.items() if name in known}
 
 
 class ModelFolder:

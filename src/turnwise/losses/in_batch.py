@@ -7,7 +7,9 @@ several processes compute exactly what one would with the joined batch.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import torch
@@ -35,8 +37,8 @@ class InBatchSettings(Settings):
 
     Attributes:
         negatives: ``"batch"``, every response of another conversation in the batch; or a number of them drawn at random
-            for each response, no fewer (the 1, 4, 9 and 19 of the DialogueCSE paper). Equal texts are never negatives
-            of each other.
+            for each response (the 1, 4, 9 and 19 of the DialogueCSE paper), or all there are in a batch that has fewer,
+            such as the last one of an epoch. Equal texts are never negatives of each other.
     """
 
     negatives: Negatives = "batch"
@@ -44,6 +46,17 @@ class InBatchSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_negatives(self.negatives)
+
+
+@cache
+def _tell_of_fewer(negatives: int, fewest: int) -> None:
+    """Say once what is harmless in the last batch of an epoch, and a mistake in all of them."""
+    logging.getLogger("turnwise").warning(
+        "negatives=%d, but a response of a batch has only %d: if it is not the last, smaller batch, raise batch_size, "
+        "lower negatives, or (for dialogue-cse) take them from the whole data with negatives_from='corpus'",
+        negatives,
+        fewest,
+    )
 
 
 def process_mean(total: Tensor, count: float) -> Tensor:
@@ -116,13 +129,11 @@ class Turns:
 
         Args:
             own_turns: Numbers among this process's own turns (rows,).
-            negatives: ``"batch"``, all that are allowed; or this many of them, drawn at random for each row.
+            negatives: ``"batch"``, all that are allowed; or this many of them, drawn at random for each row, or all
+                where there are fewer.
 
         Returns:
             A boolean mask (rows, turns).
-
-        Raises:
-            ValueError: There are fewer than that many.
         """
         rows = own_turns + self.start
         allowed = (
@@ -133,13 +144,10 @@ class Turns:
         if isinstance(negatives, int) and len(allowed):
             fewest = int(allowed.sum(1).min())
             if fewest < negatives:
-                raise ValueError(
-                    f"negatives={negatives}, but a response of this batch has only {fewest}: raise batch_size, lower "
-                    "negatives, or (for dialogue-cse) take them from the whole data with negatives_from='corpus'"
-                )
+                _tell_of_fewer(negatives, fewest)
             lottery = torch.rand(allowed.shape, device=allowed.device).masked_fill(~allowed, -1)
-            drawn = torch.zeros_like(allowed).scatter(1, lottery.topk(negatives).indices, True)
-            allowed = allowed & drawn
+            drawn = lottery.topk(min(negatives, allowed.shape[1])).indices
+            allowed = allowed & torch.zeros_like(allowed).scatter(1, drawn, True)
         return allowed
 
     def mean_cross_entropy(

@@ -94,7 +94,6 @@ def contrast(
     ):
         arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
         arguments |= {"logging_nan_inf_filter": False, **recipe.arguments(encoder)}
-        arguments["dataloader_drop_last"] = recipe.needs_full_batches and len(conversations) >= recipe.batch_size
         if evaluator is not None:
             arguments |= validation_arguments(evaluator, recipe)
         inputs = recipe.inputs(encoder, conversations)

@@ -17,46 +17,50 @@ from turnwise.encoders.turn_order_head import remove_turn_order_head
 
 
 @dataclass(frozen=True)
-class Schedule(Settings):
-    """How long and how fast a stage learns.
+class Pace(Settings):
+    """How long and how fast anything learns, an encoder or what stands beside it.
 
     Attributes:
         learning_rate: Peak learning rate of AdamW, reached after a tenth of the steps and then falling linearly to 0.
         batch_size: Rows (conversations; for adaptation, utterances) per step and process.
-        gradient_accumulation_steps: Batches whose gradients make up one step; saves memory.
         epochs: Passes over the data; ignored where ``max_steps`` is given.
         max_steps: Number of steps.
-        max_length: Longest text in tokens: an utterance, or for whole-dialogue methods a conversation.
         seed: Seed of data order, dropout and drawn negatives.
+    """
+
+    learning_rate: float = 5e-5
+    batch_size: int = 8
+    epochs: float = 1.0
+    max_steps: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "learning_rate", "batch_size", "epochs", "max_steps")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed must be between 0 and 2**32 - 1, got {self.seed!r}")
+
+
+@dataclass(frozen=True)
+class Schedule(Pace):
+    """How a stage learns that runs an encoder.
+
+    Attributes:
+        gradient_accumulation_steps: Batches whose gradients make up one step; saves memory.
+        max_length: Longest text in tokens: an utterance, or for whole-dialogue methods a conversation.
         checkpoint_steps: Write a checkpoint every this many steps.
         bf16: Run the encoder in bfloat16, several times as fast on processors and GPUs made for it; by default on such
             GPUs only. Losses are computed in float32 all the same. On other processors only if ``"forced"``.
     """
 
-    learning_rate: float = 5e-5
-    batch_size: int = 8
     gradient_accumulation_steps: int = 1
-    epochs: float = 1.0
-    max_steps: int | None = None
     max_length: int = 64
-    seed: int = 0
     checkpoint_steps: int = 100
     bf16: bool | Literal["forced"] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(
-            self,
-            "learning_rate",
-            "batch_size",
-            "gradient_accumulation_steps",
-            "epochs",
-            "max_steps",
-            "max_length",
-            "checkpoint_steps",
-        )
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed must be between 0 and 2**32 - 1, got {self.seed!r}")
+        check_positive(self, "gradient_accumulation_steps", "max_length", "checkpoint_steps")
 
 
 @dataclass(frozen=True)
@@ -131,11 +135,6 @@ class Recipe(Schedule):
     def shortest(self) -> int:
         """Turns of the shortest conversation that teaches something."""
         return self.min_turns
-
-    @property
-    def needs_full_batches(self) -> bool:
-        """Whether the last batch of an epoch, which may be smaller, is left out."""
-        return False
 
     def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
         """The method to train this encoder with first, if any."""

@@ -8,11 +8,11 @@ from typing import ClassVar
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_interpolation, check_positive
 from turnwise.losses.composed import ComposedSettings
-from turnwise.training.recipes.base import Schedule
+from turnwise.training.recipes.base import Pace
 
 
 @dataclass(frozen=True)
-class TurnOrderHeadRecipe(Schedule, ComposedSettings):
+class TurnOrderHeadRecipe(Pace, ComposedSettings):
     """The encoder stays as it is; see `turnwise.losses.ComposedSettings` for the other settings.
 
     Attributes:

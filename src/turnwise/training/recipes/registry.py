@@ -138,5 +138,7 @@ def _replace(schedule: Any, settings: Mapping[str, Any], name: str) -> Any:
     known = [field.name for field in dataclasses.fields(schedule)]
     unknown = sorted(set(settings) - set(known))
     if unknown:
-        raise ValueError(f"{name} has no setting {', '.join(map(repr, unknown))}: expected some of {', '.join(known)}")
+        raise ValueError(
+            f"{name} has no setting {', '.join(map(repr, unknown))}: leave it out, or take some of {', '.join(known)}"
+        )
     return dataclasses.replace(schedule, **settings)

@@ -35,11 +35,6 @@ class InBatch(Recipe, InBatchSettings):
         if self.batch_size < 2:
             raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
 
-    @property
-    @override
-    def needs_full_batches(self) -> bool:
-        return self.negatives != "batch"  # a smaller one may have fewer
-
 
 @dataclass(frozen=True)
 class DialogueCSE(InBatch, DialogueCSESettings):
@@ -63,11 +58,6 @@ class DialogueCSE(InBatch, DialogueCSESettings):
         if self.negatives_from == "batch" and (self.unit == "sample" or self.same_role):
             setting = "unit='sample'" if self.unit == "sample" else "same_role=true"
             raise ValueError(f"{setting} needs negatives_from='corpus', got 'batch'")
-
-    @property
-    @override
-    def needs_full_batches(self) -> bool:
-        return self.negatives_from == "batch" and super().needs_full_batches
 
     @override
     def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
