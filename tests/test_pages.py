@@ -1,0 +1,39 @@
+"""The pages are what they seem: tables have headers, and what they promise to list is all there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+RULE = re.compile(r"\|(\s*:?-+:?\s*\|)+")
+
+
+def lines_of_text(page: Path) -> list[str]:
+    """The lines of a page, blank in blocks of code."""
+    code = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+    return code.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8")).split("\n")
+
+
+def beginnings(page: Path) -> Iterator[tuple[str, str]]:
+    """Place and second line of everything that begins as a table does."""
+    lines = ["", *lines_of_text(page), ""]
+    for number, (before, line, after) in enumerate(zip(lines, lines[1:], lines[2:]), start=1):
+        if line.startswith("|") and not before.startswith("|"):
+            yield f"{page.relative_to(ROOT)}:{number}", after
+
+
+def test_every_table_has_a_header() -> None:
+    tables = [table for page in PAGES for table in beginnings(page)]
+    assert len(tables) > 100
+    assert [place for place, second in tables if not RULE.fullmatch(second.strip())] == []
+
+
+def test_the_table_of_extras_has_all_of_them() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    table = page.split("| extra | for |")[1].split("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(project["optional-dependencies"])
