@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,28 @@ def test_looking_after_a_store(store, tmp_path, tiny_encoder_path) -> None:
     assert "Deleted 1 of 2" in succeed("store", "delete", store, "first", "nobody")
     succeed("store", "reindex", store, "--model", tiny_encoder_path, "--pooling", "mean")
     assert printed("store", "info", store)["pooling"] == "mean"
+
+
+def files_with(folder: Path, text: str) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+def test_erasing_leaves_nothing_in_the_store_and_the_caches(store, talks, tmp_path) -> None:
+    places = [store, tmp_path / "cache"]
+    with sqlite3.connect(tmp_path / "cache" / "turnwise-vectors.sqlite") as vectors:
+        assert vectors.execute("SELECT count(*) FROM vectors").fetchone() == (3,)
+    (killed := tmp_path / "cache" / "turnwise" / ".abc.writing-def").mkdir()
+    (killed / "conversations.part0").write_text("my card is lost")
+    assert "turnwise store erase" in succeed("store", "delete", store, "second")
+    assert all(files_with(place, "my card is lost") for place in places)
+    assert "1 of 2 conversations" in succeed("store", "erase", store, "first", "nobody")
+    found = [files_with(place, text) for place in places for text in ("my card is lost", "i want a pizza", "second")]
+    assert not any(found)
+    assert printed("store", "info", store)["conversations"] == 0
+    with sqlite3.connect(tmp_path / "cache" / "turnwise-vectors.sqlite") as vectors:
+        assert vectors.execute("SELECT * FROM sqlite_master").fetchall() == []
+    succeed("index", talks, "--store", store)  # what was read is read anew
+    assert printed("store", "info", store)["conversations"] == 2
 
 
 def test_replies_from_a_store(store, talks, tiny_encoder_path, tmp_path) -> None:

@@ -151,6 +151,26 @@ def test_a_name_given_by_a_user_stays_when_data_grows(store: ConversationStore, 
     assert (after[group.id].name, after[group.id].renamed) == ("Lost cards", True)
 
 
+def test_erasing_takes_the_words_of_texts_out_of_what_is_remembered_and_leaves_names_of_users(
+    store: ConversationStore, build: Callable[..., Report]
+) -> None:
+    gone = talks(12, ("zanzibarquux",), start=200)
+    store.add(gone)
+    before = build()
+    kept = next(group for group in fine(before) if "zanzibarquux" not in group.name)
+    edits.rename(store.path, "message", kept.id, "Mine")
+    memory = store.path / "groups.safetensors"
+    assert b"zanzibarquux" in memory.read_bytes() and b"card" in memory.read_bytes()
+    store.erase([row["id"] for row in gone])
+    assert b"zanzibarquux" not in memory.read_bytes()
+    after = {group.id: group for group in fine(build())}
+    assert after[kept.id].name == "Mine"
+    assert all(group.name and group.phrases for group in after.values())
+    memory.write_bytes(memory.read_bytes()[:-5])
+    store.erase()
+    assert not memory.exists()
+
+
 def test_merged_groups_are_one_from_then_on(store: ConversationStore, build: Callable[..., Report]) -> None:
     before = build()
     first, second = (group.id for group in fine(before)[:2])

@@ -59,7 +59,11 @@ def test_conversations_are_added_grow_are_read_and_deleted(serving: Running) -> 
         assert again == {"added": 0, "grown": 1, "changed": 0, "unchanged": 1, "messages": 1}
         assert client.get("/v1/conversations/shop%2Fcard%201").json() == grown
         assert client.get("/v1/stores").json() == {"stores": [{"name": "talks", "conversations": 2, "messages": 5}]}
-        assert client.delete("/v1/conversations/shop/card 1").json() == {"id": "shop/card 1", "deleted": True}
+        assert client.delete("/v1/conversations/shop/card 1").json() == {
+            "id": "shop/card 1",
+            "deleted": True,
+            "erased": False,
+        }
         assert client.delete("/v1/conversations/shop/card 1").json()["deleted"] is False
         assert client.get("/v1/conversations/shop/card 1").status_code == 404
 

@@ -343,6 +343,12 @@ NameEndpoint = Annotated[
 ]
 NameModel = Annotated[str | None, typer.Option(help="The model's name at that endpoint.")]
 Ids = Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
+ErasedIds = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Ids of conversations to delete now; what was deleted before is erased anyway.", show_default=False
+    ),
+]
 PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 # The explorer

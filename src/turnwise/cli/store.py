@@ -13,13 +13,14 @@ import typer
 
 from turnwise._utils.files import atomic_path, check_file, is_url, only_writer
 from turnwise._utils.memory import keep_little_free_memory
-from turnwise._utils.progress import console, progress_bar
+from turnwise._utils.progress import console, note, progress_bar
 from turnwise._utils.strict_json import strict_json
 from turnwise.cli.options import (
     Cache,
     ChatFile,
     Data,
     Diversity,
+    ErasedIds,
     Force,
     Ids,
     IndexKind,
@@ -175,8 +176,34 @@ def export(store: StoreArgument, output: ChatFile, force: Force = False) -> None
 
 @store.command()
 def delete(store: StoreArgument, ids: Ids) -> None:
-    """Delete conversations by their ids."""
-    console.print(f"Deleted {_open(store).delete(ids):,} of {len(ids):,} conversations")
+    """Delete conversations by their ids: nothing finds them any more, but older files hold them until `erase`."""
+    count = _open(store).delete(ids)
+    console.print(f"Deleted {count:,} of {len(ids):,} conversations")
+    if count and not is_url(store):
+        note(f"Older files of {store} hold their texts until you say: turnwise store erase {store}")
+
+
+@store.command()
+def erase(store: StoreArgument, ids: ErasedIds = None) -> None:
+    """Remove for good what was deleted or replaced, and the conversations that you name.
+
+    The store is written anew without it, and turnwise's caches, of files read and of vectors, are emptied. If it is
+    killed, the same command does the rest.
+
+    Example: `turnwise store erase talks customer-4711`
+    """
+    from turnwise.data.conversations import forget_conversations
+    from turnwise.encoders.vector_cache import forget_vectors
+
+    opened, named = _open(store), ids or []
+    with _progress("writing the store anew", opened.stats().messages) as advance:
+        count = opened.erase(named, advance)
+    kept = [forget_conversations(), forget_vectors()]
+    console.print(
+        f"Erased {store}: {count:,} of {len(named):,} conversations, and all that was deleted or replaced before; "
+        f"emptied {kept[0]} and {kept[1]}",
+        soft_wrap=True,
+    )
 
 
 @store.command()

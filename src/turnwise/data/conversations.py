@@ -11,6 +11,7 @@ import io
 import json
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -25,7 +26,7 @@ from datasets.table import InMemoryTable
 from filelock import FileLock
 
 from turnwise._compat import datasets_cache
-from turnwise._utils.files import atomic_path, check_file, is_standard, only_writer
+from turnwise._utils.files import atomic_path, check_file, discard, is_standard, only_writer, put_in_order
 from turnwise._utils.strict_json import strict_json
 from turnwise.data.messages import Messages, check_messages
 from turnwise.data.reading.archives import shown
@@ -188,6 +189,25 @@ def messages_of(conversations: Given) -> Sequence[Messages]:
     return cast("Sequence[Messages]", conversations)
 
 
+def forget_conversations() -> Path:
+    """Remove what `read_conversations` has kept of all files, which it reads anew when it is asked for them.
+
+    Returns:
+        The folder that it was kept in.
+    """
+    kept = _kept()
+    names = {re.sub(r"^\.(\w+)\.writing-.*|\.lock$", r"\1", path.name) for path in kept.glob("*")}
+    for name in names:
+        with FileLock(kept / f"{name}.lock"):
+            put_in_order(kept / name)  # of a process that was killed while it read
+            discard(kept / name)
+    return kept
+
+
+def _kept() -> Path:
+    return datasets_cache() / "turnwise"
+
+
 def _read_into(cached: Path, files: list[Path], options: ReadingOptions, skipped: SkippedRows) -> None:
     with atomic_path(cached) as folder:
         folder.mkdir()
@@ -203,7 +223,7 @@ def _cache_folder(files: list[Path], options: ReadingOptions) -> Path:
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     # what came in passing is never read again, so it leaves nothing behind
     passing = next((file.parent for file in files if is_spooled(file)), None)
-    return (passing or datasets_cache() / "turnwise") / name
+    return (passing or _kept()) / name
 
 
 def convert_conversations(

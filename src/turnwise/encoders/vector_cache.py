@@ -43,7 +43,7 @@ class VectorCache:
     ) -> None:
         if not can_be_cached(encoder):
             raise ValueError("only vectors of a transformer with a fast tokenizer are kept: embed without a cache")
-        self.path = Path(path) if path is not None else datasets_cache() / "turnwise-vectors.sqlite"
+        self.path = Path(path) if path is not None else _usual_path()
         self.max_bytes = max_bytes
         self._digest = _digest(encoder)
         self._works = True
@@ -117,6 +117,27 @@ class VectorCache:
                 self.path,
                 error,
             )
+
+
+def forget_vectors() -> Path:
+    """Remove all vectors from the file where they are kept by default.
+
+    Returns:
+        The file.
+    """
+    path = _usual_path()
+    if path.is_file():
+        try:
+            with closing(sqlite3.connect(path, timeout=60)) as file:
+                file.execute("DROP TABLE IF EXISTS vectors")
+                file.execute("VACUUM")
+        except sqlite3.DatabaseError:  # it is damaged, or busy for a minute
+            path.unlink()
+    return path
+
+
+def _usual_path() -> Path:
+    return datasets_cache() / "turnwise-vectors.sqlite"
 
 
 def can_be_cached(encoder: SentenceTransformer) -> bool:

@@ -118,5 +118,8 @@ class Backend(Protocol):
     ) -> None:
         """Move it to another encoder."""
 
+    def erase(self, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
+        """What `ConversationStore.erase` does."""
+
     def bytes(self) -> int:
         """Its size on disk; 0 where that is not known."""

@@ -108,7 +108,7 @@ class ConversationStore(StoreReader):
         return report
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete conversations with all their messages.
+        """Delete conversations with all their messages: nothing finds them any more, but see `erase`.
 
         Returns:
             How many there were.
@@ -119,6 +119,26 @@ class ConversationStore(StoreReader):
         self._check_writable()
         with self._backend.changes(LOCK_SECONDS) as changes:
             return delete_conversations(changes, list(dict.fromkeys(ids)))
+
+    def erase(self, ids: Sequence[str] = (), progress: Callable[[int], None] | None = None) -> int:
+        """Delete conversations, and leave no byte in the folder of these or of what was deleted or replaced before.
+
+        What remains is written anew, and its indexes are built anew. Killed at any moment, this leaves a sound store,
+        and the same call does the rest. Who is reading meanwhile may get a `StoreError`, and reads on afterwards.
+
+        Args:
+            ids: What to delete now; by default nothing further.
+            progress: Called with numbers of messages that were written anew.
+
+        Returns:
+            How many of these conversations there were.
+
+        Raises:
+            StoreError: As for `add`, or the store is on a server.
+        """
+        self._check_writable()
+        with self._backend.changes(LOCK_SECONDS) as changes:
+            return self._backend.erase(changes, list(dict.fromkeys(ids)), LOCK_SECONDS, progress)
 
     def compact(self, retention: timedelta = RETENTION, index: IndexKind | None = None) -> None:
         """Merge small files, bring the indexes up to date, build them where they pay, and forget old versions.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from turnwise.store.backend import Changes, Tables
 from turnwise.store.encoding import StoreEncoder
+from turnwise.store.erasing import erase
 from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
 from turnwise.store.reindexing import forget_old, reindex
 from turnwise.store.state import LOCK_FILE, LOCK_SECONDS, IndexKind, StoreError, state_stamp, write_state, writer_lock
@@ -67,6 +68,10 @@ class Folder:
     ) -> None:
         """Move it to another encoder."""
         reindex(self._path, changes, encoder, seconds, progress)
+
+    def erase(self, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
+        """Delete conversations, and leave no byte of what was deleted."""
+        return erase(self._path, changes, ids, seconds, progress)
 
     def bytes(self) -> int:
         """Its size on disk."""

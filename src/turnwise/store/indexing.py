@@ -92,7 +92,7 @@ def tidy(changes: Changes, retention: timedelta, kind: IndexKind | None = None) 
         lance(table).optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
     changes.commit(commits=0)
     for name, (table, column) in indexed_columns(tables).items():
-        _build_index(changes, name, table, column, kind)
+        build_index(changes, name, table, column, kind)
     for table in (tables.messages, tables.conversations):
         lance(table).optimize(
             cleanup_older_than=retention, delete_unverified=True
@@ -101,7 +101,8 @@ def tidy(changes: Changes, retention: timedelta, kind: IndexKind | None = None) 
     give_back_memory()
 
 
-def _build_index(changes: Changes, name: str, table: Table, column: str, kind: IndexKind | None) -> None:
+def build_index(changes: Changes, name: str, table: Table, column: str, kind: IndexKind | None) -> None:
+    """Build a vector index where it pays: anew if a kind is given, else if there is none or vectors have doubled."""
     indexes, rows = changes.tables.state.indexes, table.count_rows()
     facts = indexes.get(name)
     if rows < (SMALLEST_INDEXED if facts is None or kind is not None else _GROWTH * facts.rows):

@@ -115,6 +115,13 @@ class Qdrant:
         """Raise `StoreError`: on a server, a store for another encoder is another collection."""
         raise StoreError(f"{self._name}: index into another collection with the other encoder, then delete this one")
 
+    def erase(self, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
+        """Raise `StoreError`: what becomes of deleted points on its disk is for the server to say."""
+        raise StoreError(
+            f"{self._name}: Qdrant removes what was deleted when it rewrites its segments; to be sure of it now, "
+            "delete the conversations, export, index into another collection and remove this one"
+        )
+
     def bytes(self) -> int:
         """0: only the server knows."""
         return 0

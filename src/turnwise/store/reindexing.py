@@ -16,6 +16,7 @@ from turnwise.store.state import STATE_FILE, StoreState, read_state, state_stamp
 from turnwise.store.tables import FIRST_FOLDER, create_tables, new_state, transaction
 
 _PREFIX = "reindexed-"  # and the digest of the encoder
+ERASED = "erased-"  # and a number
 
 
 def reindex(
@@ -32,7 +33,7 @@ def reindex(
     """
     old = changes.tables
     copy = path / f"{_PREFIX}{encoder.digest()}-{encoder.pooling.replace(':', '-')}"
-    for unfinished in _others(path, old.state):
+    for unfinished in other_folders(path, old.state):
         if unfinished != copy and state_stamp(unfinished) is not None:
             shutil.rmtree(unfinished)
     if state_stamp(copy) is None:
@@ -46,22 +47,29 @@ def reindex(
                 progress(len(records))
         _delete_what_is_gone(old, copying)
         tidy(copying, RETENTION)
+    switch(path, copy)
+
+
+def switch(path: Path, copy: Path) -> StoreState:
+    """Let a finished store within a store take its place, at once; its state."""
     finished = read_state(copy)
-    write_state(path, replace(finished, folder=f"{copy.name}/{finished.folder}"))
+    state = replace(finished, folder=f"{copy.name}/{finished.folder}")
+    write_state(path, state)
     (copy / STATE_FILE).unlink()  # it is no store of its own any more
+    return state
 
 
 def forget_old(path: Path, state: StoreState) -> None:
-    """Remove the tables of encoders that the store had before."""
-    for folder in _others(path, state):
-        if state_stamp(folder) is None:
+    """Remove the tables of encoders that the store had before, and what a killed `erase` left."""
+    for folder in other_folders(path, state):
+        if state_stamp(folder) is None or folder.name.startswith(ERASED):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _others(path: Path, state: StoreState) -> list[Path]:
+def other_folders(path: Path, state: StoreState) -> list[Path]:
     """The folders of tables that are not in use: those of earlier encoders, and unfinished copies, which are stores."""
-    folders = [path / FIRST_FOLDER, *path.glob(f"{_PREFIX}*")]
-    return [folder for folder in folders if folder.is_dir() and not state.folder.startswith(folder.name)]
+    folders = [path / FIRST_FOLDER, *path.glob(f"{_PREFIX}*"), *path.glob(f"{ERASED}*")]
+    return [folder for folder in folders if folder.is_dir() and Path(state.folder).parts[0] != folder.name]
 
 
 def _delete_what_is_gone(old: Tables, copying: Changes) -> None:

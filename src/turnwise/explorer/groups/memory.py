@@ -14,10 +14,11 @@ from safetensors.numpy import save_file
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.store.erasing import GROUPS_FILE
 
 Kind = Literal["message", "conversation"]
 KINDS: tuple[Kind, ...] = ("message", "conversation")
-FILE = "groups.safetensors"
+FILE = GROUPS_FILE
 _FORMAT = 1
 _ARRAYS = ("keys", "fine", "neighbours", "places")
 

@@ -50,7 +50,8 @@ class Deleted(BaseModel):
     """What became of a conversation."""
 
     id: str
-    deleted: bool
+    deleted: bool = Field(description="Nothing finds it any more; false where there was none")
+    erased: bool = Field(description="Always false: older files hold it until turnwise store erase STORE on the server")
 
 
 class StoreSize(BaseModel):
@@ -143,8 +144,13 @@ async def get_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[
 
 
 async def delete_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
-    """Delete a conversation."""
-    return {"id": id, "deleted": bool(await service.stores.write(lambda: store.writer.delete([id])))}
+    """Delete a conversation: nothing finds it any more.
+
+    Older files of the store hold its bytes until `turnwise store erase STORE` is said on the server, which writes the
+    store anew; requests are answered meanwhile.
+    """
+    deleted = bool(await service.stores.write(lambda: store.writer.delete([id])))
+    return {"id": id, "deleted": deleted, "erased": False}
 
 
 async def stores(request: Request, service: ServiceOf) -> dict[str, Any]:

@@ -1,0 +1,96 @@
+"""Erasing: the rows that count are written into a fresh folder, which is switched to; then all other files go.
+
+LanceDB deletes by writing down which rows no longer count. What they held stays in data files, in the words of the
+text index, and in its log of transactions, which quotes the ids.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from turnwise._utils.files import atomic_path
+from turnwise.store.adding import delete_conversations
+from turnwise.store.backend import Changes, Table
+from turnwise.store.indexing import RETENTION, add_text_index, build_index, has_text_index, lance, tidy
+from turnwise.store.reindexing import ERASED, other_folders, switch
+from turnwise.store.searching import indexed_columns
+from turnwise.store.state import write_state
+from turnwise.store.tables import FIRST_FOLDER, create_tables, transaction
+
+GROUPS_FILE = "groups.safetensors"  # what the explorer remembers
+
+
+def erase(path: Path, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
+    """Delete conversations, and leave no byte of them or of what was deleted or replaced before.
+
+    Killed at any moment, it leaves a sound store, and the same call does the rest.
+
+    Args:
+        path: The store.
+        changes: A transaction of the store, which keeps other writers out; it can only be left afterwards.
+        ids: Those of the conversations to delete.
+        seconds: How long to wait for whoever writes to the fresh folder: nobody.
+        progress: Called with numbers of messages that were written.
+
+    Returns:
+        How many of the conversations there were.
+    """
+    count = delete_conversations(changes, ids)
+    old = changes.tables
+    for folder in other_folders(path, old.state):
+        shutil.rmtree(folder)
+    number = int(old.state.folder.startswith(f"{ERASED}1"))
+    copy = path / f"{ERASED}{number + 1}"
+    write_state(copy, create_tables(copy, replace(old.state, folder=FIRST_FOLDER, indexes={})))
+    with transaction(copy, seconds) as copying:
+        _copy(old.messages, copying.tables.messages, progress)
+        _copy(old.conversations, copying.tables.conversations, None)
+        if has_text_index(old):
+            add_text_index(copying.tables, old.state.tokenizer, old.state.language, [])
+        copying.commit(commits=0)
+        for name, (table, column) in indexed_columns(copying.tables).items():
+            if facts := old.state.indexes.get(name):
+                build_index(copying, name, table, column, facts.kind)
+        tidy(copying, RETENTION)
+    state = switch(path, copy)
+    for folder in other_folders(path, state):
+        shutil.rmtree(folder)
+    _forget_words(path / GROUPS_FILE)
+    return count
+
+
+def _copy(source: Table, target: Table, progress: Callable[[int], None] | None) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in source.batches(source.schema.names):
+            yield batch
+            if progress is not None:
+                progress(len(batch))
+
+    lance(target).add(pa.RecordBatchReader.from_batches(source.schema, batches()))
+
+
+def _forget_words(file: Path) -> None:
+    """Take the words of texts out of the memory of groups; the explorer finds them again. Names given by users stay."""
+    if not file.is_file():
+        return
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            facts = json.loads(opened.metadata()["groups"])
+            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
+        for memory in facts.values():
+            for group in memory["groups"].values() if isinstance(memory, dict) else ():
+                group["phrases"] = []
+                group["name"] = group["name"] if group["renamed"] else ""
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError):
+        file.unlink()  # it is damaged, and groups are made anew
+        return
+    with atomic_path(file) as temporary:
+        save_file(arrays, temporary, metadata={"groups": json.dumps(facts, ensure_ascii=False)})

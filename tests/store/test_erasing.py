@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import pytest
+
+from turnwise.store import ConversationStore, StoreError, erasing, indexing
+
+from .cases import in_folders, on_qdrant
+
+SECRET = {
+    "id": "patient-7391",
+    "messages": [{"role": "user", "content": "my card is zanzibarquux", "note": "vexillophile"}],
+    "folder": "mumpsimus",
+}
+# In the words of the text index, a transducer written from its end, "anzibarquu" stands so.
+IN_TEXT_INDEX = bytes.fromhex("d3d3fdc7c5dac8f6cbc5")
+TRACES = [SECRET["id"], "zanzibarquux", "vexillophile", "mumpsimus", "another penumbrae", IN_TEXT_INDEX]
+
+
+def holding(folder: Path, what: str | bytes) -> list[str]:
+    """The files of a folder that hold some bytes."""
+    wanted = what.encode() if isinstance(what, str) else what
+    return [
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and wanted in path.read_bytes()
+    ]
+
+
+def ids_in_versions(folder: Path) -> set[str]:
+    """The ids in any version of any table that LanceDB finds in a folder."""
+    found: set[str] = set()
+    for path in folder.rglob("*.lance"):
+        if path.is_dir():
+            table = lancedb.connect(path.parent).open_table(path.stem)
+            for version in table.list_versions():
+                table.checkout(version["version"])
+                found |= set(table.to_arrow()["conversation"].to_pylist())
+    return found
+
+
+@pytest.fixture
+def is_indexed() -> bool:
+    return False
+
+
+@pytest.fixture
+def small_indexes(monkeypatch, is_indexed: bool) -> None:
+    if is_indexed:
+        monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 2)
+
+
+@pytest.fixture
+def secretive(filled, labelled, small_indexes) -> ConversationStore:
+    """A store of several versions in which a conversation was added and deleted, and another one changed."""
+    store = filled(labelled)
+    store.add([SECRET, {**labelled[2], "messages": [{"role": "user", "content": "another penumbrae"}]}])
+    store.compact()  # its words are in the text index
+    store.add([labelled[2]])
+    assert store.delete([SECRET["id"]]) == 1
+    return store
+
+
+@in_folders
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_nothing_is_left_of_what_was_deleted_or_replaced(secretive, labelled, tiny_encoder, is_indexed) -> None:
+    store = secretive
+    vector = store.encoder().messages(["another penumbrae"])["vector"].tobytes()
+    assert all(holding(store.path, trace) for trace in [*TRACES, vector]), "the check must be able to fail"
+    assert SECRET["id"] in ids_in_versions(store.path)
+    indexes = store.stats().indexes.keys()
+    assert bool(indexes) == is_indexed
+    reader = ConversationStore.open(store.path, tiny_encoder, read_only=True)
+    assert reader.get("silent") == labelled[2]
+
+    assert store.erase() == 0
+
+    assert not [holding(store.path, trace) for trace in [*TRACES, vector] if holding(store.path, trace)]
+    assert ids_in_versions(store.path) == {row["id"] for row in labelled}
+    assert sorted(map(str, reader.export())) == sorted(map(str, labelled))
+    assert store.stats().indexes.keys() == indexes
+    assert store.search_messages("my card is lost")[0].text == "my card is lost"
+    assert store.search_messages("lost card", "text")[0].text == "my card is lost"
+    assert not store.search_messages("zanzibarquux", "text")
+    assert store.add([SECRET]).added == 1
+    assert store.erase([SECRET["id"], SECRET["id"], "nobody"]) == 1
+    assert not [trace for trace in TRACES if holding(store.path, trace)]
+
+
+@in_folders
+def test_all_can_be_erased(filled, labelled) -> None:
+    store = filled(labelled)
+    assert store.erase([row["id"] for row in labelled]) == 3
+    assert list(store.export()) == [] and not holding(store.path, "my money back")
+    store.add(labelled)
+    assert store.search_messages("my card is lost", "text")[0].text == "my card is lost"
+
+
+@in_folders
+def test_former_encoders_and_unfinished_moves_go_too(secretive, tiny_encoder_path, monkeypatch) -> None:
+    def stop(count: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        secretive.add([SECRET])
+        secretive.reindex(tiny_encoder_path, "mean", progress=stop)
+    assert holding(next(secretive.path.glob("reindexed-*")), SECRET["id"])
+    secretive.reindex(tiny_encoder_path, "interlocutor")
+    secretive.erase([SECRET["id"]])
+    assert not [trace for trace in TRACES if holding(secretive.path, trace)]
+    assert [path.name for path in secretive.path.iterdir() if path.is_dir()] == ["erased-1"]
+
+
+@in_folders
+@pytest.mark.parametrize("step", ["create_tables", "_copy", "tidy", "switch", "_forget_words", "rmtree"])
+def test_an_erase_that_dies_leaves_a_sound_store_and_is_finished_by_the_next(
+    secretive, labelled, monkeypatch, tiny_encoder, step
+) -> None:
+    def die(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(erasing.shutil if step == "rmtree" else erasing, step, die)
+        with pytest.raises(KeyboardInterrupt):
+            secretive.erase(["refund"])
+    rest = labelled[1:]
+    opened = ConversationStore.open(secretive.path, tiny_encoder)
+    assert sorted(row["id"] for row in opened.export()) == sorted(row["id"] for row in rest)
+    assert opened.add([labelled[0]]).added == 1
+    opened.compact()
+    assert opened.erase(["refund"]) == 1
+    assert not [trace for trace in [*TRACES, "refund"] if holding(opened.path, trace)]
+    assert sorted(row["id"] for row in opened.export()) == sorted(row["id"] for row in rest)
+
+
+@on_qdrant
+def test_qdrant_says_what_it_does_with_deleted_points(store) -> None:
+    with pytest.raises(StoreError, match="when it rewrites its segments"):
+        store.erase(["talk-0"])
+    assert store.get("talk-0") is not None
