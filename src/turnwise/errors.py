@@ -7,7 +7,7 @@ from typing_extensions import override
 _LONGEST_LINE = 300  # characters
 
 
-def error_line(error: Exception) -> str:
+def error_line(error: BaseException) -> str:
     """What another library's error says, as one line that is not endless; its kind where it says nothing."""
     text = " ".join(str(error).split())
     return (text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "…") or type(error).__name__

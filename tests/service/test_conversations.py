@@ -68,6 +68,26 @@ def test_conversations_are_added_grow_are_read_and_deleted(serving: Running) -> 
         assert client.get("/v1/conversations/shop/card 1").status_code == 404
 
 
+@pytest.mark.parametrize("damaged", ["v1/messages.lance/data/*", "v1/*/_versions/*", "store.json"])
+def test_a_damaged_store_is_503_and_the_log_says_what_to_do(
+    serving: Running, tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: str
+) -> None:
+    with serving.client() as client:
+        assert client.post("/v1/conversations", json={"conversations": [CARD]}).status_code == 200
+        for path in (tmp_path / "talks").glob(damaged):
+            path.write_bytes(b"")
+        answers = [
+            client.post("/v1/search", json={"query": "card", "mode": "text"}),
+            client.get("/v1/conversations/shop/card 1"),
+            client.post("/v1/conversations", json={"conversations": [{**CARD, "topic": "another"}]}),
+        ]
+        assert client.get("/health/live").status_code == 200
+    for answer in answers[: 2 if "data" in damaged else 3]:
+        assert answer.status_code == 503, answer.text
+        assert answer.json()["error"]["message"] == "the store cannot be used as it is: see the log of the service"
+    assert str(tmp_path / "talks") in caplog.text and "copy" in caplog.text and "backup" in caplog.text
+
+
 def test_a_label_that_json_has_no_form_for_comes_back_as_null(serving: Running) -> None:
     body = json.dumps({"conversations": [{**PIZZA, "price": float("nan"), "nested": {"a": None}}]})
     with serving.client() as client:

@@ -197,7 +197,8 @@ def test_bad_rows(store, row, problem) -> None:
 
 
 @in_folders
-def test_a_store_whose_making_was_killed_is_made_anew(store, tiny_encoder) -> None:
+def test_a_store_whose_making_was_killed_is_made_anew(filled, tiny_encoder) -> None:
+    store = filled([])
     (store.path / "store.json").unlink()
     made = ConversationStore.open(store.path, tiny_encoder)
     assert (made.stats().conversations, list(made.export())) == (0, [])

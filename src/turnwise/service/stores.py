@@ -129,7 +129,7 @@ def _refusing(call: Callable[[], _Result]) -> _Result:
         raise Refusal(422, str(error), "where") from None
     except StoreLockedError:
         raise Refusal(503, "another process is writing to the store", retry_after=5) from None
-    except StoreError as error:
+    except (StoreError, OSError) as error:
         _LOGGER.error("%s", error)
         raise Refusal(503, "the store cannot be used as it is: see the log of the service") from None
     except ConversationError as error:

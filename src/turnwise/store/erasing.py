@@ -19,6 +19,7 @@ from safetensors.numpy import save_file
 from turnwise._utils.files import atomic_path
 from turnwise.store.adding import delete_conversations
 from turnwise.store.backend import Changes, Table
+from turnwise.store.damage import naming_damage
 from turnwise.store.indexing import RETENTION, add_text_index, build_index, has_text_index, lance, tidy
 from turnwise.store.reindexing import ERASED, other_folders, switch
 from turnwise.store.searching import indexed_columns
@@ -50,7 +51,7 @@ def erase(path: Path, changes: Changes, ids: list[str], seconds: float, progress
     number = int(old.state.folder.startswith(f"{ERASED}1"))
     copy = path / f"{ERASED}{number + 1}"
     write_state(copy, create_tables(copy, replace(old.state, folder=FIRST_FOLDER, indexes={})))
-    with transaction(copy, seconds) as copying:
+    with transaction(copy, seconds) as copying, naming_damage(path):
         _copy(old.messages, copying.tables.messages, progress)
         _copy(old.conversations, copying.tables.conversations, None)
         if has_text_index(old):

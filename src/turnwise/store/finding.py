@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +12,7 @@ from turnwise.store.backend import Tables
 from turnwise.store.conditions import Condition
 from turnwise.store.diversity import diverse
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
-from turnwise.store.records import vectors_of
+from turnwise.store.records import labels_of, vectors_of
 from turnwise.store.searching import fused, index_for
 
 _COLUMNS = ["conversation", "turn", "role", "text", "fields", "time"]
@@ -102,9 +101,9 @@ def _reranked(found: pa.Table, rerank: Callable[[Sequence[str]], np.ndarray]) ->
 
 def _hit(kind: type[_Hit], row: dict[str, Any]) -> _Hit:
     said = {name: row[name] for name in ("score", "conversation", "turn", "role", "text", "time")}
-    return kind(**said, labels=json.loads(row["fields"]))
+    return kind(**said, labels=labels_of(row))
 
 
 def _conversation_hit(row: Mapping[str, Any]) -> ConversationHit:
     names = ("score", "conversation", "turns", "speakers", "text", "first_time", "last_time")
-    return ConversationHit(**{name: row[name] for name in names}, labels=json.loads(row["fields"]))
+    return ConversationHit(**{name: row[name] for name in names}, labels=labels_of(row))

@@ -8,11 +8,21 @@ from datetime import timedelta
 from pathlib import Path
 
 from turnwise.store.backend import Changes, Tables
+from turnwise.store.damage import naming_damage
 from turnwise.store.encoding import StoreEncoder
 from turnwise.store.erasing import erase
 from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
 from turnwise.store.reindexing import forget_old, reindex
-from turnwise.store.state import LOCK_FILE, LOCK_SECONDS, IndexKind, StoreError, state_stamp, write_state, writer_lock
+from turnwise.store.state import (
+    LOCK_FILE,
+    LOCK_SECONDS,
+    STATE_FILE,
+    IndexKind,
+    StoreError,
+    state_stamp,
+    write_state,
+    writer_lock,
+)
 from turnwise.store.tables import Reader, Transaction, create_tables, new_state, transaction
 
 
@@ -43,6 +53,7 @@ class Folder:
             raise StoreError(f"{path} holds something else than a store: choose another folder")
         with writer_lock(path, LOCK_SECONDS):
             if not self.exists():  # no other process made it meanwhile
+                _check_lost(path)
                 write_state(path, create_tables(path, new_state(encoder, tokenizer, language)))
 
     def tables(self) -> Tables:
@@ -55,12 +66,14 @@ class Folder:
 
     def tidy(self, changes: Changes) -> None:
         """Merge small files when there are many."""
-        if tidy_is_due(changes.tables):
-            tidy(changes, RETENTION)
+        with naming_damage(self._path):
+            if tidy_is_due(changes.tables):
+                tidy(changes, RETENTION)
 
     def compact(self, changes: Changes, retention: timedelta, kind: IndexKind | None) -> None:
         """Merge small files, build indexes, and forget what nobody reads any more."""
-        tidy(changes, retention, kind)
+        with naming_damage(self._path):
+            tidy(changes, retention, kind)
         forget_old(self._path, changes.tables.state)
 
     def reindex(
@@ -76,3 +89,12 @@ class Folder:
     def bytes(self) -> int:
         """Its size on disk."""
         return sum(file.stat().st_size for file in self._path.rglob("*") if file.is_file())
+
+
+def _check_lost(path: Path) -> None:
+    """Refuse to make a store where one has lost its state; that of a process killed while it made one has no rows."""
+    if next(path.rglob("*.lance/data/*.lance"), None) is not None:
+        raise StoreError(
+            f"{path / STATE_FILE} is missing, without which nothing tells what of the store counts: copy it back from "
+            "a backup, or delete the folder and index again"
+        )

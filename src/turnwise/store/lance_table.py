@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from turnwise._utils.optional import require
-from turnwise.store.conditions import Condition, sql_of
+from turnwise.store.conditions import Condition, Raw, sql_of
+from turnwise.store.damage import Stamp, naming_damage
 from turnwise.store.state import IndexFacts
 
 
@@ -20,27 +23,47 @@ class LanceTable:
 
     Attributes:
         inner: LanceDB's own.
+        store: The folder of the store.
+        stamp: That of the commit it is read at; ``None`` for writing.
     """
 
     inner: Any
+    store: Path
+    stamp: Stamp = None
+
+    def _using(self, where: Condition | None = None) -> AbstractContextManager[None]:
+        """Name damage; what is wrong with SQL that a user wrote, LanceDB says itself."""
+        return naming_damage(self.store, self.stamp, (ValueError,) if isinstance(where, Raw) else ())
 
     @property
     def schema(self) -> pa.Schema:
         """The columns."""
-        return self.inner.schema
+        with self._using():
+            return self.inner.schema
 
     def count_rows(self, where: Condition | None = None) -> int:
         """How many fulfil a condition."""
-        return int(self.inner.count_rows(None if where is None else sql_of(where)))
+        with self._using(where):
+            return int(self.inner.count_rows(None if where is None else sql_of(where)))
 
     def rows(self, where: Condition, columns: Sequence[str]) -> pa.Table:
         """Those that fulfil a condition."""
-        return self.inner.search().where(sql_of(where)).select(list(columns)).limit(self.count_rows()).to_arrow()
+        with self._using(where):
+            found = self.inner.search().where(sql_of(where)).select(list(columns)).limit(self.count_rows())
+            return _valid(found.to_arrow())
 
     def batches(self, columns: Sequence[str], rows: int = 8192) -> Iterator[pa.RecordBatch]:
         """All of them, in no particular order."""
         if count := self.count_rows():
-            yield from self.inner.search().select(list(columns)).limit(count).to_batches(rows)
+            with self._using():
+                found = self.inner.search().select(list(columns)).limit(count).to_batches(rows)
+            while True:
+                with self._using():
+                    batch = next(found, None)
+                    if batch is None:
+                        return
+                    _valid(batch)
+                yield batch
 
     def nearest(
         self,
@@ -52,9 +75,15 @@ class LanceTable:
         index: IndexFacts | None = None,
     ) -> pa.Table:
         """Those with the greatest inner products, the best first, with these as ``score``."""
+        with self._using(where):
+            search = self._nearest(column, query, where, index).limit(count).select([*columns, "_distance"])
+            found = _valid(search.to_arrow())
+        scores = 1 - np.asarray(found["_distance"], np.float32)
+        return found.drop_columns("_distance").append_column("score", pa.array(scores))
+
+    def _nearest(self, column: str, query: np.ndarray, where: Condition | None, index: IndexFacts | None) -> Any:
         # The metric must be that of the index: LanceDB compares with another one without an error.
         search = self.inner.search(np.asarray(query, np.float32), vector_column_name=column).distance_type("dot")
-        search = search.limit(count).select([*columns, "_distance"])
         if where is not None:
             search = search.where(sql_of(where))
         if index is None:
@@ -66,23 +95,30 @@ class LanceTable:
             search = search.minimum_nprobes(index.probes).maximum_nprobes(most)
             if index.refined:
                 search = search.refine_factor(index.refined)
-        found = search.to_arrow()
-        scores = 1 - np.asarray(found["_distance"], np.float32)
-        return found.drop_columns("_distance").append_column("score", pa.array(scores))
+        return search
 
     def matching(self, text: str, where: Condition | None, count: int, columns: Sequence[str]) -> pa.Table:
         """Those whose texts share the words of a text, the best first, with BM25 as ``score``."""
         match = require("lancedb.query", "store").MatchQuery(text, "text")
-        search = self.inner.search(match, query_type="fts").limit(count).select([*columns, "_score"])
-        if where is not None:
-            search = search.where(sql_of(where))
-        found = search.to_arrow()
+        with self._using(where):
+            search = self.inner.search(match, query_type="fts").limit(count).select([*columns, "_score"])
+            if where is not None:
+                search = search.where(sql_of(where))
+            found = _valid(search.to_arrow())
         return found.rename_columns(["score" if name == "_score" else name for name in found.column_names])
 
     def add(self, rows: pa.Table) -> None:
         """Add rows."""
-        self.inner.add(rows)
+        with self._using():
+            self.inner.add(rows)
 
     def delete(self, where: Condition) -> None:
         """Delete those that fulfil a condition."""
-        self.inner.delete(sql_of(where))
+        with self._using():
+            self.inner.delete(sql_of(where))
+
+
+def _valid(rows: pa.Table) -> pa.Table:
+    """Rows, looked through once: a damaged file may give texts that are none."""
+    rows.validate(full=True)
+    return rows

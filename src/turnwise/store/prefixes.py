@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from turnwise.store.adding import ids_among
 from turnwise.store.backend import Tables
 from turnwise.store.conditions import Condition
 from turnwise.store.hits import PrefixHit
-from turnwise.store.records import message_of, vectors_of
+from turnwise.store.records import labels_of, message_of, vectors_of
 from turnwise.store.searching import index_for
 
 _NEAREST = 200  # messages that are looked up for each of the last turns
@@ -81,5 +80,5 @@ def _scores(vectors: np.ndarray, weights: np.ndarray, turns: np.ndarray) -> np.n
 def _hit(score: float, rows: Sequence[dict[str, Any]], turn: int, next_turns: int) -> PrefixHit:
     row = rows[turn]
     following = [message_of(after) for after in rows[turn + 1 : turn + 1 + next_turns]]
-    labels = json.loads(row["fields"])
+    labels = labels_of(row)
     return PrefixHit(score, row["conversation"], turn, row["role"], row["text"], labels, row["time"], following)

@@ -7,6 +7,7 @@ from typing import Any
 
 from turnwise.store.adding import ids_among
 from turnwise.store.backend import Tables
+from turnwise.store.damage import damaged
 from turnwise.store.records import chat_form
 
 _AT_ONCE = 512
@@ -28,4 +29,7 @@ def conversations_of(tables: Tables, ids: Sequence[str]) -> Iterator[dict[str, A
         for message in found.sort_by(_ORDER).to_pylist():
             messages.setdefault(message["conversation"], []).append(message)
         for row in tables.conversations.rows(where, ["conversation", "fields"]).to_pylist():
-            yield chat_form(row, messages[row["conversation"]])
+            name = row["conversation"]
+            if name not in messages:
+                raise damaged(f"the messages of conversation {name!r} are not there")
+            yield chat_form(row, messages[name])

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from turnwise.data.messages import Message, plain_messages
 from turnwise.errors import ConversationError
+from turnwise.store.damage import damaged
 from turnwise.store.filters import label_entry
 
 TIME_NAMES = ("time", "timestamp", "created_at", "date")
@@ -144,12 +145,24 @@ def conversation_row(record: Record) -> dict[str, Any]:
 def chat_form(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A conversation from its row and those of its messages, in order."""
     said = [message_of(message) for message in messages]
-    return {"id": row["conversation"], "messages": said, **json.loads(row["fields"])}
+    return {"id": row["conversation"], "messages": said, **labels_of(row)}
 
 
 def message_of(row: Mapping[str, Any]) -> Message:
     """A message from its row."""
-    return {"role": row["role"], "content": row["text"], **json.loads(row["fields"])}
+    return {"role": row["role"], "content": row["text"], **labels_of(row)}
+
+
+def labels_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The labels of a conversation or message from its row.
+
+    Raises:
+        StoreError: A damaged file gave what no store writes.
+    """
+    try:
+        return dict(json.loads(row["fields"]))
+    except (ValueError, TypeError):
+        raise damaged(f"the labels of conversation {row.get('conversation')!r} cannot be read") from None
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema, **columns: np.ndarray) -> pa.Table:

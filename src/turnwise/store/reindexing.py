@@ -9,6 +9,7 @@ from pathlib import Path
 
 from turnwise.store.adding import add_batch, batches, delete_conversations
 from turnwise.store.backend import Changes, Tables
+from turnwise.store.damage import naming_damage
 from turnwise.store.encoding import StoreEncoder
 from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
 from turnwise.store.reading import all_ids, conversations_of
@@ -41,12 +42,14 @@ def reindex(
     with transaction(copy, seconds) as copying:
         for records in batches(conversations_of(old, all_ids(old))):
             add_batch(copying, encoder, records)
-            if tidy_is_due(copying.tables):
-                tidy(copying, RETENTION)
+            with naming_damage(path):
+                if tidy_is_due(copying.tables):
+                    tidy(copying, RETENTION)
             if progress is not None:
                 progress(len(records))
         _delete_what_is_gone(old, copying)
-        tidy(copying, RETENTION)
+        with naming_damage(path):
+            tidy(copying, RETENTION)
     switch(path, copy)
 
 

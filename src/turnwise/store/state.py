@@ -11,7 +11,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -19,8 +19,10 @@ from typing import Any, Literal
 from filelock import FileLock, Timeout
 
 from turnwise._utils.files import atomic_path
+from turnwise.errors import error_line
 
 _SCHEMA = 1
+_TYPES: dict[str, Any] = {"str": str, "int": int, "bool": bool, "float": (int, float)}
 STATE_FILE = "store.json"
 LOCK_FILE = "writer.lock"
 _HOLDER = "writer.json"
@@ -100,14 +102,34 @@ def read_state(path: Path) -> StoreState:
     try:
         found: dict[str, Any] = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
         schema = found.pop("schema")
-        indexes = {column: IndexFacts(**facts) for column, facts in found.pop("indexes").items()}
+        if schema == _SCHEMA:
+            return _state_of(found)
     except FileNotFoundError:
         raise StoreError(f"{path} is no store: make one with turnwise index DATA --store {path}") from None
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise StoreError(f"{path / STATE_FILE} is damaged: {error}") from error
-    if schema != _SCHEMA:
-        raise StoreError(f"{path} has schema {schema}, this version of turnwise reads {_SCHEMA}: update turnwise")
-    return StoreState(**found, indexes=indexes)
+        raise StoreError(
+            f"{path / STATE_FILE} is damaged: {error_line(error)}; copy it back from a backup, or delete the folder "
+            "and index again"
+        ) from error
+    raise StoreError(f"{path} has schema {schema}, this version of turnwise reads {_SCHEMA}: update turnwise")
+
+
+def _state_of(found: dict[str, Any]) -> StoreState:
+    indexes = {column: IndexFacts(**facts) for column, facts in found.pop("indexes").items()}
+    state = StoreState(**found, indexes=indexes)
+    _check_types(state)
+    for facts in indexes.values():
+        _check_types(facts)
+    if Path(state.folder).is_absolute() or ".." in Path(state.folder).parts:
+        raise ValueError(f"folder is {state.folder!r}")
+    return state
+
+
+def _check_types(read: StoreState | IndexFacts) -> None:
+    for setting in fields(read):
+        value = getattr(read, setting.name)
+        if not isinstance(value, _TYPES.get(str(setting.type), object)):
+            raise TypeError(f"{setting.name} is {value!r}")
 
 
 def write_state(path: Path, state: StoreState) -> None:

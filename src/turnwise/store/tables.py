@@ -12,11 +12,12 @@ from typing import Any
 
 from turnwise._utils.optional import require
 from turnwise.store.backend import Tables
+from turnwise.store.damage import naming_damage
 from turnwise.store.encoding import StoreEncoder
 from turnwise.store.indexing import add_text_index, has_text_index, lance
 from turnwise.store.lance_table import LanceTable
 from turnwise.store.records import conversation_schema, message_schema
-from turnwise.store.state import StoreState, read_state, state_stamp, write_state, writer_lock
+from turnwise.store.state import StoreError, StoreState, read_state, state_stamp, write_state, writer_lock
 
 FIRST_FOLDER = "v1"
 # Of LanceDB, read when it is imported: compaction would read 2 GB ahead, and an index that it balances is no warning.
@@ -60,20 +61,22 @@ class Reader:
         opened = self._opened
         if opened is None or opened[0] != stamp:
             try:
-                tables = open_tables(self._path, read_state(self._path))
-            except (OSError, ValueError):  # a writer was just tidying up: what counts now is newer
-                tables = open_tables(self._path, read_state(self._path))
+                tables = open_tables(self._path)
+            except StoreError:  # a writer was just tidying up: what counts now is newer
+                tables = open_tables(self._path)
             self._opened = opened = (stamp, tables)
         return opened[1]
 
 
-def open_tables(path: Path, state: StoreState) -> Tables:
-    """The tables at the versions of a state, for reading."""
-    database = _database(path / state.folder)
-    messages, conversations = database.open_table("messages"), database.open_table("conversations")
-    messages.checkout(state.messages)
-    conversations.checkout(state.conversations)
-    return Tables(state, LanceTable(messages), LanceTable(conversations))
+def open_tables(path: Path) -> Tables:
+    """The tables at the versions that count, for reading."""
+    stamp, state = state_stamp(path), read_state(path)
+    with naming_damage(path):
+        database = _database(path / state.folder)
+        messages, conversations = database.open_table("messages"), database.open_table("conversations")
+        messages.checkout(state.messages)
+        conversations.checkout(state.conversations)
+    return Tables(state, LanceTable(messages, path, stamp), LanceTable(conversations, path, stamp))
 
 
 class Transaction:
@@ -92,7 +95,8 @@ class Transaction:
             changes: What else of the state changes.
         """
         tables = self.tables
-        versions = {"messages": lance(tables.messages).version, "conversations": lance(tables.conversations).version}
+        with naming_damage(self._path):
+            versions = {name: lance(getattr(tables, name)).version for name in ("messages", "conversations")}
         state = replace(tables.state, **versions, **changes)
         write_state(self._path, state)
         self.tables = replace(tables, state=state)
@@ -100,9 +104,10 @@ class Transaction:
     def prepare_texts(self, rows: Sequence[Mapping[str, Any]]) -> str:
         """Build the index of texts with the first batch; its tokenizer."""
         state = self.tables.state
-        if has_text_index(self.tables):
-            return state.tokenizer
-        return add_text_index(self.tables, state.tokenizer, state.language, [row["text"] for row in rows])
+        with naming_damage(self._path):
+            if has_text_index(self.tables):
+                return state.tokenizer
+            return add_text_index(self.tables, state.tokenizer, state.language, [row["text"] for row in rows])
 
 
 @contextmanager
@@ -118,10 +123,13 @@ def transaction(path: Path, seconds: float) -> Iterator[Transaction]:
     """
     with writer_lock(path, seconds):
         state = read_state(path)
-        database = _database(path / state.folder)
-        opened = {name: database.open_table(name) for name in ("messages", "conversations")}
-        changes = Transaction(path, Tables(state, **{name: LanceTable(table) for name, table in opened.items()}))
-        if any([_rolled_back(table, getattr(state, name)) for name, table in opened.items()]):  # both, not the first
+        with naming_damage(path):
+            database = _database(path / state.folder)
+            opened = {name: database.open_table(name) for name in ("messages", "conversations")}
+            # of both, not only of the first
+            is_back = any([_rolled_back(table, getattr(state, name)) for name, table in opened.items()])
+        changes = Transaction(path, Tables(state, **{name: LanceTable(table, path) for name, table in opened.items()}))
+        if is_back:
             changes.commit()
         yield changes
 

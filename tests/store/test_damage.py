@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.store import SQL, ConversationStore, StoreError, damage
+from turnwise.store.state import state_stamp
+
+from .cases import in_folders
+
+NEW = {"id": "new", "messages": [{"role": "user", "content": "i want a pizza"}]}
+USES: dict[str, Callable[[ConversationStore], object]] = {
+    "stats": lambda store: store.stats(),
+    "get": lambda store: store.get("talk-1"),
+    "export": lambda store: list(store.export()),
+    "search": lambda store: store.search_messages("my card"),
+    "search by text": lambda store: store.search_messages("card", "text"),
+    "search conversations": lambda store: store.search_conversations("my card"),
+    "add": lambda store: store.add([NEW]),
+    "delete": lambda store: store.delete(["talk-0"]),
+    "compact": lambda store: store.compact(),
+    "erase": lambda store: store.erase(["talk-0"]),
+}
+MESSAGES = "v1/messages.lance"
+READING = {"get", "export", "search", "search by text"}
+WRITING = {"add", "delete", "compact", "erase"}
+ALL = set(USES)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@in_folders
+@pytest.mark.parametrize("harm", [cut, empty, Path.unlink])
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (f"{MESSAGES}/data/*.lance", READING | {"compact", "erase"}),
+        ("v1/conversations.lance/data/*.lance", {"get", "export", "search conversations", "erase"}),
+        ("v1/*/_versions/*.manifest", ALL),
+        (f"{MESSAGES}/_indices/*/*", {"search by text"}),
+        ("store.json", ALL),
+    ],
+)
+def test_damaged_files_are_one_error_that_says_what_to_do(store, tiny_encoder, harm, files, told) -> None:
+    for path in store.path.glob(files):
+        harm(path)
+    for name, use in USES.items():
+        opened = ConversationStore(store.path, store._given, store._given.digest(), read_only=False)
+        try:
+            use(opened)
+        except StoreError as error:
+            assert str(store.path) in str(error)
+            assert "\n" not in str(error) and ".rs:" not in str(error)
+            is_gone = not (store.path / "store.json").exists()
+            assert ("turnwise index" if is_gone else "backup") in str(error), error
+        else:
+            assert name not in told, name
+
+
+@in_folders
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"messages": "3"},
+        {"folder": "../other"},
+        {"folder": None},
+        {"further": 1},
+        {"indexes": {"vector": {"kind": "flat", "rows": "many", "probes": 1, "refined": 0, "recall": 1.0}}},
+        {"indexes": 3},
+        {"messages": 99},
+    ],
+)
+def test_a_state_that_no_store_writes(store, tiny_encoder, change: dict[str, Any]) -> None:
+    path = store.path / "store.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    for use in (store.stats, lambda: store.add([NEW]), lambda: ConversationStore.open(store.path, tiny_encoder)):
+        with pytest.raises(StoreError, match="backup"):
+            use()
+
+
+@in_folders
+def test_a_store_without_its_state_is_not_made_anew(store, tiny_encoder) -> None:
+    state = (store.path / "store.json").read_bytes()
+    (store.path / "store.json").unlink()
+    with pytest.raises(StoreError, match=r"store\.json is missing"):
+        ConversationStore.open(store.path, tiny_encoder)
+    (store.path / "store.json").write_bytes(state)
+    assert store.get("talk-1") is not None
+
+
+@in_folders
+def test_rows_that_no_store_writes(store) -> None:
+    with store._backend.changes(0) as changes:
+        rows = changes.tables.conversations.inner.to_arrow().slice(0, 1)
+        for column, value in (("conversation", "alone"), ("fields", "{no json")):
+            rows = rows.set_column(rows.schema.get_field_index(column), rows.schema.field(column), [[value]])
+        changes.tables.conversations.inner.add(rows)
+        changes.commit()
+    with pytest.raises(StoreError, match="the messages of conversation 'alone' are not there"):
+        store.get("alone")
+    with pytest.raises(StoreError, match="the labels of conversation 'alone' cannot be read"):
+        store.search_conversations("hello", where="conversation = 'alone'")
+
+
+@in_folders
+def test_what_was_erased_while_it_was_read_is_one_error_and_reads_on(store, tiny_encoder) -> None:
+    reader = ConversationStore.open(store.path, tiny_encoder, read_only=True)
+    reading = reader.tables()
+    store.erase(["talk-0"])
+    with pytest.raises(StoreError, match="was written anew while it was read: read it again"):
+        list(reading.messages.batches(["text"]))
+    assert len(list(reader.export())) == 4
+
+
+@in_folders
+def test_mistakes_in_sql_are_told_as_such(store) -> None:
+    with pytest.raises(ValueError, match="nothing") as raised:
+        store.search_messages("card", where=SQL("nothing = 3"))
+    assert not isinstance(raised.value, StoreError)
+
+
+def test_what_panics_and_what_is_interrupted(tmp_path: Path) -> None:
+    """LanceDB's panics are no `Exception`; Ctrl-C is none either, and stays what it is."""
+
+    class PanicException(BaseException):
+        pass
+
+    with pytest.raises(StoreError, match="index out of range"), damage.naming_damage(tmp_path):
+        raise PanicException("index out of range")
+    with pytest.raises(KeyboardInterrupt), damage.naming_damage(tmp_path, state_stamp(tmp_path)):
+        raise KeyboardInterrupt
