@@ -14,6 +14,7 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
 
 from turnwise import VectorCache, encode_utterances
+from turnwise.encoders.vector_cache import forget_vectors
 from turnwise.encoders.views import add_views, encode_view
 
 
@@ -160,3 +161,20 @@ def test_static_vectors_are_not_kept(path) -> None:
     encoder = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=4)], device="cpu")
     with pytest.raises(ValueError, match="embed without a cache"):
         VectorCache(encoder, path)
+
+
+def test_all_vectors_are_forgotten(tiny_encoder, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
+    path = tmp_path / "turnwise-vectors.sqlite"
+    assert forget_vectors() == path and not path.exists()
+    cache = VectorCache(tiny_encoder)
+    vector = cache.embed(lambda texts: np.full((len(texts), 4), np.pi, np.float32), ["a"])[0].tobytes()
+    assert vector in path.read_bytes()
+    forget_vectors()
+    assert vector not in path.read_bytes()
+    embed = Counting()
+    cache.embed(embed, ["a"])  # whoever has it open goes on
+    assert embed.seen == ["a"]
+    path.write_bytes(b"no database")
+    forget_vectors()
+    assert not path.exists()

@@ -124,6 +124,9 @@ def forget_vectors() -> Path:
 
     Returns:
         The file.
+
+    Raises:
+        OSError: Another process holds it for a minute.
     """
     path = _usual_path()
     if path.is_file():
@@ -131,7 +134,9 @@ def forget_vectors() -> Path:
             with closing(sqlite3.connect(path, timeout=60)) as file:
                 file.execute("DROP TABLE IF EXISTS vectors")
                 file.execute("VACUUM")
-        except sqlite3.DatabaseError:  # it is damaged, or busy for a minute
+        except sqlite3.OperationalError as error:
+            raise OSError(f"{path} cannot be emptied ({error}): say the same again when nothing uses it") from error
+        except sqlite3.DatabaseError:  # it is damaged
             path.unlink()
     return path
 

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 from safetensors import SafetensorError, safe_open
@@ -48,8 +49,7 @@ def erase(path: Path, changes: Changes, ids: list[str], seconds: float, progress
     old = changes.tables
     for folder in other_folders(path, old.state):
         shutil.rmtree(folder)
-    number = int(old.state.folder.startswith(f"{ERASED}1"))
-    copy = path / f"{ERASED}{number + 1}"
+    copy = path / f"{ERASED}{uuid4().hex[:12]}"  # never twice, whatever LanceDB keeps in memory by the path
     write_state(copy, create_tables(copy, replace(old.state, folder=FIRST_FOLDER, indexes={})))
     with transaction(copy, seconds) as copying, naming_damage(path):
         _copy(old.messages, copying.tables.messages, progress)

@@ -17,7 +17,7 @@ from turnwise.store.state import STATE_FILE, StoreState, read_state, state_stamp
 from turnwise.store.tables import FIRST_FOLDER, create_tables, new_state, transaction
 
 _PREFIX = "reindexed-"  # and the digest of the encoder
-ERASED = "erased-"  # and a number
+ERASED = "erased-"  # and anything
 
 
 def reindex(
