@@ -4,7 +4,7 @@ Several clients send conversations, each once for every message that it has more
 confirmed. After each kill the store must open, hold at least what was confirmed, hold nothing in part or twice, and
 be searchable; the next service goes on with it. In the end all of it is sent once more, and the store must be whole.
 
-Run: python benchmarks/kill_service.py [--kills 50]
+Run: python benchmarks/kill_service.py [--kills 50] [--quick]
 Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations; a tiny encoder.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx2
 
 from bench_service import server
-from kill_store import Rows, check, conversations
+from kill_store import Rows, check, conversations, said
 from turnwise.store import ConversationStore
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -63,7 +63,10 @@ def killed(encoder: Path, folder: Path, rows: Rows, confirmed: Turns) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--quick", action="store_true", help="one kill")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.kills = 1
     random.seed(0)
     rows = conversations(2000)
     confirmed: Turns = {}
@@ -80,10 +83,8 @@ def main() -> None:
             answer = httpx2.post(f"{url}/v1/conversations", json={"conversations": begun}, timeout=600)
             answer.raise_for_status()
         faults += check(folder, begun, {row["id"]: len(row["messages"]) for row in begun}, str(encoder))
-    told = ", ".join(f"{count} {fault}" for fault, count in faults.items()) or "nothing lost, doubled or in part"
-    print(
-        f"adds over HTTP: {arguments.kills} kills, {commits:,} confirmed messages of {len(begun)} conversations: {told}"
-    )
+    counted = f"{arguments.kills} kills, {commits:,} confirmed messages of {len(begun)} conversations"
+    print(f"adds over HTTP: {counted}: {said(faults)}")
 
 
 if __name__ == "__main__":

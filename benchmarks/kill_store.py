@@ -1,12 +1,13 @@
 """Kill -9 a process that writes to a store, at random moments, and look at what is left.
 
-Two kinds of writer are killed, each many times: one that indexes a corpus, and one that adds messages to conversations
-one by one, as a service does. After each kill the store must open, hold every conversation whose commit the writer had
-confirmed, hold none in part or twice, and be searchable. In the end the same command must complete it.
+Four kinds of writer are killed, each many times: one that indexes a corpus, one that adds messages to conversations one
+by one, as a service does, two of these that share a store, and one that erases conversations. After each kill the store
+must open, hold every conversation whose commit the writer had confirmed, hold none in part or twice, and be searchable.
+In the end the same command must complete it; after erasing, no file may hold the id of what was erased.
 
 The vectors are made from the texts by a hash: what is tested is the store.
 
-Run: python benchmarks/kill_store.py [--kills 50] [--conversations 3000]
+Run: python benchmarks/kill_store.py [--kills 50] [--conversations 3000] [--quick]
 Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations.
 """
 
@@ -30,7 +31,9 @@ from typing import Any
 import numpy as np
 
 import turnwise
-from turnwise.store import ConversationStore, adding
+from turnwise.data.messages import Message
+from turnwise.encoders.message_pooling import pool_messages
+from turnwise.store import ConversationStore, StoreLockedError, adding
 from turnwise.store.encoding import StoreEncoder
 
 SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
@@ -56,6 +59,12 @@ class HashVectors(StoreEncoder):
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return {"vector": vectors, "tokens": np.ones(len(texts), np.int64)}
 
+    def conversations(
+        self, conversations: Sequence[Sequence[Message]], vectors: np.ndarray, tokens: np.ndarray
+    ) -> np.ndarray:
+        starts = np.cumsum([0, *map(len, conversations)])[:-1]
+        return pool_messages(vectors, tokens, starts)
+
     def text_query(self, text: str) -> np.ndarray:
         return self.messages([text])["vector"][0]
 
@@ -74,35 +83,68 @@ def grow(folder: Path, rows: Rows, confirmed: Connection) -> None:
     for number, row in enumerate(rows):
         stored = store.get(row["id"])
         for turns in range(len(stored["messages"]) + 1 if stored else 1, len(row["messages"]) + 1):
-            store.add([{**row, "messages": row["messages"][:turns]}])
+            while True:
+                with suppress(StoreLockedError):  # where another one writes, wait on
+                    store.add([{**row, "messages": row["messages"][:turns]}])
+                    break
             confirmed.send((number, turns))
+
+
+def erase_each(folder: Path, rows: Rows, confirmed: Connection) -> None:
+    """A writer that erases conversations one by one and tells of each."""
+    confirmed.send(None)
+    store = ConversationStore.open(folder, HashVectors())
+    for row in rows:
+        if store.erase([row["id"]]):
+            confirmed.send(row["id"])
+
+
+class Writer:
+    """A writer in a process of its own.
+
+    Args:
+        writer: What it does.
+        folder: The store.
+        rows: The conversations it is given.
+    """
+
+    def __init__(self, writer: Callable[..., None], folder: Path, rows: Rows) -> None:
+        # LanceDB's threads do not survive a fork; those of a server that has imported all but never used it need not.
+        context = multiprocessing.get_context("forkserver")
+        self._receiving, sending = context.Pipe(duplex=False)
+        self._process = context.Process(target=writer, args=(folder, rows, sending))
+        self._process.start()
+        sending.close()
+        self.told: list[Any] = []
+
+    def follow(self, commits: int) -> None:
+        """Wait until it has started and confirmed some commits, or is done; and then until some moment in the next."""
+        with suppress(EOFError):
+            if not self.told:
+                self._receiving.recv()
+            began = time.monotonic()
+            for _ in range(commits):
+                self.told.append(self._receiving.recv())
+            each = (time.monotonic() - began) / commits if commits else 1.0
+            time.sleep(random.uniform(0, 1.2 * each))
+
+    def kill(self) -> bool:
+        """Kill it, and hear what it had confirmed; whether it was done before."""
+        with suppress(ProcessLookupError):
+            os.kill(int(self._process.pid or 0), signal.SIGKILL)
+        with suppress(EOFError):
+            while True:
+                self.told.append(self._receiving.recv())
+        self._process.join()
+        return self._process.exitcode == 0
 
 
 def killed(writer: Callable[..., None], folder: Path, rows: Rows) -> tuple[list[Any], bool]:
     """Start a writer and kill it within or between some of its first commits; what it confirmed, and if it was done."""
-    # LanceDB's threads do not survive a fork; those of a server that has imported all but never used it need not.
-    context = multiprocessing.get_context("forkserver")
-    receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=writer, args=(folder, rows, sending))
-    process.start()
-    sending.close()
-    confirmed: list[Any] = []
-    try:
-        receiving.recv()  # it has started
-        began = time.monotonic()
-        wanted = random.randrange(MOST_COMMITS)
-        while len(confirmed) < wanted:
-            confirmed.append(receiving.recv())
-        each = (time.monotonic() - began) / wanted if wanted else 1.0
-        time.sleep(random.uniform(0, 1.2 * each))
-        with suppress(ProcessLookupError):  # it is done
-            os.kill(process.pid, signal.SIGKILL)
-        while receiving.poll(0):
-            confirmed.append(receiving.recv())
-    except EOFError:  # the writer is done, or dead
-        pass
-    process.join()
-    return confirmed, process.exitcode == 0
+    process = Writer(writer, folder, rows)
+    process.follow(random.randrange(MOST_COMMITS))
+    done = process.kill()
+    return [told for told in process.told if told is not None], done
 
 
 def check(
@@ -154,10 +196,71 @@ def run(name: str, writer: Callable[..., None], rows: Rows, kills: int) -> None:
                 faults += check(folder, rows, confirmed)
         ConversationStore.open(folder, HashVectors()).add(rows)
         faults += check(folder, rows, {row["id"]: len(row["messages"]) for row in rows})
-        told = ", ".join(f"{count} {fault}" for fault, count in faults.items()) or "nothing lost, doubled or in part"
-        print(
-            f"{name}: {kills} kills, {commits:,} confirmed commits, {rounds} stores finished before: {told}", flush=True
-        )
+        finished_before = f"{rounds} stores finished before"
+        print(f"{name}: {kills} kills, {commits:,} confirmed commits, {finished_before}: {said(faults)}", flush=True)
+
+
+def run_two(rows: Rows, kills: int) -> None:
+    """Let two writers share a store, kill one of them, and the other one after further commits."""
+    halves = [rows[0::2], rows[1::2]]
+    faults: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "store"
+        ConversationStore.open(folder, HashVectors())
+        confirmed: dict[str, int] = {}
+        commits = 0
+        for _ in range(kills):
+            writers = [Writer(grow, folder, half) for half in halves]
+            order = random.sample([0, 1], 2)
+            for writer in order:
+                writers[writer].follow(random.randrange(1, MOST_COMMITS))
+                if writers[writer].kill():
+                    raise RuntimeError("there are too few conversations: a writer was done before it was killed")
+            for half, writer in zip(halves, writers):
+                told = [told for told in writer.told if told is not None]
+                commits += len(told)
+                note(confirmed, half, told)
+            faults += check(folder, rows, confirmed)
+        ConversationStore.open(folder, HashVectors()).add(rows)
+        faults += check(folder, rows, {row["id"]: len(row["messages"]) for row in rows})
+    print(f"two at once: {kills} times both killed, {commits:,} confirmed commits: {said(faults)}", flush=True)
+
+
+def run_erasing(rows: Rows, kills: int) -> None:
+    """Kill a process that erases conversations one by one; then erase once more, and look for what should be gone."""
+    rows = [{"id": f"erasable-{number:04}-", "messages": row["messages"]} for number, row in enumerate(rows)]
+    faults: Counter[str] = Counter()
+    erased = done = 0
+    with tempfile.TemporaryDirectory() as parent:
+        folder, left = Path(parent) / "store", list[dict[str, Any]]()
+        while done < kills:
+            if len(left) <= MOST_COMMITS:  # begin with all of them again
+                ConversationStore.open(folder, HashVectors()).add(rows)
+                left = rows
+                faults["not to be seen in the files"] += sum(not holding(folder, row["id"]) for row in rows[:5])
+            told, finished = killed(erase_each, folder, left)
+            done += not finished
+            erased += len(told)
+            left = left[len(told) :]
+            faults += check(folder, rows, {row["id"]: len(row["messages"]) for row in left[1:]})  # one was under way
+            store = ConversationStore.open(folder, HashVectors())
+            store.erase()
+            kept = {row["id"] for row in store.export()}
+            left = [row for row in left if row["id"] in kept]
+            faults["there again"] += sum(id in kept for id in told)
+            faults["not erased"] += sum(holding(folder, row["id"]) for row in rows if row["id"] not in kept)
+            faults += check(folder, rows, {row["id"]: len(row["messages"]) for row in left})
+    print(f"erasing: {kills} kills, {erased} conversations confirmed as erased: {said(+faults)}", flush=True)
+
+
+def holding(folder: Path, text: str) -> bool:
+    """Whether any file holds a text."""
+    return any(text.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def said(faults: Counter[str]) -> str:
+    """Faults in words."""
+    return ", ".join(f"{count} {fault}" for fault, count in faults.items()) or "nothing lost, doubled or in part"
 
 
 def note(confirmed: dict[str, int], rows: Rows, told: list[Any]) -> None:
@@ -185,12 +288,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--conversations", type=int, default=3000)
+    parser.add_argument("--quick", action="store_true", help="two kills of each kind, in seconds")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.kills, arguments.conversations = 2, 120
     random.seed(0)
     multiprocessing.set_forkserver_preload(["turnwise.store", "__main__"])
     rows = conversations(arguments.conversations)
     run("index", index_all, rows, arguments.kills)
     run("messages one by one", grow, rows[:200], arguments.kills)
+    run_two(rows[:400], arguments.kills)
+    run_erasing(rows[:100], arguments.kills)
 
 
 if __name__ == "__main__":
