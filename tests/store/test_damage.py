@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.store import SQL, ConversationStore, StoreError, damage
+from turnwise.store import SQL, ConversationStore, StoreError, StoreLockedError, damage
 from turnwise.store.state import state_stamp
 
 from .cases import in_folders
@@ -117,7 +117,7 @@ def test_what_was_erased_while_it_was_read_is_one_error_and_reads_on(store, tiny
     reader = ConversationStore.open(store.path, tiny_encoder, read_only=True)
     reading = reader.tables()
     store.erase(["talk-0"])
-    with pytest.raises(StoreError, match="was written anew while it was read: read it again"):
+    with pytest.raises(StoreLockedError, match="was written anew while it was read: read it again"):
         list(reading.messages.batches(["text"]))
     assert len(list(reader.export())) == 4
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from turnwise.errors import error_line
-from turnwise.store.state import StoreError, state_stamp
+from turnwise.store.state import StoreError, StoreLockedError, state_stamp
 
 _PLACE_IN_SOURCES = re.compile(r", /\S+\.rs:\d+(:\d+)?")
 Stamp = tuple[int, int] | None
@@ -17,6 +17,8 @@ Stamp = tuple[int, int] | None
 @contextmanager
 def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Inside the block, in which nothing but LanceDB and Arrow is called, all errors are a `StoreError`.
+
+    Where another process has written the store anew meanwhile, that is a `StoreLockedError`: there is something to read.
 
     Args:
         store: The folder of the store.
@@ -30,7 +32,7 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
         if isinstance(error, (StoreError, *passing)) or not (is_panic or isinstance(error, Exception)):
             raise
         if stamp is not None and stamp != state_stamp(store):
-            raise StoreError(f"{store} was written anew while it was read: read it again") from error
+            raise StoreLockedError(f"{store} was written anew while it was read: read it again") from error
         said = _PLACE_IN_SOURCES.sub("", error_line(error))
         raise StoreError(
             f"{store} cannot be used: {said}. If its files were cut, changed or removed, copy a backup back, or delete "
