@@ -28,6 +28,16 @@ MESSAGES = [
     ("NOT (role = 'user' OR role = 'bot')", {("refund", 1)}),
     ("role = 'x'' or ''1''=''1'", set()),
     ("turn = 0 and role = 'user' or role = 'agent'", {("refund", 0), ("it's lost", 0), ("silent", 0), ("refund", 1)}),
+    # Of an empty time no comparison is true, and no contrary of one.
+    ("not time >= 2024-03-01", {("it's lost", 0)}),
+    ("not (time >= 2024-03-01 or role = 'bot')", {("it's lost", 0)}),
+    ("not not not time < 2024-03-01", {("refund", 0), ("refund", 1)}),
+    ("not (not label.intent = 'refund' and not label.tags in ('new', 'old'))", {("refund", 0), ("refund", 1)}),
+    ("not (turn > 0 or not role in ('user', 'x'))", {("refund", 0), ("it's lost", 0), ("silent", 0)}),
+    ("not " * 49 + "role = 'user'", {("refund", 1), ("it's lost", 1)}),
+    ("(" * 49 + "role = 'agent'" + ")" * 49, {("refund", 1)}),
+    ("turn = 1 and (role = 'x' or " * 12 + "role = 'bot'" + ")" * 12, {("it's lost", 1)}),
+    ("conversation in (" + "'x', " * 1000 + "'refund')", {("refund", 0), ("refund", 1)}),
     (SQL("turn = 2 OR role LIKE 'ag%'"), {("it's lost", 2), ("refund", 1)}),
 ]
 CONVERSATIONS = [
@@ -47,7 +57,10 @@ MISTAKES = [
     ("role = 'a' and", 15, "expected one of"),
     ("role = 'a'; drop table messages", 11, "found a stray character"),
     ("role = 'a' -- x", 12, "found a stray character"),
-    ("turn = 'two'", 8, "expected a number, got \"'two'\""),
+    ("turn = 'two'", 8, "expected a whole number of at most 9 digits, got \"'two'\""),
+    ("turn < 1.5", 8, "expected a whole number"),
+    ("turn = " + "9" * 5000, 8, "expected a whole number"),
+    ("turn = 3000000000", 8, "expected a whole number"),
     ("time > 2024-13-01", 8, "expected a time"),
     ("label = 'x'", 1, "expected the name of a label"),
     ("label.intent < 'x'", 14, "compared with =, != and in only"),
@@ -61,6 +74,11 @@ MISTAKES = [
     ("(" * 60 + "role = 'x'" + ")" * 60, 51, "at most 50 levels"),
     ("role = '" + "x" * 10_000 + "'", 10_001, "at most 10,000 characters"),
     ("role = 'a\0'", 10, "NUL"),
+    ("role = 'a\ud800'", 10, "half of a surrogate pair"),
+    ("time > 0001-01-01T00:00:00+14:00", 8, "years 1 to 9999 in UTC as well"),
+    ("time < '9999-12-31T23:59:59-01:00'", 8, "years 1 to 9999 in UTC as well"),
+    ("turn = 0 and (role = 'x' or " * 13 + "role = 'user'" + ")" * 13, 1, "'or' within 'and' at most 12 times"),
+    ("label.a in (" + "1, " * 256 + "1)", 1, "at most 256 comparisons, got 257"),
 ]
 
 
@@ -93,6 +111,16 @@ def test_a_mistake_is_shown_with_its_place(filter: str, character: int, problem:
 def test_columns_belong_to_their_table() -> None:
     with pytest.raises(FilterError, match="conversation, turns"):
         filter_sql("turn = 1", CONVERSATION_COLUMNS)
+
+
+def test_negations_and_parentheses_never_reach_the_parser_of_the_database() -> None:
+    assert filter_sql("not not (not ((turn = 1)))", MESSAGE_COLUMNS) == "turn != 1"
+    assert filter_sql("not (turn < 1 and (label.a = 1 or role = 'x'))", MESSAGE_COLUMNS) == (
+        "turn >= 1 OR NOT array_has(labels, 'a=1') AND role != 'x'"
+    )
+    assert filter_sql("not (turn = 1 or turn = 2 and role not in ('x'))", MESSAGE_COLUMNS) == (
+        "turn != 1 AND (turn != 2 OR role IN ('x'))"
+    )
 
 
 def test_nothing_of_a_text_leaves_its_quotes() -> None:

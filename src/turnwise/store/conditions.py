@@ -12,7 +12,7 @@ class Compared:
 
     column: str
     sign: str
-    value: str | int | float | datetime
+    value: str | int | datetime
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,45 @@ class Raw:
 
 Condition = Compared | Contains | Has | Among | Not | All | Either | Raw
 
+_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def normalised(condition: Condition, negated: bool = False) -> Condition:
+    """The same condition, or its contrary, with negations at its leaves only and nothing nested that need not be.
+
+    A comparison with what is empty is neither true nor false. De Morgan's laws hold for that as well, and so does
+    turning a comparison round, so that the same rows fulfil it.
+    """
+    match condition:
+        case Not(part):
+            return normalised(part, not negated)
+        case All(parts) | Either(parts):
+            kind = All if isinstance(condition, All) != negated else Either
+            flat: list[Condition] = []
+            for part in (normalised(part, negated) for part in parts):
+                flat += part.parts if isinstance(part, kind) else [part]
+            return flat[0] if len(flat) == 1 else kind(tuple(flat))
+        case Compared(column, sign, value) if negated:
+            return Compared(column, _OPPOSITE[sign], value)
+    return Not(condition) if negated else condition
+
+
+def alternations(condition: Condition) -> int:
+    """How often an "or" stands within an "and" within an "or" and so on: the parentheses that SQL needs."""
+    if not isinstance(condition, All | Either):
+        return 0
+    return max(alternations(part) + isinstance(condition, All) * isinstance(part, Either) for part in condition.parts)
+
+
+def comparisons(condition: Condition) -> int:
+    """How many comparisons each row costs; being among several texts is one."""
+    match condition:
+        case All(parts) | Either(parts):
+            return sum(map(comparisons, parts))
+        case Not(part):
+            return comparisons(part)
+    return 1
+
 
 def sql_of(condition: Condition) -> str:
     """A condition as SQL; texts never leave their quotes."""
@@ -84,14 +123,20 @@ def sql_of(condition: Condition) -> str:
         case Among(column, values):
             return f"{column} IN ({', '.join(map(_literal, values))})"
         case Not(part):
-            return f"(NOT {sql_of(part)})"
+            return f"NOT {_bracketed(part)}"
         case All(parts):
-            return "(" + " AND ".join(map(sql_of, parts)) + ")"
+            return " AND ".join(map(_bracketed, parts))
         case Either(parts):
-            return "(" + " OR ".join(map(sql_of, parts)) + ")"
+            return " OR ".join(map(sql_of, parts))
 
 
-def _literal(value: str | int | float | datetime) -> str:
+def _bracketed(condition: Condition) -> str:
+    """A part of what binds more tightly; brackets that are not needed cost LanceDB's parser time and depth."""
+    sql = sql_of(condition)
+    return f"({sql})" if isinstance(condition, All | Either | Raw) else sql
+
+
+def _literal(value: str | int | datetime) -> str:
     if isinstance(value, datetime):
         return f"timestamp '{value.replace(tzinfo=None).isoformat(sep=' ')}'"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)

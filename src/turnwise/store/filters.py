@@ -6,15 +6,35 @@ role = 'user' and label.intent in ('refund', 'cancel') and time >= 2024-01-01 an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Literal, NamedTuple, TypeVar
 
-from turnwise.store.conditions import All, Compared, Condition, Contains, Either, Has, Not, Raw, sql_of
+from turnwise.store.conditions import (
+    All,
+    Among,
+    Compared,
+    Condition,
+    Contains,
+    Either,
+    Has,
+    Not,
+    Raw,
+    alternations,
+    comparisons,
+    normalised,
+    sql_of,
+)
 
 _LONGEST = 10_000  # characters
 _DEEPEST = 50  # parentheses and nots within each other
+_MOST_ALTERNATIONS = 12  # of those that remain; LanceDB's parser gives up at 16
+_MOST_COMPARISONS = 256  # each is made for every row
+_MOST_DIGITS = 9  # of whole numbers, which have 32 bits in the store
+_Read = TypeVar("_Read")
+_HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
@@ -97,7 +117,12 @@ def read_filter(filter: str, columns: Mapping[str, Column]) -> Condition:
     """
     if isinstance(filter, SQL):
         return Raw(str(filter))
-    return _Parser(filter, columns).parse()
+    found = normalised(_Parser(filter, columns).parse())
+    if alternations(found) > _MOST_ALTERNATIONS:
+        raise FilterError(f"expected 'or' within 'and' at most {_MOST_ALTERNATIONS} times", filter, 0)
+    if (count := comparisons(found)) > _MOST_COMPARISONS:
+        raise FilterError(f"expected at most {_MOST_COMPARISONS} comparisons, got {count:,}", filter, 0)
+    return found
 
 
 def label_entry(name: str, value: object) -> str:
@@ -135,6 +160,8 @@ class _Parser:
             raise FilterError(f"expected at most {_LONGEST:,} characters", self._filter[:40] + "…", _LONGEST)
         if "\0" in self._filter:
             raise FilterError("found a NUL character", self._filter, self._filter.index("\0"))
+        if half := _HALF_OF_A_PAIR.search(self._filter):
+            raise FilterError("half of a surrogate pair is no text", self._filter, half.start())
         tokens, position, end = [], 0, len(self._filter.rstrip())
         while position < end:
             found = _TOKEN.match(self._filter, position)
@@ -220,11 +247,19 @@ class _Parser:
 
     def _among(self, column: Column, label: str | None) -> Condition:
         self._expect("(")
-        parts = [self._equal(column, label)]
-        while self._take_sign(","):
-            parts.append(self._equal(column, label))
+        found: Condition
+        if column.kind == "text":
+            found = Among(column.name, tuple(self._separated(self._text)))
+        else:
+            found = Either(tuple(self._separated(partial(self._equal, column, label))))
         self._expect(")")
-        return Either(tuple(parts))
+        return found
+
+    def _separated(self, read: Callable[[], _Read]) -> Iterator[_Read]:
+        """What stands between commas."""
+        yield read()
+        while self._take_sign(","):
+            yield read()
 
     def _equal(self, column: Column, label: str | None) -> Condition:
         if column.kind not in ("texts", "labels"):
@@ -240,13 +275,13 @@ class _Parser:
         value = _unquoted(token.text) if token.kind == "text" else token.text
         return Has(column.name, label_entry(label, value))
 
-    def _value(self, column: Column) -> str | int | float | datetime:
+    def _value(self, column: Column) -> str | int | datetime:
         if column.kind == "number":
             token = self._peek()
             self._next += 1
-            if token.kind != "number":
-                raise self._error("expected a number", token)
-            return float(token.text) if "." in token.text else int(token.text)
+            if token.kind != "number" or "." in token.text or len(token.text.lstrip("+-")) > _MOST_DIGITS:
+                raise self._error(f"expected a whole number of at most {_MOST_DIGITS} digits", token)
+            return int(token.text)
         return self._time() if column.kind == "time" else self._text()
 
     def _text(self) -> str:
@@ -264,7 +299,10 @@ class _Parser:
             moment = datetime.fromisoformat(written)
         except ValueError:
             raise self._error("expected a time, such as 2024-01-31 or 2024-01-31T12:00:00Z", token) from None
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        try:
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        except OverflowError:
+            raise self._error("expected a time that has years 1 to 9999 in UTC as well", token) from None
 
     def _peek(self) -> _Token:
         return self._tokens[min(self._next, len(self._tokens) - 1)]

@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from turnwise._utils.optional import require
-from turnwise.store.conditions import All, Among, Compared, Condition, Contains, Either, Has, Not
+from turnwise.store.conditions import All, Among, Compared, Condition, Contains, Either, Has, Not, normalised
 from turnwise.store.state import StoreError
 
-_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _BOUNDS = {"<": ("lt",), "<=": ("lte",), ">": ("gt",), ">=": ("gte",), "=": ("gte", "lte")}
 
 
@@ -19,33 +18,30 @@ def qdrant_filter(condition: Condition) -> Any:
     Raises:
         StoreError: It is SQL, or orders texts, neither of which Qdrant has.
     """
-    return _models().Filter(must=[_part(condition, negated=False)])
+    return _models().Filter(must=[_part(normalised(condition))])
 
 
-def _part(condition: Condition, negated: bool) -> Any:
-    """A condition or its contrary. Contraries are of comparisons, so that of an empty time, as in SQL, none is true."""
+def _part(condition: Condition) -> Any:
     models = _models()
     match condition:
         case Not(part):
-            return _part(part, not negated)
-        case All(parts) | Either(parts):
-            are_all = isinstance(condition, All) != negated
-            found = [_part(part, negated) for part in parts]
-            return models.Filter(must=found) if are_all else models.Filter(should=found)
+            return models.Filter(must_not=[_part(part)])
+        case All(parts):
+            return models.Filter(must=list(map(_part, parts)))
+        case Either(parts):
+            return models.Filter(should=list(map(_part, parts)))
         case Compared(column, sign, value):
-            return _compared(column, _OPPOSITE[sign] if negated else sign, value)
+            return _compared(column, sign, value)
         case Contains(column, text):
-            found = models.FieldCondition(key=column, match=models.MatchPhrase(phrase=text))
+            return models.FieldCondition(key=column, match=models.MatchPhrase(phrase=text))
         case Has(column, entry):
-            found = models.FieldCondition(key=column, match=models.MatchValue(value=entry))
+            return models.FieldCondition(key=column, match=models.MatchValue(value=entry))
         case Among(column, values):
-            found = models.FieldCondition(key=column, match=models.MatchAny(any=list(values)))
-        case _:
-            raise StoreError("filters in SQL are for stores in folders: write a filter as an expression")
-    return models.Filter(must_not=[found]) if negated else found
+            return models.FieldCondition(key=column, match=models.MatchAny(any=list(values)))
+    raise StoreError("filters in SQL are for stores in folders: write a filter as an expression")
 
 
-def _compared(column: str, sign: str, value: str | int | float | datetime) -> Any:
+def _compared(column: str, sign: str, value: str | int | datetime) -> Any:
     models = _models()
     if isinstance(value, str):
         if sign not in ("=", "!="):
