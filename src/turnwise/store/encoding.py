@@ -16,6 +16,7 @@ from turnwise.data.messages import Message
 from turnwise.encoders.centre import centre_digest, centre_of
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.loading import encoder_source, weights_digest
+from turnwise.encoders.long_texts import starts_of
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
 from turnwise.encoders.turn_order_head import map_candidates, turn_order_head_of
 from turnwise.encoders.utterances import encode_utterances
@@ -72,6 +73,7 @@ class StoreEncoder:
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """The columns of messages: vectors of length 1 (n, dim), the same as candidates, and numbers of tokens (n,)."""
         with self._lock:
+            texts = starts_of(self.encoder, texts)
             vectors = encode_utterances(self.encoder, texts, cache=self._cache)
             columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(self.encoder, texts)}
             head = turn_order_head_of(self.encoder)
@@ -95,17 +97,23 @@ class StoreEncoder:
             starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
             return pool_messages(vectors, tokens, starts, centre_of(self.encoder).get("messages"))
         with self._lock:
-            return unit_vectors(encode_conversations(self.encoder, conversations, self.pooling))
+            read = [self._starts(messages) for messages in conversations]
+            return unit_vectors(encode_conversations(self.encoder, read, self.pooling))
 
     def text_query(self, text: str) -> np.ndarray:
         """The query for messages like a text (dim,)."""
         with self._lock:
-            return unit_vectors(encode_utterances(self.encoder, [text]))[0]
+            return unit_vectors(encode_utterances(self.encoder, starts_of(self.encoder, [text])))[0]
 
     def conversation_query(self, messages: Sequence[Message]) -> np.ndarray:
         """The query for conversations like one (dim,)."""
         with self._lock:
-            return unit_vectors(encode_conversations(self.encoder, [messages], self.pooling))[0]
+            return unit_vectors(encode_conversations(self.encoder, [self._starts(messages)], self.pooling))[0]
+
+    def _starts(self, messages: Sequence[Message]) -> list[Message]:
+        """Messages as far as they are read."""
+        starts = starts_of(self.encoder, [message["content"] for message in messages])
+        return [{**message, "content": start} for message, start in zip(messages, starts)]
 
     def reply_query(
         self,

@@ -1,0 +1,66 @@
+"""Texts longer than an encoder reads, cut before they are tokenized: a tokenizer goes through all of what it cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+
+from turnwise.encoders.transformer import positions, transformer_of
+
+CHARACTERS_PER_TOKEN = 8  # most texts have fewer
+_WHITE_SPACE = " \t\n\r"  # for every tokenizer
+# A sign before the cut may be one token with the line breaks after it, so that the last tokens do not count.
+_MARGIN = 8
+
+
+def tokens_read(encoder: SentenceTransformer) -> int | None:
+    """The most tokens that anything reads of one text, as a message or in a conversation; ``None`` for no limit."""
+    if encoder.transformers_model is None or encoder.max_seq_length is None:
+        return None
+    return max(encoder.max_seq_length, min(512, positions(transformer_of(encoder)) or 512))
+
+
+def counted_by(encoder: SentenceTransformer) -> Callable[[str], int]:
+    """Counts the tokens of a text."""
+
+    def count(text: str) -> int:
+        ids: Any = encoder.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return len(ids)
+
+    return count
+
+
+def start_of(text: str, tokens: int, count: Callable[[str], int], longest: int | None = None) -> str | None:
+    """The start of a text, cut at white space where it has more tokens than are read; of a short text all of it.
+
+    No token spans white space, so that the first tokens of the start are those of the text.
+
+    Args:
+        text: The text.
+        tokens: How many of its tokens are read.
+        count: Counts the tokens of a text.
+        longest: Most characters to look at; by default all.
+
+    Returns:
+        The start; ``None`` where the longest that may be looked at has too few tokens to say.
+    """
+    longest = len(text) if longest is None else longest
+    length = CHARACTERS_PER_TOKEN * tokens
+    while length < len(text) and length <= longest:
+        cut = max(text.rfind(space, 0, length) for space in _WHITE_SPACE)
+        start = text[: max(cut, 0)].rstrip(_WHITE_SPACE)
+        if start and count(start) >= tokens + _MARGIN:
+            return start
+        length *= 4
+    return text if len(text) <= longest else None
+
+
+def starts_of(encoder: SentenceTransformer, texts: Sequence[str]) -> list[str]:
+    """Texts as far as an encoder reads them."""
+    tokens = tokens_read(encoder)
+    if tokens is None:
+        return list(texts)
+    count = counted_by(encoder)
+    return [start_of(text, tokens, count) or text for text in texts]
