@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from openai import OpenAI
 
 from turnwise.service import ServiceSettings, create_app
+from turnwise.service.connections import uvicorn_config
 from turnwise.service.service import Service
 
 SECONDS = 60  # after which a test that hangs fails
@@ -50,7 +51,7 @@ def start_server(**settings: Any) -> Running:
     """A server with these settings, whose model is still being loaded; it ends with the process, if not before."""
     app = create_app(ServiceSettings(**settings))
     listening = socket.create_server(("127.0.0.1", 0))  # connections wait in its backlog until the server is up
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+    server = uvicorn.Server(uvicorn_config(app))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     return Running(f"http://127.0.0.1:{listening.getsockname()[1]}", app, server, thread)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -141,7 +142,7 @@ def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) ->
         ("next", {"json": {"messages": CARD["messages"], "where": "nothing = 3"}}, 422, "where"),
         ("next", {"json": {"messages": []}}, 422, "messages"),
         ("conversations", {"json": {"conversations": [CARD, {"id": "", "messages": []}]}}, 422, "conversations.1.id"),
-        ("conversations", {"json": CARD}, 422, "conversations"),
+        ("conversations", {"json": CARD}, 422, "id"),
         ("conversations", lines(CARD, {"id": "b", "messages": [{"role": "u", "content": 3}]}), 422, "line 2.messages"),
         ("conversations", {"content": "{]", "headers": {"Content-Type": "application/json"}}, 422, None),
         ("conversations", {"content": json.dumps(CARD), "headers": {"Content-Type": "text/plain"}}, 415, None),
@@ -172,6 +173,51 @@ def test_what_is_stored_is_read_while_more_is_being_embedded(gate: Gate, tmp_pat
         gate.open()
         assert adding.result(SECONDS).json()["added"] == 1
         assert client.get("/v1/conversations/shop/card 1").json() == CARD
+
+
+@pytest.mark.parametrize("id", ["a\nb", "a\r\nb", "\n", "a\n", "a/b?c#d%", "\u2028", "'"])
+def test_any_id_that_can_be_added_is_found_and_deleted_by_its_encoded_path(serving: Running, id: str) -> None:
+    path = f"/v1/conversations/{quote(id, safe='')}"
+    with serving.client() as client:
+        assert client.post("/v1/conversations", json={"conversations": [{**CARD, "id": id}]}).json()["added"] == 1
+        assert client.get(path).json() == {**CARD, "id": id}
+        assert client.delete(path).json() == {"id": id, "deleted": True}
+        assert client.get(path).status_code == 404
+
+
+def test_a_long_query_is_read_as_far_as_the_model_reads_and_words_are_bounded(serving: Running) -> None:
+    long = {"query": "my card is lost " * 100_000}
+    with serving.client() as client:
+        client.post("/v1/conversations", **lines(CARD))
+        assert len(client.post("/v1/search", json=long).json()["results"]) == 2
+        assert len(client.post("/v1/search", json={**long, "level": "conversation"}).json()["results"]) == 1
+        for mode in ("text", "hybrid"):
+            answer = client.post("/v1/search", json={**long, "mode": mode})
+            assert answer.status_code == 422 and answer.json()["error"]["param"] == "query"
+
+
+def test_a_long_message_is_stored_whole_unless_it_is_hardly_any_text(serving: Running) -> None:
+    long = {"id": "long", "messages": [{"role": "user", "content": "my card is lost " * 20_000}]}
+    blob = {"id": "blob", "messages": [{"role": "user", "content": "x" * 100_000}]}
+    with serving.client() as client:
+        assert client.post("/v1/conversations", **lines(long)).json()["added"] == 1
+        assert client.get("/v1/conversations/long").json() == long
+        answer = client.post("/v1/conversations", **lines(CARD, blob))
+        assert answer.status_code == 413 and "100,000 characters" in answer.json()["error"]["message"]
+        assert client.get("/v1/conversations/shop/card 1").status_code == 404
+
+
+def test_a_time_outside_the_calendar_is_a_mistake(serving: Running) -> None:
+    with serving.client() as client:
+        answer = client.post("/v1/search", json={"query": "a", "where": "time > 0001-01-01T00:00:00+14:00"})
+    assert answer.status_code == 422 and answer.json()["error"]["param"] == "where"
+
+
+def test_nested_negations_are_answered(serving: Running) -> None:
+    with serving.client() as client:
+        client.post("/v1/conversations", **lines(CARD))
+        body = {"query": "a", "where": "not " * 49 + "role = 'user'"}
+        assert [hit["role"] for hit in client.post("/v1/search", json=body).json()["results"]] == ["assistant"]
 
 
 def test_a_key_sees_its_own_store_only(tiny_encoder_path: Path, tmp_path: Path) -> None:

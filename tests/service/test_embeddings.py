@@ -14,6 +14,8 @@ pytest.importorskip("openai")
 import openai
 from openai.types import CreateEmbeddingResponse
 
+from .server import run_server
+
 TEXTS = ["my card is lost", "thanks", "i want to order a pizza " * 20, "cancel the flight"]
 TALKS = [
     [{"role": "user", "content": "my card is lost"}, {"role": "assistant", "content": "i cancel the card"}],
@@ -93,7 +95,7 @@ def test_another_model_is_not_found(running) -> None:
         ({"input": [[1, -1]]}, "input.token_lists.0.1", "greater than or equal to 0"),
         ({"input": "thanks", "dimensions": 33}, "dimensions", "32 dimensions, not 33"),
         ({"input": "thanks", "encoding_format": "int8"}, "encoding_format", "'float' or 'base64'"),
-        ({"input": "thanks", "dimension": 8}, "dimension", "Extra inputs are not permitted"),
+        ({"input": "thanks", "dimension": 8}, "dimension", "did you mean 'dimensions'?"),
         ({"input": "thanks", "messages": TALKS}, None, "either input or messages"),
         ({}, None, "either input or messages"),
         ({"messages": [[{"role": "user"}]]}, "messages", "Field required"),
@@ -110,12 +112,112 @@ def test_an_error_names_its_place(running, body, param, message) -> None:
     assert error["param"] == param or error["param"].startswith(f"{param}.")
 
 
+def test_a_model_answers_to_the_last_part_of_its_name(tiny_encoder_path) -> None:
+    with run_server(model=str(tiny_encoder_path), model_name="somebody/tiny") as server, server.client() as client:
+        for name in ("somebody/tiny", "tiny"):
+            answer = client.post("/v1/embeddings", json={"input": "a", "model": name}).json()
+            assert answer["model"] == "somebody/tiny"
+        for name in ("somebody", "somebody/", ""):
+            assert client.post("/v1/embeddings", json={"input": "a", "model": name}).status_code == 404
+
+
 def test_a_body_that_is_not_json_is_refused(running) -> None:
     with running.client() as client:
         broken = client.post("/v1/embeddings", content=b"{", headers={"Content-Type": "application/json"})
         # A form of another site can send this without asking the browser's user.
         disguised = client.post("/v1/embeddings", content=b'{"input": "a"}', headers={"Content-Type": "text/plain"})
-    assert broken.status_code == disguised.status_code == 422
+    assert (broken.status_code, disguised.status_code) == (422, 415)
+
+
+HALF = "\\ud800"
+MESSAGES = f'[{{"role": "u", "content": "{HALF}"}}]'
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("embeddings", f'{{"input": "{HALF}"}}'),
+        ("embeddings", f'{{"input": ["a", "{HALF}"]}}'),
+        ("embeddings", f'{{"messages": {MESSAGES}}}'),
+        ("embeddings", f'{{"input": "a", "{HALF}": 1}}'),
+        ("rerank", f'{{"query": "{HALF}", "documents": ["a"]}}'),
+        ("rerank", f'{{"query": "a", "documents": [{{"text": "{HALF}"}}]}}'),
+        ("next", f'{{"messages": {MESSAGES}, "candidates": ["a"]}}'),
+        ("next", f'{{"messages": [{{"role": "u", "content": "a"}}], "candidates": ["{HALF}"]}}'),
+        ("next", f'{{"messages": [{{"role": "u", "content": "a"}}], "candidates": ["a"], "speaker": "{HALF}"}}'),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_no_text(running, path, body) -> None:
+    with running.client() as client:
+        response = client.post(f"/v1/{path}", content=body, headers={"Content-Type": "application/json"})
+    assert response.status_code == 422
+    assert "surrogate" in response.json()["error"]["message"] or "hex escape" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "told"),
+    [
+        ("search", {"q": "a"}, "did you mean 'query'?"),
+        ("search", {"Query": "a"}, "did you mean 'query'?"),
+        ("search", {"query": "a", "filter": "x"}, "did you mean 'where'?"),
+        ("search", {"query": "a", "top_k": 3}, "did you mean 'limit'?"),
+        ("embeddings", {"texts": ["a"]}, "did you mean 'input'?"),
+        ("rerank", {"query": "a", "docs": ["a"]}, "did you mean 'documents'?"),
+        ("next", {"message": [], "candidates": ["a"]}, "did you mean 'messages'?"),
+        ("next", {"messages": [], "zzz": 1}, "expected some of model, messages, candidates"),
+        ("embeddings", {f"k{number}": 0 for number in range(60)}, "; and 55 more"),
+    ],
+)
+def test_a_field_that_does_not_exist_is_refused_with_the_one_that_was_meant(running, path, body, told) -> None:
+    with running.client() as client:
+        response = client.post(f"/v1/{path}", json=body)
+    assert response.status_code == 422 and told in response.json()["error"]["message"]
+    assert len(response.text) < 2000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{" + ", ".join(f'"k{number}": 0' for number in range(1000)) + "}",
+        '{"input": [' + ", ".join(["[]"] * 1000) + "]}",
+        '{"messages": [' + ", ".join(['{"role": "u", "content": ""}'] * 400) + "]}",
+        '{"input": ' + '"", ' * 1000,
+        '{"input": ' + '""' * 3000,
+    ],
+)
+def test_a_body_of_very_many_values_is_refused_before_they_are_made(tiny_encoder_path, monkeypatch, body) -> None:
+    monkeypatch.setattr("turnwise.service.parsing.from_json", pytest.fail)
+    with run_server(model=str(tiny_encoder_path), max_values=500) as server, server.client() as client:
+        for path in ("embeddings", "rerank", "next"):
+            response = client.post(f"/v1/{path}", content=body, headers={"Content-Type": "application/json"})
+            assert response.status_code == 413 or '""""' in body, body[:50]
+
+
+def test_what_stands_in_a_text_is_no_value(tiny_encoder_path) -> None:
+    with run_server(model=str(tiny_encoder_path), max_values=20) as server, server.client() as client:
+        for text in ("a, " * 100, '[{"' * 100, '\\" , \\\\ [' * 50):
+            assert client.post("/v1/embeddings", json={"input": text}).status_code == 200
+
+
+def test_of_a_list_that_is_wrong_all_through_the_first_error_is_told(running) -> None:
+    with running.client() as client:
+        for body in ({"input": ["a", *[3] * 2000]}, {"messages": [{"role": "u"}] * 2000}):
+            error = client.post("/v1/embeddings", json=body).json()["error"]
+            assert len(error["message"]) < 400 and error["message"].count(";") < 5
+
+
+def test_a_text_much_longer_than_the_model_reads_is_embedded_as_its_start(running, tiny_encoder) -> None:
+    texts = ["i want to order a pizza " * 50_000, "thanks\n\n" * 30_000, "my card " + "is lost " * 9000]
+    found = vectors_of(running.openai().embeddings.create(model="tiny", input=texts))
+    assert np.abs(found - tiny_encoder.encode([text[:5000] for text in texts])).max() < 1e-5
+
+
+def test_a_text_without_tokens_to_read_is_refused_by_its_characters(running) -> None:
+    with running.client() as client:
+        for text in ("x" * 200_000, " " * 200_000 + "a"):
+            for body in ({"input": text}, {"messages": [{"role": "u", "content": text}]}):
+                response = client.post("/v1/embeddings", json=body)
+                assert response.status_code == 413 and "characters" in response.json()["error"]["message"]
 
 
 def test_rerank_orders_documents_by_cosine(running, tiny_encoder) -> None:

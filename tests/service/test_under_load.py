@@ -188,7 +188,7 @@ def test_logs_hold_no_ids_and_metrics_nothing_a_client_chose(running: Running, c
         client.get("/alice-smith", headers={"X-Request-ID": "forged\tid"})
         metrics = client.get("/metrics").text
     assert "alice" not in caplog.text + metrics
-    assert "'/v1/conversations/{id:path}' 404" in caplog.text and "my-id.1" in caplog.text
+    assert "'/v1/conversations/{id:text}' 404" in caplog.text and "my-id.1" in caplog.text
     assert "forged" not in caplog.text
 
 
@@ -235,3 +235,52 @@ def test_threads_refuse_when_much_is_waiting() -> None:
         return [await running[0], await threads.run(lambda: "again")]
 
     assert asyncio.run(overload()) == [True, "again"]
+
+
+def test_a_thread_that_is_not_done_in_time_holds_up_nobody() -> None:
+    async def get_stuck() -> None:
+        loop = asyncio.get_running_loop()
+        gate, begun, now = threading.Event(), threading.Semaphore(0), [loop.time()]
+        loop.time = lambda: now[0]  # type: ignore[method-assign]
+        threads = BoundedThreads("test", threads=1, waiting=9, seconds=60)
+
+        def hang() -> None:
+            begun.release()
+            gate.wait()
+
+        for _ in range(2):
+            hanging = asyncio.ensure_future(threads.run(hang))
+            await asyncio.sleep(0)
+            assert begun.acquire(timeout=SECONDS)
+            now[0] += 61
+            with pytest.raises(Refusal, match="not done within 60 seconds") as caught:
+                await hanging
+            assert caught.value.status == 504
+        # As many stand in as there are threads. What comes then waits, and is refused.
+        waiting = asyncio.ensure_future(threads.run(lambda: "never called"))
+        await asyncio.sleep(0)
+        now[0] += 61
+        with pytest.raises(Refusal, match="no thread was free") as caught:
+            await waiting
+        assert caught.value.status == 503
+        threads.stop(0)
+        assert all(thread.daemon for thread in threads._threads)  # so that the process can end
+        gate.set()
+
+    asyncio.run(get_stuck())
+
+
+def test_long_bodies_are_refused_while_others_fill_the_memory(gate: Gate) -> None:
+    with run_server(max_body_bytes=100_000, max_tokens=100_000, queue_tokens=1_000_000) as server:
+        with ThreadPoolExecutor(12) as pool:
+            gate.shut()
+            admitted = [pool.submit(embed, server, "a " * 40_000)]
+            assert gate.reached.wait(SECONDS)
+            admitted += [pool.submit(embed, server, "a " * 40_000) for _ in range(8)]
+            waiting(server, 9 * 64)
+            refused, short = embed(server, "a " * 40_000), pool.submit(embed, server, "a")
+            waiting(server, 9 * 64 + 3)
+            gate.open()
+            assert [answer.result(SECONDS).status_code for answer in [*admitted, short]] == [200] * 10
+        assert refused.status_code == 429 and "long requests" in refused.text
+        assert embed(server, "a " * 40_000).status_code == 200

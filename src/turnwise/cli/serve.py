@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from turnwise.service import ServiceSettings
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_SECONDS_TO_STOP = 60
-_SECONDS_IDLE = 75  # longer than clients keep a connection, or one is closed just as it is used again
 
 
 def serve(
@@ -56,20 +54,12 @@ def serve(
         raise ValueError(f"--host {host} serves other machines, which needs --keys FILE: turnwise new-key makes them")
     import uvicorn
 
+    from turnwise.service.connections import uvicorn_config
+
     quiet_transformers()
     app = create_app(chosen)
     _log_to_stderr()
-    config = uvicorn.Config(
-        app,
-        host,
-        port,
-        log_config=None,
-        access_log=False,  # the service's own says less of what clients ask for
-        server_header=False,
-        timeout_graceful_shutdown=_SECONDS_TO_STOP,
-        timeout_keep_alive=_SECONDS_IDLE,
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(uvicorn_config(app, host, port))
     loaded = app.state.service.worker.loaded
 
     def stop_if_failed(_: Any) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ServiceSettings", "create_app"]
 _MODULES = {"create_app": "turnwise.service.app", "ServiceSettings": "turnwise.service.settings"}
-_NEEDED = ("fastapi", "uvicorn", "pydantic_settings", "prometheus_client")
+_NEEDED = ("fastapi", "uvicorn", "pydantic_settings", "prometheus_client", "fastapi_swagger")
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
+from fastapi_swagger import patch_fastapi
 from starlette.middleware import Middleware
 
 import turnwise
@@ -39,6 +40,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         version=turnwise.__version__,
         summary="Embeddings, search and next replies of conversations",
         lifespan=service.running,
+        docs_url=None,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
         redirect_slashes=False,
@@ -53,4 +55,5 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.state.service = service
     add_error_handlers(app)
     add_endpoints(app)
+    patch_fastapi(app, redirect_from_root_to_docs=False)  # /docs, with a script that comes with the package
     return app

@@ -11,6 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from turnwise.service.errors import Refusal
 
 _SECONDS_TO_SEND = 60
+SHORT = 65_536  # bytes of a body that costs next to nothing
+_LONGEST_AT_ONCE = 8  # bodies as long as they may be, or more shorter ones
 
 
 class Bodies:
@@ -28,7 +30,7 @@ class Bodies:
         self._max_bytes = max_bytes
         self._max_requests = max_requests
         self._on_left = on_left
-        self._open = 0
+        self._held: dict[object, int] = {}  # the bytes of each request, from its first to the last of its answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve, or refuse."""
@@ -36,11 +38,12 @@ class Bodies:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self._app(scope, receive, send)
             return
-        self._open += 1
+        request = object()
         try:
-            if self._open > self._max_requests:
+            if len(self._held) == self._max_requests:
                 raise Refusal(429, f"more than {self._max_requests} requests are being served", retry_after=1)
-            body = await self._read(scope, receive)
+            self._held[request] = 0
+            body = await self._read(request, scope, receive)
             if body is None:
                 self._on_left()
             else:
@@ -48,12 +51,12 @@ class Bodies:
         except Refusal as refusal:
             await refusal.response()(scope, receive, send)
         finally:
-            self._open -= 1
+            self._held.pop(request, None)
 
-    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
+    async def _read(self, request: object, scope: Scope, receive: Receive) -> bytes | None:
         """The body; ``None`` if the client left before its end."""
         announced = Headers(scope=scope).get("content-length", "0")
-        self._check_size(int(announced) if announced.isdecimal() else 0)
+        self._hold(request, int(announced) if announced.isdecimal() else 0)
         chunks, size = [], 0
         try:
             async with asyncio.timeout(_SECONDS_TO_SEND):
@@ -63,15 +66,19 @@ class Bodies:
                         return None
                     chunks.append(message.get("body", b""))
                     size += len(chunks[-1])
-                    self._check_size(size)
+                    self._hold(request, size)
                     if not message.get("more_body", False):
                         return b"".join(chunks)
         except TimeoutError:
             raise Refusal(408, f"the request was not sent within {_SECONDS_TO_SEND} seconds") from None
 
-    def _check_size(self, size: int) -> None:
+    def _hold(self, request: object, size: int) -> None:
+        """Refuse a body that is too long (413), and a long one while others fill the memory (429)."""
         if size > self._max_bytes:
             raise Refusal(413, f"a request may have {self._max_bytes:,} bytes: send less at a time")
+        self._held[request] = max(size, self._held[request])
+        if size > SHORT and sum(self._held.values()) > _LONGEST_AT_ONCE * self._max_bytes:
+            raise Refusal(429, "too many long requests are being served", retry_after=1)
 
     async def _run(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         unread = [body]

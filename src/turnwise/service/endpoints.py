@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 from fastapi import FastAPI
+from pydantic import TypeAdapter
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.routing import compile_path
 
 from turnwise.service.authentication import Access
 from turnwise.service.keys import Scope
+from turnwise.service.parsing import JSON
 from turnwise.service.routes.conversations import (
-    BODY,
+    LINES,
     Added,
+    Conversations,
     Deleted,
     StoredConversation,
     StoreList,
@@ -24,11 +28,29 @@ from turnwise.service.routes.conversations import (
     get_conversation,
     stores,
 )
-from turnwise.service.routes.embeddings import EmbeddingResponse, embeddings
-from turnwise.service.routes.ranking import RerankResponse, rerank
-from turnwise.service.routes.replies import NextResponse, next_replies
-from turnwise.service.routes.search import SearchResponse, search
-from turnwise.service.routes.status import health, live, metrics, models
+from turnwise.service.routes.embeddings import EmbeddingRequest, EmbeddingResponse, embeddings
+from turnwise.service.routes.ranking import RerankRequest, RerankResponse, rerank
+from turnwise.service.routes.replies import NextRequest, NextResponse, next_replies
+from turnwise.service.routes.search import SearchRequest, SearchResponse, search
+from turnwise.service.routes.status import about, health, live, metrics, models
+
+Tag = Literal["embed and rank", "conversations", "status"]
+_SCHEMAS = "#/components/schemas/{model}"
+
+
+class _AnyText(Convertor[str]):
+    """The rest of a path, whatever it is: starlette's own ``path`` ends at a line break, which ids may hold."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("text", _AnyText())
 
 
 @dataclass(frozen=True)
@@ -41,7 +63,8 @@ class Endpoint:
         access: The scope that a key needs for it, or ``"anyone"``.
         function: What answers; ``None`` for a route that FastAPI adds itself.
         answer: The schema of the answer.
-        further: More for the OpenAPI description.
+        bodies: The schemas of the body, by type of content.
+        tag: Where the documentation lists it.
     """
 
     method: str
@@ -49,7 +72,8 @@ class Endpoint:
     access: Scope | Literal["anyone"]
     function: Callable[..., Any] | None = None
     answer: Any = None
-    further: dict[str, Any] | None = None
+    bodies: Mapping[str, Any] = field(default_factory=dict)
+    tag: Tag = "status"
 
     def matches(self, method: str, path: str) -> bool:
         """Whether it serves a method and path."""
@@ -61,35 +85,70 @@ class Endpoint:
 
 
 ENDPOINTS = (
+    Endpoint("GET", "/", "read", about),
     Endpoint("GET", "/health/live", "anyone", live),
     Endpoint("GET", "/health", "read", health),
     Endpoint("GET", "/metrics", "admin", metrics),
     Endpoint("GET", "/docs", "read"),
+    Endpoint("GET", "/swagger/swagger-ui-bundle.js", "read"),
+    Endpoint("GET", "/swagger/swagger-ui.css", "read"),
+    Endpoint("GET", "/swagger/favicon-32x32.png", "read"),
     Endpoint("GET", "/openapi.json", "read"),
     Endpoint("GET", "/v1/models", "read", models),
-    Endpoint("POST", "/v1/embeddings", "read", embeddings, EmbeddingResponse),
-    Endpoint("POST", "/v1/rerank", "read", rerank, RerankResponse),
-    Endpoint("POST", "/v1/next", "read", next_replies, NextResponse),
-    Endpoint("POST", "/v1/search", "read", search, SearchResponse),
-    Endpoint("GET", "/v1/stores", "read", stores, StoreList),
-    Endpoint("POST", "/v1/conversations", "write", add_conversations, Added, BODY),
-    Endpoint("GET", "/v1/conversations/{id:path}", "read", get_conversation, StoredConversation),
-    Endpoint("DELETE", "/v1/conversations/{id:path}", "write", delete_conversation, Deleted),
+    Endpoint(
+        "POST", "/v1/embeddings", "read", embeddings, EmbeddingResponse, {JSON: EmbeddingRequest}, "embed and rank"
+    ),
+    Endpoint("POST", "/v1/rerank", "read", rerank, RerankResponse, {JSON: RerankRequest}, "embed and rank"),
+    Endpoint("POST", "/v1/next", "read", next_replies, NextResponse, {JSON: NextRequest}, "embed and rank"),
+    Endpoint("POST", "/v1/search", "read", search, SearchResponse, {JSON: SearchRequest}, "conversations"),
+    Endpoint("GET", "/v1/stores", "read", stores, StoreList, tag="conversations"),
+    Endpoint(
+        "POST",
+        "/v1/conversations",
+        "write",
+        add_conversations,
+        Added,
+        {JSON: Conversations, LINES: StoredConversation},
+        "conversations",
+    ),
+    Endpoint("GET", "/v1/conversations/{id:text}", "read", get_conversation, StoredConversation, tag="conversations"),
+    Endpoint("DELETE", "/v1/conversations/{id:text}", "write", delete_conversation, Deleted, tag="conversations"),
 )
 
 
 def add_endpoints(app: FastAPI) -> None:
-    """Add the routes to an application."""
+    """Add the routes to an application, and what their bodies are to its description."""
     for endpoint in ENDPOINTS:
         if endpoint.function is not None:
             app.add_api_route(
                 endpoint.path,
                 endpoint.function,
                 methods=[endpoint.method],
+                tags=[endpoint.tag],
                 response_model=endpoint.answer,
                 response_model_exclude_none=True,
-                openapi_extra=endpoint.further,
+                openapi_extra=_request_body(endpoint.bodies),
             )
+    describe = app.openapi
+
+    def describe_with_bodies() -> dict[str, Any]:
+        described = describe()
+        schemas = described["components"]["schemas"]
+        for schema in (schema for endpoint in ENDPOINTS for schema in endpoint.bodies.values()):
+            own = TypeAdapter(schema).json_schema(ref_template=_SCHEMAS)
+            for name, definition in {**own.pop("$defs", {}), own["title"]: own}.items():
+                schemas.setdefault(name, definition)
+        return described
+
+    app.openapi = describe_with_bodies  # type: ignore[method-assign]
+
+
+def _request_body(bodies: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What FastAPI would write if it read the bodies itself, which it would do in the event loop."""
+    if not bodies:
+        return None
+    content = {kind: {"schema": {"$ref": _SCHEMAS.format(model=schema.__name__)}} for kind, schema in bodies.items()}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def access(method: str, path: str) -> Access:

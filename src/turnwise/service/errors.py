@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 _LOGGER = logging.getLogger("turnwise.service")
@@ -59,13 +60,14 @@ def unexpected(error: Exception, request_id: str) -> JSONResponse:
     return _error_response(500, f"something went wrong on the server: its log says where, under {request_id}")
 
 
-def invalid_request(errors: Sequence[Any], *where: str) -> Refusal:
+def invalid_request(error: ValidationError | RequestValidationError, *where: str) -> Refusal:
     """The refusal of what pydantic found wrong, with the places but without what stands there.
 
     Args:
-        errors: What it found.
+        error: What it found.
         where: The place of all of it.
     """
+    errors: Sequence[Any] = error.errors()
     places = [".".join([*where, *(str(part) for part in found["loc"] if part != "body")]) for found in errors]
     shown = list(zip(places, errors))[:_ERRORS_SHOWN]
     message = "; ".join(f"{place}: {found['msg']}" if place else found["msg"] for place, found in shown)
@@ -79,7 +81,7 @@ def add_error_handlers(app: FastAPI) -> None:
         return error.response()
 
     async def invalid(request: Request, error: Any) -> JSONResponse:
-        return invalid_request(error.errors()).response()
+        return invalid_request(error).response()
 
     async def of_framework(request: Request, error: Any) -> JSONResponse:
         return _error_response(error.status_code, str(error.detail), headers=error.headers)

@@ -15,9 +15,14 @@ from turnwise._utils.vectors import FloatArray
 from turnwise.encoders.forward import TOKENS_PER_SLICE, slice_rows
 from turnwise.encoders.inference import inference
 from turnwise.encoders.loading import encoder_source
+from turnwise.encoders.long_texts import counted_by, start_of, tokens_read
 from turnwise.service.batching import TokenRow
+from turnwise.service.errors import Refusal
 
 _SLICES_IN_BATCH = 2  # sorted by length, which leaves less padding than one
+_TEXTS_AT_ONCE = 64
+LONGEST_TEXT = 65_536  # characters of which some tens of tokens must come, or it is no text that a model reads
+_CHARACTERS_PER_TOKEN = 16  # of a request; texts have about four
 
 
 class ServedModel:
@@ -38,6 +43,7 @@ class ServedModel:
         if encoder.transformers_model is None:
             raise ValueError(f"{source} is no transformer, and only those are served: embed and index take it")
         self.name = name or (Path(source).resolve().name if Path(source).exists() else source)
+        self.names = {self.name, self.name.rpartition("/")[2]}
         self.batch_tokens = batch_tokens or _SLICES_IN_BATCH * TOKENS_PER_SLICE.get(encoder.device.type, 8192)
         self.vocabulary_size = len(encoder.tokenizer)
         self.limit = encoder.max_seq_length
@@ -50,13 +56,60 @@ class ServedModel:
             raise ValueError(f"{source} gives vectors that are not finite: its training has diverged, or it is damaged")
         self.dimension = vectors.shape[1]
 
-    def tokenize(self, texts: Sequence[str]) -> list[TokenRow]:
-        """The token ids of texts as the encoder reads them, cut to its limit. For one thread at a time."""
+    def starts(self, texts: Sequence[str], param: str, max_tokens: int) -> list[str]:
+        """Texts as far as anything reads them; long ones are looked at in part. For one thread at a time.
+
+        Args:
+            texts: The texts.
+            param: Where they stand in the request.
+            max_tokens: Most tokens of a request, which bounds the characters that are looked at.
+
+        Raises:
+            Refusal: They are too long, or one is and has hardly any tokens (413).
+        """
+        tokens = tokens_read(self.encoder) or max_tokens
+        most, looked_at = _CHARACTERS_PER_TOKEN * max_tokens, 0
+        count_tokens = counted_by(self._tokenizing)
+
+        def count(start: str) -> int:
+            nonlocal looked_at
+            looked_at += len(start)
+            if looked_at > most:
+                raise Refusal(413, f"{param}: a request may have {most:,} characters to read: send less", param)
+            return count_tokens(start)
+
+        starts = []
+        for text in texts:
+            start = start_of(text, tokens, count, LONGEST_TEXT)
+            if start is None:
+                problem = f"a request may have no text of {len(text):,} characters with hardly any tokens"
+                raise Refusal(413, f"{param}: {problem}: leave it out, or shorten it", param)
+            starts.append(start)
+        if sum(map(len, starts)) > most:
+            raise Refusal(413, f"{param}: a request may have {most:,} characters to read: send less", param)
+        return starts
+
+    def tokenize(self, texts: Sequence[str], param: str = "input", max_tokens: int | None = None) -> list[TokenRow]:
+        """The token ids of texts as the encoder reads them, cut to its limit. For one thread at a time.
+
+        Args:
+            texts: The texts, none much longer than what the encoder reads, see `starts`.
+            param: Where they stand in the request.
+            max_tokens: Most tokens.
+
+        Raises:
+            Refusal: They have more (413).
+        """
         rows: list[TokenRow] = []
-        for start in range(0, len(texts), 64):
-            features = self._tokenizing.preprocess(list(texts[start : start + 64]), prompt=self._prompt)
+        tokens = 0
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            some = list(texts[start : start + _TEXTS_AT_ONCE])
+            features = self._tokenizing.preprocess(some, prompt=self._prompt)
             for ids, mask in zip(features["input_ids"], features["attention_mask"]):
                 rows.append(ids[mask.bool()].tolist())
+                tokens += len(rows[-1])
+            if max_tokens is not None and tokens > max_tokens:
+                raise Refusal(413, f"{param}: a request may have {max_tokens:,} tokens, got more", param)
         return rows
 
     def embed(self, rows: Sequence[TokenRow]) -> FloatArray:

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-
-
-def _encodable(text: str) -> str:
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("half of a surrogate pair is no text")
-    return text
-
-
-Text = Annotated[str, AfterValidator(_encodable)]  # which an answer may repeat
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, with_config
+from typing_extensions import TypedDict
 
 
 class Request(BaseModel):
@@ -24,13 +16,17 @@ class Request(BaseModel):
     model: str | None = Field(None, description="The name of the served model, which may be left out")
 
 
-class Message(BaseModel):
+@with_config(ConfigDict(extra="allow"))
+class Message(TypedDict):
     """A message; what else it has, such as labels, is kept where it is stored."""
 
-    model_config = ConfigDict(extra="allow")
-
-    role: str = Field(min_length=1)
+    role: Annotated[str, Field(min_length=1)]
     content: str
 
 
-Conversation = Annotated[list[Message], Field(min_length=1)]
+# Of a long list that is wrong all through, the first error says enough.
+Conversation = Annotated[list[Message], Field(min_length=1, fail_fast=True)]
+EXAMPLE: list[JsonValue] = [
+    {"role": "user", "content": "My card is gone."},
+    {"role": "assistant", "content": "I will block it."},
+]

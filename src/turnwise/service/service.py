@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Annotated, TypeVar
@@ -12,16 +13,18 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, FastAPI, Request
 
 from turnwise._utils.vectors import FloatArray
+from turnwise.data.messages import Message, Messages
 from turnwise.encoders.loading import load_encoder
 from turnwise.service.batching import TokenRow
 from turnwise.service.errors import Refusal
 from turnwise.service.metrics import Metrics
-from turnwise.service.model import ServedModel
+from turnwise.service.model import LONGEST_TEXT, ServedModel
 from turnwise.service.settings import ServiceSettings
 from turnwise.service.stores import Stores, encoder_of
 from turnwise.service.threads import BoundedThreads
 from turnwise.service.worker import ModelWorker
 
+_SECONDS_TO_STOP = 8  # for what a thread is at; what has not begun is left
 _LOGGER = logging.getLogger("turnwise.service")
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -38,8 +41,9 @@ class Service:
         self.settings = settings
         self.metrics = Metrics()
         self.worker = ModelWorker(self._load, settings.queue_tokens, settings.batch_wait_ms / 1000)
-        self.stores = Stores(settings.stores, settings.max_requests)
-        self._tokenizing = BoundedThreads("tokenizer", 1, settings.max_requests)
+        self.stores = Stores(settings.stores, settings.max_requests, settings.max_seconds)
+        self._tokenizing = BoundedThreads("tokenizer", 1, settings.max_requests, settings.max_seconds)
+        self.json = BoundedThreads("json", 1, settings.max_requests, settings.max_seconds)
         self.metrics.watch(
             "turnwise_tokens_waiting", "Tokens waiting for the model", lambda: self.worker.tokens_waiting
         )
@@ -67,9 +71,9 @@ class Service:
         await asyncio.to_thread(self._stop)
 
     def _stop(self) -> None:
-        self._tokenizing.stop()
-        self.stores.stop()
-        self.worker.stop()
+        end = time.monotonic() + _SECONDS_TO_STOP
+        for stop in (self.json.stop, self._tokenizing.stop, self.stores.stop, self.worker.stop):
+            stop(max(0.0, end - time.monotonic()))
 
     @property
     def model(self) -> ServedModel:
@@ -88,7 +92,7 @@ class Service:
             Refusal: It asks for another (404); or as `model`.
         """
         model = self.model
-        if name not in (None, model.name):
+        if name is not None and name not in model.names:
             raise Refusal(404, f"the model {name!r} is not served here, only {model.name!r}", "model")
         return model
 
@@ -103,6 +107,23 @@ class Service:
             raise Refusal(413, f"{param}: a request may have {limit:,} tokens, got {tokens:,}", param)
         self.metrics.tokens.inc(tokens)
 
+    async def _tokenize(self, texts: Sequence[str], param: str) -> tuple[list[str], list[TokenRow]]:
+        """The texts as far as they are read, and their tokens."""
+        model, most = self.model, self.settings.max_tokens
+
+        def tokenize() -> tuple[list[str], list[TokenRow]]:
+            starts = model.starts(texts, param, most)
+            return starts, model.tokenize(starts, param, most)
+
+        return await self._tokenizing.run(tokenize)
+
+    async def check_length(self, texts: Sequence[str], param: str) -> None:
+        """Raise `Refusal` (413) if a text is so long that reading the start of it would take long."""
+        long = [text for text in texts if len(text) > LONGEST_TEXT]
+        if long:
+            model, most = self.model, self.settings.max_tokens
+            await self._tokenizing.run(lambda: model.starts(long, param, most))
+
     async def embed_texts(self, texts: Sequence[str], param: str) -> tuple[FloatArray, int]:
         """The vectors of texts (texts, dim), and how many tokens they had.
 
@@ -110,8 +131,8 @@ class Service:
             Refusal: Too many texts or tokens (413), or as `ModelWorker.embed`.
         """
         self.check_count(len(texts), param)
-        model = self.model
-        return await self.embed_rows(await self._tokenizing.run(lambda: model.tokenize(texts)), param)
+        _, rows = await self._tokenize(texts, param)
+        return await self.embed_rows(rows, param)
 
     async def embed_rows(self, rows: Sequence[TokenRow], param: str) -> tuple[FloatArray, int]:
         """The vectors of token rows (rows, dim), and how many tokens they had; refuses as `embed_texts`."""
@@ -120,12 +141,17 @@ class Service:
         self._check_tokens(tokens, param)
         return await self.worker.embed(rows), tokens
 
-    async def count_tokens(self, texts: Sequence[str], param: str) -> list[int]:
-        """The tokens of each text, in all no more than a request may have; refuses as `embed_texts`."""
-        model = self.model
-        counts = [len(row) for row in await self._tokenizing.run(lambda: model.tokenize(texts))]
+    async def read_texts(self, texts: Sequence[str], param: str) -> tuple[list[str], list[int]]:
+        """Texts as far as they are read, and the tokens of each; refuses as `embed_texts`."""
+        starts, rows = await self._tokenize(texts, param)
+        counts = list(map(len, rows))
         self._check_tokens(sum(counts), param)
-        return counts
+        return starts, counts
+
+    async def read_messages(self, conversation: Messages, param: str) -> list[Message]:
+        """A conversation as far as it is read; refuses as `embed_texts`."""
+        starts, _ = await self.read_texts([message["content"] for message in conversation], param)
+        return with_contents(conversation, starts)
 
     async def in_parts(
         self, call: Callable[[list[_Item]], _Result], items: Sequence[_Item], tokens: Sequence[int]
@@ -157,6 +183,11 @@ def _parts(items: Sequence[_Item], tokens: Sequence[int], limit: int) -> Iterato
         part.append(item)
         cost += own
     yield part, cost
+
+
+def with_contents(messages: Messages, contents: Iterable[str]) -> list[Message]:
+    """Messages with other texts."""
+    return [{**message, "content": content} for message, content in zip(messages, contents)]
 
 
 def service_of(request: Request) -> Service:

@@ -18,9 +18,12 @@ class ServiceSettings(BaseSettings):
         stores: Folders of conversation stores, or addresses on Qdrant, by the names that clients and keys know.
         keys: The file of API keys, see `turnwise.service.keys`. Without it only this machine is served.
         max_body_bytes: Longest body of a request.
+        max_values: Most values in the lists and objects of a body.
         max_texts: Most texts, documents or conversations in a request for embeddings, ranking or replies.
         max_tokens: Most tokens in such a request.
         max_requests: Most requests that are worked on or waiting at a time.
+        max_connections: Most connections of one address at a time.
+        max_seconds: Longest that a search, or anything else that changes nothing, may wait for a thread and hold it.
         queue_tokens: Most tokens that wait for the model; what comes then is refused.
         batch_tokens: Tokens that go through the model at a time; by default what suits the device.
         batch_wait_ms: How long an idle model waits for further requests to join the first, in milliseconds.
@@ -34,9 +37,12 @@ class ServiceSettings(BaseSettings):
     stores: dict[str, str | Path] = Field(default_factory=dict)
     keys: Path | None = None
     max_body_bytes: PositiveInt = 8 * 2**20
+    max_values: PositiveInt = 250_000
     max_texts: PositiveInt = 2048
     max_tokens: PositiveInt = 65_536
     max_requests: PositiveInt = 256
+    max_connections: PositiveInt = 256
+    max_seconds: PositiveFloat = 60.0
     queue_tokens: PositiveInt = 65_536
     batch_tokens: PositiveInt | None = None
     batch_wait_ms: PositiveFloat = 2.0

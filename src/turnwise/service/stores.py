@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("turnwise.service")
 _Result = TypeVar("_Result")
 _READERS = 4
+_SECONDS_TO_WRITE = 3600  # all that a request may bring is embedded within some minutes on two cores
 
 
 def encoder_of(path: str | Path) -> str | None:
@@ -52,13 +54,14 @@ class Stores:
     Args:
         folders: Their folders; a store that is not there is made.
         waiting: Most searches, and most changes, that wait or run at a time.
+        seconds: How long a search may wait and run.
     """
 
-    def __init__(self, folders: Mapping[str, str | Path], waiting: int) -> None:
+    def __init__(self, folders: Mapping[str, str | Path], waiting: int, seconds: float) -> None:
         self._folders = folders
         self._opened: dict[str, OpenStore] = {}
-        self._readers = BoundedThreads("search", _READERS, waiting)
-        self._writer = BoundedThreads("writer", 1, waiting)
+        self._readers = BoundedThreads("search", _READERS, waiting, seconds)
+        self._writer = BoundedThreads("writer", 1, waiting, _SECONDS_TO_WRITE)
 
     def open(self, encoder: Callable[[], SentenceTransformer]) -> None:
         """Open all.
@@ -114,10 +117,11 @@ class Stores:
         """Change something, after what was to be changed before; refuses as `read`."""
         return await self._writer.run(lambda: _refusing(call))
 
-    def stop(self) -> None:
-        """Finish what waits."""
-        self._readers.stop()
-        self._writer.stop()
+    def stop(self, seconds: float) -> None:
+        """Finish what waits, within this time."""
+        end = time.monotonic() + seconds
+        for threads in (self._readers, self._writer):
+            threads.stop(max(0.0, end - time.monotonic()))
 
 
 def _refusing(call: Callable[[], _Result]) -> _Result:

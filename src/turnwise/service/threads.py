@@ -1,49 +1,119 @@
-"""Work that would block the event loop, in a few threads with a bounded queue."""
+"""Work that would block the event loop, in a few threads with a bounded queue and a limit of time."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from turnwise.service.errors import Refusal
 
 _Result = TypeVar("_Result")
 
 
+@dataclass(eq=False)
+class _Job:
+    call: Callable[[], Any]
+    future: Future[Any] = field(default_factory=Future)
+    is_given_up: bool = False  # nobody waits for it, and another thread stands in for the one that it holds
+
+
 class BoundedThreads:
     """A pool of threads that refuses work when much is waiting already.
+
+    A thread cannot be stopped from outside. One that is not done in time is left alone, and another takes its place,
+    as often as there are threads; none keeps the process from ending.
 
     Args:
         name: What the threads do; their name.
         threads: How many there are.
         waiting: Most calls that wait or run at a time.
+        seconds: How long a call may wait and run.
     """
 
-    def __init__(self, name: str, threads: int, waiting: int) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"turnwise-{name}")
+    def __init__(self, name: str, threads: int, waiting: int, seconds: float = 60) -> None:
+        self._name = f"turnwise-{name}"
         self._waiting = waiting
+        self._seconds = seconds
         self._open = 0
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._stuck, self._most_stuck = 0, threads
+        self._threads: list[threading.Thread] = []
+        for _ in range(threads):
+            self._start_thread()
 
     async def run(self, call: Callable[[], _Result]) -> _Result:
         """What ``call`` returns. If this is cancelled before a thread is free, it is never called.
 
         Raises:
-            Refusal: Too much is waiting (429).
+            Refusal: Too much is waiting (429), no thread was free in time (503), or one was not done in time (504).
         """
         if self._open >= self._waiting:
             raise Refusal(429, "too many requests are waiting", retry_after=1)
         self._open += 1
-        future = self._pool.submit(call)
+        job = _Job(call)
         # Counted until the thread is done with it, and not only as long as somebody waits for it.
         loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._closed))
-        return await asyncio.wrap_future(future)
+        job.future.add_done_callback(lambda _: _tell(loop, self._closed))
+        self._jobs.put(job)
+        try:
+            async with asyncio.timeout(self._seconds) as limit:
+                return await asyncio.wrap_future(job.future)
+        except TimeoutError:
+            if not limit.expired():
+                raise  # the call's own
+        if job.future.cancelled():
+            raise Refusal(503, f"no thread was free within {self._seconds:g} seconds", retry_after=self._seconds)
+        self._give_up(job)
+        raise Refusal(504, f"this was not done within {self._seconds:g} seconds")
 
     def _closed(self) -> None:
         self._open -= 1
 
-    def stop(self) -> None:
-        """End the threads when what waits is done."""
-        self._pool.shutdown()
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            if job.future.set_running_or_notify_cancel():
+                try:
+                    result = job.call()
+                except BaseException as error:
+                    job.future.set_exception(error)
+                else:
+                    job.future.set_result(result)
+            with self._lock:
+                if job.is_given_up:
+                    self._stuck -= 1
+                    self._threads.remove(threading.current_thread())
+                    return
+
+    def _give_up(self, job: _Job) -> None:
+        with self._lock:
+            if job.future.done() or self._stuck == self._most_stuck:
+                return
+            self._stuck += 1
+            job.is_given_up = True
+        self._start_thread()
+
+    def stop(self, seconds: float = 60) -> None:
+        """End the threads when what waits is done, but wait no longer than this."""
+        end = time.monotonic() + seconds
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in list(self._threads):
+            thread.join(max(0.0, end - time.monotonic()))
+
+
+def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    """Call something in the loop, if it has not ended before a thread that was stuck."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(call)

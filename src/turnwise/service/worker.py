@@ -63,12 +63,12 @@ class ModelWorker(Generic[_Model]):
         """Start the thread, which loads the model first."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Finish what waits, refuse what comes, and end the thread."""
+    def stop(self, seconds: float = 60) -> None:
+        """Finish what waits, refuse what comes, and end the thread, but wait no longer than this."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join(seconds)
 
     @property
     def busy_seconds(self) -> float:

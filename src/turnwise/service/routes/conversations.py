@@ -7,33 +7,34 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
-from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
 
 from turnwise.service.authentication import key_of
 from turnwise.service.errors import Refusal, invalid_request
-from turnwise.service.schemas import Conversation
+from turnwise.service.parsing import JSON, check_values, content_type, in_thread, parsed, parsed_json
+from turnwise.service.schemas import EXAMPLE, Conversation
 from turnwise.service.service import ServiceOf
 from turnwise.service.stores import OpenStore
 
-_JSON, _LINES = "application/json", "application/x-ndjson"
+LINES = "application/x-ndjson"
+_EXAMPLE: JsonValue = {"id": "2024-001", "messages": EXAMPLE, "topic": "card"}
 
 
-class StoredConversation(BaseModel):
+@with_config(ConfigDict(extra="allow", json_schema_extra={"examples": [_EXAMPLE]}))
+class StoredConversation(TypedDict):
     """A conversation; what else it has are its labels."""
 
-    model_config = ConfigDict(extra="allow")
-
-    id: str = Field(min_length=1, max_length=1024)
+    id: Annotated[str, Field(min_length=1, max_length=1024)]
     messages: Conversation
 
 
 class Conversations(BaseModel):
     """Conversations to add."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"conversations": [_EXAMPLE]}]})
 
-    conversations: list[StoredConversation] = Field(min_length=1)
+    conversations: Annotated[list[StoredConversation], Field(min_length=1, fail_fast=True)]
 
 
 class Added(BaseModel):
@@ -69,22 +70,6 @@ class StoreList(BaseModel):
 
 
 _ROW: TypeAdapter[StoredConversation] = TypeAdapter(StoredConversation)
-_ANY_CONVERSATION = {"type": "object", "required": ["id", "messages"], "additionalProperties": True}
-BODY = {  # what FastAPI would write if there were only one type of content
-    "requestBody": {
-        "required": True,
-        "content": {
-            _JSON: {
-                "schema": {
-                    "type": "object",
-                    "required": ["conversations"],
-                    "properties": {"conversations": {"type": "array", "items": _ANY_CONVERSATION}},
-                }
-            },
-            _LINES: {"schema": _ANY_CONVERSATION},
-        },
-    }
-}
 
 
 StoreName = Annotated[str | None, Query(description="The name of the store; not needed where there is one")]
@@ -106,30 +91,29 @@ async def add_conversations(request: Request, service: ServiceOf, store: StoreOf
     there already costs nothing. When this is answered, all of it is stored; when it is not, send it again.
     """
     service.worker.check_room()
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in (_JSON, _LINES):
-        raise Refusal(415, f"send {_JSON} or {_LINES}, got {kind or 'no Content-Type'}")
-    body = await request.body()
-    rows = await run_in_threadpool(partial(_rows_of_lines if kind == _LINES else _rows, body))
+    kind = content_type(request)
+    if kind not in (JSON, LINES):
+        raise Refusal(415, f"send {JSON} or {LINES}, got {kind or 'no Content-Type'}")
+    body, most = await request.body(), service.settings.max_values
+    rows = await in_thread(service, body, partial(_rows_of_lines if kind == LINES else _rows, body, most))
+    await service.check_length([message["content"] for row in rows for message in row["messages"]], "messages")
     return asdict(await service.stores.write(lambda: store.writer.add(rows)))
 
 
-def _rows(body: bytes) -> list[dict[str, Any]]:
-    try:
-        parsed = Conversations.model_validate_json(body)
-    except ValidationError as error:
-        raise invalid_request(error.errors()) from None
-    return [conversation.model_dump() for conversation in parsed.conversations]
+def _rows(body: bytes, max_values: int) -> list[StoredConversation]:
+    return parsed(Conversations, body, max_values).conversations
 
 
-def _rows_of_lines(body: bytes) -> list[dict[str, Any]]:
+def _rows_of_lines(body: bytes, max_values: int) -> list[StoredConversation]:
+    check_values(body, max_values)
     rows = []
     for number, line in enumerate(body.split(b"\n"), start=1):
         if line.strip():
+            place = f"line {number}"
             try:
-                rows.append(_ROW.validate_json(line).model_dump())
+                rows.append(_ROW.validate_python(parsed_json(line, place)))
             except ValidationError as error:
-                raise invalid_request(error.errors(), f"line {number}") from None
+                raise invalid_request(error, place) from None
     if not rows:
         raise Refusal(422, "expected one conversation or more, a line each")
     return rows

@@ -5,20 +5,30 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from fastapi import Response
-from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, Discriminator, Field, NonNegativeInt, PositiveInt, Tag, model_validator
+from fastapi import Depends, Response
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    Tag,
+    model_validator,
+)
 from pydantic_core import to_json
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
 from turnwise.data.messages import Messages
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.service.errors import Refusal
-from turnwise.service.schemas import Conversation, Request
-from turnwise.service.service import Service, ServiceOf
+from turnwise.service.parsing import body_of
+from turnwise.service.schemas import EXAMPLE, Conversation, Request
+from turnwise.service.service import Service, ServiceOf, with_contents
 
 _MANY_NUMBERS = 20_000  # more are turned into text by another thread
 
@@ -30,12 +40,12 @@ def _kind(value: Any) -> str | None:
     return "text"
 
 
-_Tokens = Annotated[list[NonNegativeInt], Field(min_length=1)]
+_Tokens = Annotated[list[NonNegativeInt], Field(min_length=1, fail_fast=True)]
 _Input = Annotated[
     Annotated[str, Tag("text")]
-    | Annotated[list[str], Field(min_length=1), Tag("texts")]
+    | Annotated[list[str], Field(min_length=1, fail_fast=True), Tag("texts")]
     | Annotated[_Tokens, Tag("tokens")]
-    | Annotated[list[_Tokens], Field(min_length=1), Tag("token_lists")],
+    | Annotated[list[_Tokens], Field(min_length=1, fail_fast=True), Tag("token_lists")],
     Discriminator(_kind),
 ]
 
@@ -43,8 +53,14 @@ _Input = Annotated[
 class EmbeddingRequest(Request):
     """Texts, or token lists of the served model, or conversations."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"input": ["My card is gone.", "Thanks!"]}, {"messages": EXAMPLE, "pooling": "mean"}]
+        }
+    )
+
     input: _Input | None = Field(None, description="A text, texts, or the ids of the served model's own tokens")
-    messages: Conversation | Annotated[list[Conversation], Field(min_length=1)] | None = Field(
+    messages: Conversation | Annotated[list[Conversation], Field(min_length=1, fail_fast=True)] | None = Field(
         None, description="Instead of input: a conversation, or several"
     )
     pooling: str = Field(
@@ -87,7 +103,9 @@ class EmbeddingResponse(BaseModel):
     usage: Usage
 
 
-async def embeddings(body: EmbeddingRequest, service: ServiceOf) -> Response:
+async def embeddings(
+    body: Annotated[EmbeddingRequest, Depends(body_of(EmbeddingRequest))], service: ServiceOf
+) -> Response:
     """Embed texts, token lists or conversations."""
     model = service.check_model(body.model)
     if body.dimensions is not None and body.dimensions > model.dimension:
@@ -97,7 +115,7 @@ async def embeddings(body: EmbeddingRequest, service: ServiceOf) -> Response:
     else:
         vectors, tokens = await _embed_input(service, body.input)
     render = partial(_render, vectors, tokens, model.name, body.encoding_format, body.dimensions)
-    content = await run_in_threadpool(render) if vectors.size > _MANY_NUMBERS else render()
+    content = await service.json.run(render) if vectors.size > _MANY_NUMBERS else render()
     return Response(content, media_type="application/json")
 
 
@@ -120,11 +138,14 @@ async def _embed_input(service: Service, given: Any) -> tuple[FloatArray, int]:
 
 async def _embed_conversations(service: Service, body: EmbeddingRequest) -> tuple[FloatArray, int]:
     given: Any = body.messages
-    some = given if isinstance(given[0], list) else [given]
-    conversations = [[message.model_dump() for message in messages] for messages in some]
+    conversations = given if isinstance(given[0], list) else [given]
     service.check_count(sum(map(len, conversations)), "messages")
     _check_speaker(body.pooling, conversations)
-    tokens = await service.count_tokens([m["content"] for messages in conversations for m in messages], "messages")
+    starts, tokens = await service.read_texts(
+        [m["content"] for messages in conversations for m in messages], "messages"
+    )
+    read = iter(starts)
+    conversations = [with_contents(messages, islice(read, len(messages))) for messages in conversations]
     ends = np.cumsum([len(messages) for messages in conversations])
     costs = [int(part.sum()) for part in np.split(np.array(tokens), ends[:-1])]
     encoder = service.model.encoder

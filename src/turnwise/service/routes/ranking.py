@@ -6,24 +6,32 @@ import uuid
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, PositiveInt
+from fastapi import Depends
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from turnwise._utils.vectors import unit_vectors
-from turnwise.service.schemas import Request, Text
+from turnwise.service.parsing import body_of
+from turnwise.service.schemas import Request
 from turnwise.service.service import ServiceOf
 
 
 class Document(BaseModel):
     """A text."""
 
-    text: Text
+    text: str
 
 
 class RerankRequest(Request):
     """A query and what to rank."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"query": "my card is gone", "documents": ["I lost my card.", "A pizza, please."], "top_n": 1}]
+        }
+    )
+
     query: str
-    documents: Annotated[list[Text | Document], Field(min_length=1)]
+    documents: Annotated[list[str | Document], Field(min_length=1, fail_fast=True)]
     top_n: PositiveInt | None = Field(None, description="Return so many; by default all")
     return_documents: bool = False
 
@@ -52,7 +60,7 @@ class RerankResponse(BaseModel):
     usage: RerankUsage
 
 
-async def rerank(body: RerankRequest, service: ServiceOf) -> dict[str, Any]:
+async def rerank(body: Annotated[RerankRequest, Depends(body_of(RerankRequest))], service: ServiceOf) -> dict[str, Any]:
     """Rank documents by the cosine of their vector with that of the query.
 
     The served model embeds the query and the documents separately: a cross-encoder, which reads them together, would

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Annotated, Any, Self
 
 import numpy as np
+from fastapi import Depends
 from fastapi import Request as HTTPRequest
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 from sentence_transformers import SentenceTransformer
@@ -18,17 +19,22 @@ from turnwise.replies import SequenceModel
 from turnwise.replies.sequence import next_speaker
 from turnwise.service.authentication import key_of
 from turnwise.service.errors import Refusal
+from turnwise.service.parsing import body_of
 from turnwise.service.routes.conversations import StoreName
 from turnwise.service.routes.search import Limit
-from turnwise.service.schemas import Conversation, Request, Text
-from turnwise.service.service import Service, ServiceOf
+from turnwise.service.schemas import EXAMPLE, Conversation, Request
+from turnwise.service.service import Service, ServiceOf, with_contents
 
 
 class NextRequest(Request):
     """A running conversation, and what to choose from."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"messages": EXAMPLE, "where": "role = 'assistant'", "limit": 3}]}
+    )
+
     messages: Conversation
-    candidates: Annotated[list[Text], Field(min_length=1)] | None = Field(
+    candidates: Annotated[list[str], Field(min_length=1, fail_fast=True)] | None = Field(
         None, description="The replies to rank; by default the messages of the store"
     )
     speaker: str | None = Field(None, description="Who speaks next; by default who spoke before the last speaker")
@@ -61,14 +67,18 @@ class NextResponse(BaseModel):
 
 
 async def next_replies(
-    request: HTTPRequest, body: NextRequest, service: ServiceOf, store: StoreName = None
+    request: HTTPRequest,
+    body: Annotated[NextRequest, Depends(body_of(NextRequest))],
+    service: ServiceOf,
+    store: StoreName = None,
 ) -> dict[str, Any]:
     """Rank what could be said next, as `turnwise reply` does."""
     model = service.check_model(body.model)
     candidates = body.candidates or []
-    messages = [message.model_dump() for message in body.messages]
-    service.check_count(len(candidates) + len(messages), "candidates")
-    tokens = await service.count_tokens([*(message["content"] for message in messages), *candidates], "messages")
+    said: Any = body.messages
+    service.check_count(len(candidates) + len(said), "candidates")
+    starts, tokens = await service.read_texts([*(message["content"] for message in said), *candidates], "messages")
+    messages, read = with_contents(said, starts), starts[len(said) :]
     if body.candidates is None:
         stored = service.stores.get(store, key_of(request.scope)).reader
         call = partial(
@@ -82,12 +92,14 @@ async def next_replies(
         )
         replies = [asdict(hit) for hit in await service.stores.read(call)]
     else:
-        replies = await _rank(service, body, messages, tokens)
+        replies = await _rank(service, body, messages, read, tokens)
     return {"model": model.name, "replies": replies}
 
 
-async def _rank(service: Service, body: NextRequest, messages: Messages, tokens: Sequence[int]) -> list[dict[str, Any]]:
-    encoder, candidates = service.model.encoder, body.candidates or []
+async def _rank(
+    service: Service, body: NextRequest, messages: Messages, candidates: Sequence[str], tokens: Sequence[int]
+) -> list[dict[str, Any]]:
+    encoder, texts = service.model.encoder, body.candidates or []
     embed = SequenceModel(encoder).encode_candidates
     vectors = np.concatenate(await service.in_parts(embed, candidates, tokens[len(messages) :]))
     speaker = next_speaker(messages) if body.speaker is None else body.speaker
@@ -97,7 +109,7 @@ async def _rank(service: Service, body: NextRequest, messages: Messages, tokens:
     except ValueError as error:
         raise Refusal(422, str(error), "last_rows") from None
     best = np.argsort(-scores, kind="stable")[: body.limit]
-    return [{"text": candidates[row], "score": float(scores[row])} for row in best]
+    return [{"text": texts[row], "score": float(scores[row])} for row in best]
 
 
 def _scores(

@@ -7,13 +7,17 @@ from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
+from fastapi import Depends
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from turnwise.service.errors import Refusal
+from turnwise.service.parsing import body_of
 from turnwise.service.routes.conversations import StoreOf
-from turnwise.service.schemas import Conversation, Message
+from turnwise.service.schemas import Conversation
 from turnwise.service.service import ServiceOf
 
 _MOST = 1000
+_LONGEST_WORDS = 10_000  # characters of a search for words, as in the explorer
 
 Limit = Annotated[int, Field(ge=1, le=_MOST, description="Return so many")]
 Offset = Annotated[int, Field(ge=0, le=_MOST, description="Leave out so many of the best")]
@@ -22,7 +26,12 @@ Offset = Annotated[int, Field(ge=0, le=_MOST, description="Leave out so many of 
 class SearchRequest(BaseModel):
     """What to look for, and in what."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"query": "I lost my card", "mode": "hybrid", "where": "role = 'user'", "limit": 5}]
+        },
+    )
 
     query: str | None = Field(None, description="A text")
     messages: Conversation | None = Field(None, description="Instead of query: a conversation, or its first turns")
@@ -67,21 +76,25 @@ class SearchResponse(BaseModel):
     results: list[Hit]
 
 
-async def search(body: SearchRequest, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
+async def search(
+    body: Annotated[SearchRequest, Depends(body_of(SearchRequest))], service: ServiceOf, store: StoreOf
+) -> dict[str, Any]:
     """Search a store."""
     reader = store.reader
     where: dict[str, Any] = {"where": body.where, "limit": body.limit, "offset": body.offset}
     if body.level == "message":
         query: Any = body.query
+        if body.mode != "vector" and len(body.query or "") > _LONGEST_WORDS:
+            problem = f"in mode {body.mode!r} a query has at most {_LONGEST_WORDS:,} characters"
+            raise Refusal(422, f"query: {problem}, got {len(query):,}", "query")
         if body.mode == "vector":  # embedded together with what other requests ask for
             vectors, _ = await service.embed_texts([query], "query")
             query = vectors[0]
         call: Callable[[], Any] = partial(reader.search_messages, query, body.mode, diversity=body.diversity, **where)
     else:
-        given = [Message(role="user", content=body.query or "")] if body.messages is None else body.messages
-        messages = [message.model_dump() for message in given]
-        service.check_count(len(messages), "messages")
-        await service.count_tokens([message["content"] for message in messages], "messages")
+        given: Any = [{"role": "user", "content": body.query}] if body.messages is None else body.messages
+        service.check_count(len(given), "messages")
+        messages = await service.read_messages(given, "messages")
         find: Callable[..., Any] = reader.similar_prefix if body.level == "prefix" else reader.search_conversations
         call = partial(find, messages, **where)
     return {"results": [asdict(hit) for hit in await service.stores.read(call)]}

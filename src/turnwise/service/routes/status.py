@@ -9,11 +9,22 @@ from fastapi import Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
+import turnwise
 from turnwise.service.errors import Refusal
 from turnwise.service.service import Service, ServiceOf
 
 _PROBE_SECONDS = 0.05
 _STALLED_SECONDS = 120  # no batch takes that long
+
+
+async def about(service: ServiceOf) -> dict[str, Any]:
+    """What this is, and where to read on."""
+    return {
+        "name": "turnwise",
+        "version": turnwise.__version__,
+        "what": "embeddings, search and next replies of conversations",
+        "pages": {"documentation": "/docs", "schemas": "/openapi.json", "model": "/v1/models", "health": "/health"},
+    }
 
 
 async def models(service: ServiceOf) -> dict[str, Any]:

@@ -1,0 +1,88 @@
+"""How the service meets its clients: limits for connections that say little, and the settings of uvicorn."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_SECONDS_FOR_HEADERS = 15
+_SECONDS_IDLE = 75  # longer than clients keep a connection, or one is closed just as it is used again
+_SECONDS_TO_STOP = 15  # for what was accepted; then its threads have some more
+
+
+class PatientProtocol(H11Protocol):
+    """Uvicorn's protocol with limits: of the time that headers may take, and of the connections of an address.
+
+    Args:
+        given: As for uvicorn's own.
+        max_connections: Most connections of one address.
+        seconds_for_headers: How long a new connection, or one that has begun a request, may take for its headers.
+        further: As for uvicorn's own.
+    """
+
+    def __init__(
+        self,
+        *given: Any,
+        max_connections: int,
+        seconds_for_headers: float = _SECONDS_FOR_HEADERS,
+        **further: Any,
+    ) -> None:
+        super().__init__(*given, **further)
+        self._max_connections = max_connections
+        self._seconds_for_headers = seconds_for_headers
+        self._too_slow: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, unless its address has enough."""
+        super().connection_made(transport)
+        clients = [getattr(connection, "client", None) for connection in self.connections]
+        if [client and client[0] for client in clients].count(self.client and self.client[0]) > self._max_connections:
+            transport.abort()
+        else:
+            self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, and look whether the headers are complete."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_watching()
+        elif self._too_slow is None:
+            self._too_slow = self.loop.call_later(self._seconds_for_headers, self._close)
+
+    def _stop_watching(self) -> None:
+        if self._too_slow is not None:
+            self._too_slow.cancel()
+            self._too_slow = None
+
+    def _close(self) -> None:
+        self.transport.close()
+
+
+def uvicorn_config(app: FastAPI, host: str = "127.0.0.1", port: int = 8000) -> uvicorn.Config:
+    """How uvicorn serves an application of `turnwise.service.create_app`."""
+    protocol: Any = partial(PatientProtocol, max_connections=app.state.service.settings.max_connections)
+    return uvicorn.Config(
+        app,
+        host,
+        port,
+        http=protocol,
+        log_config=None,
+        access_log=False,  # the service's own says less of what clients ask for
+        server_header=False,
+        timeout_graceful_shutdown=_SECONDS_TO_STOP,
+        timeout_keep_alive=_SECONDS_IDLE,
+    )

@@ -1,0 +1,139 @@
+"""Connections that say little, by uvicorn's protocol without a network: time is what the test says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra service is not installed")
+
+import uvicorn
+from uvicorn.server import ServerState
+
+from turnwise.service.connections import PatientProtocol
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+class Transport(asyncio.Transport):
+    """Remembers what is sent, and whether it was closed."""
+
+    def __init__(self, peer: str = "203.0.113.7") -> None:
+        super().__init__({"peername": (peer, 1), "sockname": ("127.0.0.1", 2)})
+        self.sent = b""
+        self.is_closed = False
+
+    def write(self, data: Any) -> None:
+        self.sent += data
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    abort = close
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class Clock:
+    """Stands in for the loop's timers."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.timers: list[tuple[float, Any, asyncio.TimerHandle]] = []
+
+    def call_later(self, seconds: float, call: Any) -> asyncio.TimerHandle:
+        handle = self._loop.call_later(10_000, call)
+        self.timers.append((seconds, call, handle))
+        return handle
+
+    def create_task(self, *given: Any, **further: Any) -> Any:
+        return self._loop.create_task(*given, **further)
+
+    def pass_seconds(self, seconds: float) -> None:
+        for after, call, handle in self.timers:
+            if after <= seconds and not handle.cancelled():
+                handle.cancel()
+                call()
+
+
+async def answer(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def connect(state: ServerState, clock: Any, peer: str = "203.0.113.7") -> tuple[PatientProtocol, Transport]:
+    config = uvicorn.Config(answer, log_config=None, lifespan="off", timeout_keep_alive=75)
+    protocol = PatientProtocol(config, state, {}, clock, max_connections=3, seconds_for_headers=15)
+    transport = Transport(peer)
+    protocol.connection_made(transport)
+    return protocol, transport
+
+
+def run(case: Any) -> None:
+    async def with_clock() -> None:
+        await case(Clock(asyncio.get_running_loop()))
+
+    asyncio.run(with_clock())
+
+
+@pytest.mark.parametrize("said", [[], [b"G"], [b"GET / HTTP/1.1\r\n", b"Host: lo", b"calhost\r\n"]])
+def test_headers_that_never_end_do_not_keep_a_connection(said: list[bytes]) -> None:
+    async def case(clock: Clock) -> None:
+        protocol, transport = connect(ServerState(), clock)
+        for data in said:
+            protocol.data_received(data)
+        clock.pass_seconds(14)
+        assert not transport.is_closed
+        clock.pass_seconds(15)
+        assert transport.is_closed
+
+    run(case)
+
+
+def test_a_request_in_time_is_answered_and_its_connection_kept_for_the_next() -> None:
+    async def case(clock: Clock) -> None:
+        protocol, transport = connect(ServerState(), clock)
+        for number in (1, 2):
+            protocol.data_received(REQUEST[:10])
+            protocol.data_received(REQUEST[10:])
+            await asyncio.gather(*protocol.tasks)
+            assert transport.sent.count(b"200 OK") == number
+            clock.pass_seconds(15)
+            assert not transport.is_closed
+        protocol.data_received(REQUEST[:10])  # the third is never completed
+        clock.pass_seconds(15)
+        assert transport.is_closed
+
+    run(case)
+
+
+def test_a_slow_body_is_not_the_business_of_the_headers() -> None:
+    async def case(clock: Clock) -> None:
+        protocol, transport = connect(ServerState(), clock)
+        protocol.data_received(REQUEST.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\n1"))
+        clock.pass_seconds(15)
+        assert not transport.is_closed
+        await asyncio.gather(*protocol.tasks)
+
+    run(case)
+
+
+def test_an_address_has_only_so_many_connections() -> None:
+    async def case(clock: Clock) -> None:
+        state = ServerState()
+        own = [connect(state, clock) for _ in range(4)]
+        _, other = connect(state, clock, "203.0.113.8")
+        assert [transport.is_closed for _, transport in own] == [False] * 3 + [True]
+        assert not other.is_closed
+        for protocol, _ in (own[0], own[3]):
+            protocol.connection_lost(None)
+        assert not connect(state, clock)[1].is_closed
+
+    run(case)

@@ -1,0 +1,61 @@
+"""What a browser finds: the start, the documentation, and the schemas behind it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra service is not installed")
+
+from jsonschema import Draft202012Validator
+
+from .server import Running
+
+
+def test_the_start_says_what_this_is_and_where_the_pages_are(running: Running) -> None:
+    with running.client() as client:
+        start = client.get("/").json()
+        assert start["name"] == "turnwise" and "embeddings" in start["what"]
+        for path in start["pages"].values():
+            assert client.get(path).status_code == 200, path
+
+
+def test_the_documentation_needs_no_other_server(running: Running) -> None:
+    with running.client() as client:
+        page = client.get("/docs")
+        assert page.status_code == 200
+        addresses = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+        assert len(addresses) == 3
+        for address in addresses:
+            assert address.startswith(running.url), address
+            part = client.get(address)
+            assert part.status_code == 200 and len(part.content) > 500
+        assert "https:" not in page.headers["Content-Security-Policy"]
+
+
+def test_every_body_has_its_schema_with_examples_that_it_allows(running: Running) -> None:
+    with running.client() as client:
+        described = client.get("/openapi.json").json()
+    bodies = 0
+    for path, methods in described["paths"].items():
+        for method in methods.values():
+            assert method["tags"], path
+            for content in method.get("requestBody", {}).get("content", {}).values():
+                name = content["schema"]["$ref"].rpartition("/")[2]
+                schema = described["components"]["schemas"][name]
+                assert schema["examples"], name
+                validator = Draft202012Validator({**schema, "components": described["components"]})
+                for example in schema["examples"]:
+                    validator.validate(example)
+                bodies += 1
+    assert bodies == 6
+
+
+def test_every_reference_of_the_schemas_leads_somewhere(running: Running) -> None:
+    with running.client() as client:
+        text = client.get("/openapi.json").text
+        known = client.get("/openapi.json").json()["components"]["schemas"]
+    names = set(re.findall(r'"#/components/schemas/([^"]+)"', text))
+    assert names and names <= known.keys()
+    assert "$defs" not in text
