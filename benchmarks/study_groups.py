@@ -30,9 +30,10 @@ from turnwise.evaluation.metrics import purity
 from turnwise.explorer.corpus import Corpus, read_corpus, with_history
 from turnwise.explorer.groups.assigning import lonely_below, vote
 from turnwise.explorer.groups.communities import communities, neighbour_graph
-from turnwise.explorer.groups.fitting import GroupSettings, fit_groups
+from turnwise.explorer.groups.fitting import fit_groups
 from turnwise.explorer.groups.neighbours import nearest
 from turnwise.explorer.groups.sample import keys_of, sample_rows
+from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.labels import Label
 from turnwise.store import ConversationStore
 

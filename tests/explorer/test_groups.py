@@ -11,10 +11,11 @@ pytest.importorskip("igraph", reason="needs the extra explorer")
 from tests.explorer.clouds import clouds
 from turnwise._utils.vectors import unit_vectors
 from turnwise.explorer.groups.assigning import lonely_below, place, vote
-from turnwise.explorer.groups.fitting import GroupSettings, fit_groups, split_group
+from turnwise.explorer.groups.fitting import fit_groups, split_group
 from turnwise.explorer.groups.members import members_of
 from turnwise.explorer.groups.neighbours import Neighbours, nearest
 from turnwise.explorer.groups.sample import keys_of, sample_rows
+from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import survey
 
 

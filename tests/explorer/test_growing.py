@@ -10,9 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 pytest.importorskip("igraph", reason="needs the extra explorer")
 
 from tests.explorer.clouds import clouds
-from turnwise.explorer.groups.fitting import GroupSettings
 from turnwise.explorer.groups.matching import match_groups, pinned_labels
 from turnwise.explorer.groups.memory import FILE, GroupMemory, read_memory, write_memory
+from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import Survey, survey
 
 

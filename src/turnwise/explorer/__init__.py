@@ -2,7 +2,7 @@
 
 from turnwise.explorer.atlas import write_atlas
 from turnwise.explorer.export import export_report
-from turnwise.explorer.groups.fitting import GroupSettings
+from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Group, Report
 from turnwise.explorer.report.write import write_report

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from turnwise.explorer.groups.fitting import split_group
 from turnwise.explorer.groups.memory import GroupMemory, Kind, KnownGroup, read_memory, write_memory
 from turnwise.store.state import writer_lock
 
@@ -121,6 +120,8 @@ def _merged(memory: GroupMemory, groups: Sequence[int], name: str | None) -> Gro
 
 
 def _split_fine(memory: GroupMemory, group: int) -> GroupMemory:
+    from turnwise.explorer.groups.fitting import split_group  # whose libraries nothing else here needs
+
     parts = split_group(memory.neighbours, memory.fine, group)
     if parts is None:
         raise ValueError(f"group {group} ({memory.groups[group].name}) has no parts that hang together by themselves")

@@ -19,7 +19,7 @@ from turnwise._utils.optional import require
 from turnwise._utils.progress import progress_bar
 from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.given import Given
-from turnwise.explorer.groups.fitting import GroupSettings
+from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.live_report import LiveReport
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Report

@@ -6,8 +6,6 @@ same role are ranked by it: 0 where none of these fits better, 1 where all do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
@@ -17,19 +15,6 @@ from turnwise.explorer.progress import Advance, silent
 
 _ROWS_AT_ONCE = 2048
 LEAST_REPLIES = 20  # of a role, for a rank to mean anything
-
-
-@dataclass(frozen=True)
-class Surprise:
-    """How surprise was measured.
-
-    Attributes:
-        how: In one sentence.
-        model: By which model.
-    """
-
-    how: str
-    model: str
 
 
 def surprise_of_turns(

@@ -14,7 +14,8 @@ from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.encoders.turn_order_head import TurnOrderHead, turn_order_head_of
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.sample import keys_of
-from turnwise.explorer.surprise import Surprise, surprise_of_turns
+from turnwise.explorer.report.report import Surprise
+from turnwise.explorer.surprise import surprise_of_turns
 from turnwise.store import ConversationStore
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 from turnwise.training.turn_order_head import fit_turn_order_head

@@ -10,41 +10,10 @@ import numpy as np
 from turnwise._utils.vectors import IntArray
 from turnwise.explorer.groups.communities import by_size, coarser, communities, neighbour_graph, share_inside
 from turnwise.explorer.groups.neighbours import Neighbours
+from turnwise.explorer.groups.settings import GroupSettings
 
 _RESOLUTIONS = (4.0, 2.0, 1.0, 0.5, 0.25)
 _LEAST_INSIDE = 0.9  # of the links between neighbours, by weight, within fine groups
-
-
-@dataclass(frozen=True)
-class GroupSettings:
-    """How groups are made.
-
-    Attributes:
-        sample: Most vectors they are fitted to; all others are assigned.
-        neighbours: How many nearest vectors each is joined with, and how many vote.
-        resolution: Of the fine groups: more and smaller ones where it is higher. By default the highest of 4, 2, 1, …
-            at which nine tenths of the links between neighbours stay within groups.
-        coarse_resolution: The same of the coarse groups.
-        least_share: Groups with a smaller share of the sample are none.
-        history: Group messages with what was said before them, see `turnwise.add_history`.
-        seed: Seed of the sample and of everything random.
-    """
-
-    sample: int = 20_000
-    neighbours: int = 15
-    resolution: float | None = None
-    coarse_resolution: float = 1.0
-    least_share: float = 0.001
-    history: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.sample < 2 or self.neighbours < 2:
-            raise ValueError(f"sample and neighbours must be 2 or more, got {self.sample} and {self.neighbours}")
-        if (self.resolution is not None and self.resolution <= 0) or self.coarse_resolution <= 0:
-            raise ValueError(f"resolutions must be positive, got {self.resolution} and {self.coarse_resolution}")
-        if not 0 <= self.least_share < 1:
-            raise ValueError(f"least_share must be from 0 to below 1, got {self.least_share}")
 
 
 @dataclass(frozen=True)

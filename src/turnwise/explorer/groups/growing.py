@@ -8,11 +8,12 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnwise.explorer.groups.fitting import Fitted, GroupSettings, fit_groups
+from turnwise.explorer.groups.fitting import Fitted, fit_groups
 from turnwise.explorer.groups.layout import layout
 from turnwise.explorer.groups.matching import match_groups, pinned_labels
 from turnwise.explorer.groups.memory import GroupMemory, KnownGroup, no_memory
 from turnwise.explorer.groups.neighbours import Neighbours
+from turnwise.explorer.groups.settings import GroupSettings
 
 
 def remembered_groups(

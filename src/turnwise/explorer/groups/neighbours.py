@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.explorer.progress import Advance, silent
@@ -42,6 +41,8 @@ def nearest(vectors: FloatArray, fitted: FloatArray, count: int, advance: Advanc
         count: How many neighbours; fewer where there are not as many.
         advance: Told how many vectors are done.
     """
+    import torch  # not for neighbours that are known already
+
     count = max(1, min(count, len(fitted) - 1))
     base = torch.from_numpy(np.array(fitted, np.float32))
     rows = np.empty((len(vectors), count), np.int32)

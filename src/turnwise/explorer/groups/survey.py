@@ -9,11 +9,11 @@ import numpy as np
 
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.explorer.groups.assigning import lonely_below, place, vote
-from turnwise.explorer.groups.fitting import GroupSettings
 from turnwise.explorer.groups.growing import remembered_groups
 from turnwise.explorer.groups.memory import GroupMemory, no_memory
 from turnwise.explorer.groups.neighbours import Neighbours, nearest
 from turnwise.explorer.groups.sample import keys_of, sample_rows
+from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.progress import Advance, silent
 
 

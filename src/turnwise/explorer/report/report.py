@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise.explorer.groups.fitting import GroupSettings
 from turnwise.explorer.groups.memory import Kind
 from turnwise.explorer.groups.neighbours import Neighbours
+from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.labels import Label
-from turnwise.explorer.surprise import Surprise
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,19 @@ class Group:
     new: bool
     renamed: bool
     colour: int
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """How surprise was measured.
+
+    Attributes:
+        how: In one sentence.
+        model: By which model.
+    """
+
+    how: str
+    model: str
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,103 @@
+"""Finding out what conversations are about: groups, map and surprise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from rich.progress import Progress
+
+from turnwise._utils.progress import progress_bar
+from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.explorer.corpus import Corpus, with_history
+from turnwise.explorer.groups.memory import KINDS, GroupMemory, Kind, Memory
+from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.groups.survey import Survey, survey
+from turnwise.explorer.progress import advance_of
+from turnwise.explorer.report.findings import Findings
+from turnwise.explorer.report.groups import Naming, named_groups
+from turnwise.explorer.report.report import Report
+from turnwise.explorer.turn_order import measure_surprise
+from turnwise.store import ConversationStore
+
+_SIMILAR = 5
+
+
+def find_out(
+    store: ConversationStore,
+    corpus: Corpus,
+    folder: Path,
+    settings: GroupSettings,
+    remembered: Memory,
+    former: Report | None,
+    naming: Naming | None,
+) -> tuple[Findings, Memory]:
+    """What is in a store, and what the store is to remember of its groups.
+
+    Args:
+        store: The store; its encoder is loaded only if it has turn order.
+        corpus: What is in it.
+        folder: Where vectors may be kept meanwhile.
+        settings: How groups are made.
+        remembered: What the store remembers of its groups.
+        former: A report of the same data, which is not to be found out again.
+        naming: Names new groups, see `turnwise.explorer.build_report`.
+    """
+    with progress_bar() as bar:
+        grouped = with_history(corpus, folder) if settings.history else corpus
+        surveys = {kind: _survey(grouped, kind, settings, remembered.get(kind), former, bar) for kind in KINDS}
+    groups, memory = named_groups(grouped, surveys, naming)
+    if former is not None:
+        surprise, surprises = former.surprise, former.messages["surprise"]
+    else:
+        surprise, surprises = measure_surprise(store, corpus, settings.seed)
+    messages, conversations = surveys["message"], surveys["conversation"]
+    columns: dict[Kind, dict[str, np.ndarray]] = {
+        "message": {**_placed(messages), "surprise": surprises},
+        "conversation": {
+            **_placed(conversations),
+            "surprise": _means(surprises, corpus.conversation, len(corpus.ids)),
+            "similar": _similar(conversations),
+        },
+    }
+    return Findings(columns, {kind: one.neighbours for kind, one in surveys.items()}, groups, surprise), memory
+
+
+def _survey(
+    corpus: Corpus,
+    kind: Kind,
+    settings: GroupSettings,
+    memory: GroupMemory | None,
+    former: Report | None,
+    bar: Progress,
+) -> Survey:
+    known = None
+    if former is not None:
+        columns = former.columns(kind)
+        known = former.neighbours[kind], np.stack([columns["x"], columns["y"]], axis=1)
+    vectors = corpus.vectors if kind == "message" else corpus.conversation_vectors
+    texts = corpus.texts if kind == "message" else corpus.ids
+    advance = advance_of(bar, f"grouping {kind}s", len(texts))
+    return survey(vectors, texts, settings, memory, known, advance)
+
+
+def _placed(one: Survey) -> dict[str, np.ndarray]:
+    x, y = one.places.T
+    return {"x": x, "y": y, "group": one.groups.astype(np.int32)}
+
+
+def _means(values: FloatArray, rows: IntArray, count: int) -> FloatArray:
+    """The mean of the values of each conversation that are known, NaN where none is (count,)."""
+    known = ~np.isnan(values)
+    numbers = np.bincount(rows[known], minlength=count)
+    sums = np.bincount(rows[known], values[known], minlength=count)
+    return np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan).astype(np.float32)
+
+
+def _similar(one: Survey) -> np.ndarray:
+    """The nearest conversations of each, -1 where there are no more (m, 5)."""
+    found = np.full((len(one.groups), _SIMILAR), -1, np.int32)
+    if len(one.sample):
+        near = one.sample[one.neighbours.rows[:, :_SIMILAR]]
+        found[:, : near.shape[1]] = near
+    return found
