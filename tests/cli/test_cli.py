@@ -78,19 +78,6 @@ def test_mistakes_are_one_line_and_exit_with_1(
     assert not (tmp_path / "out").exists()
 
 
-def test_help_loads_no_heavy_library() -> None:
-    script = """
-import sys
-from typer.testing import CliRunner
-from turnwise.cli.main import app
-for command in ([], ["train"], ["plot"]):
-    assert CliRunner().invoke(app, [*command, "--help"]).exit_code == 0
-print({"torch", "transformers", "datasets", "sentence_transformers", "numpy"} & sys.modules.keys())
-"""
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout == "set()\n"
-
-
 def test_settings_are_toml_values_or_words() -> None:
     numbers = parse_settings(["temperature=0.05", "bf16=true", "negatives = 9"])
     assert numbers == {"temperature": 0.05, "bf16": True, "negatives": 9}

@@ -23,6 +23,7 @@ from turnwise.cli.options import (
 )
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
+from turnwise.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
     from turnwise.distributed.job import Embedding
@@ -87,15 +88,18 @@ def _into_a_file(
     data: list[Path], output: Path, reading: Reading, how: Embedding, cache: bool, resume: bool, force: bool
 ) -> int:
     from turnwise.data.reading.files import check_apart
-    from turnwise.distributed.embedder import rows_of_embedding, settings_of_embedding
-    from turnwise.encoders.embed import write_embeddings
-    from turnwise.encoders.loading import load_encoder
-    from turnwise.encoders.vector_cache import VectorCache, can_be_cached
     from turnwise.encoders.vector_files import check_vector_file
 
     check_vector_file(output, force)
     if output.suffix.lower() == ".npy":  # which has a file beside it
         check_apart(output.with_suffix(".jsonl"), data)
+    reading.check(data, output)
+    encoder_folder(how.model)
+    from turnwise.distributed.embedder import rows_of_embedding, settings_of_embedding
+    from turnwise.encoders.embed import write_embeddings
+    from turnwise.encoders.loading import load_encoder
+    from turnwise.encoders.vector_cache import VectorCache, can_be_cached
+
     conversations = reading.read(data, output)
     encoder = load_encoder(how.model)
     kept = VectorCache(encoder) if cache and how.level in _CACHED and can_be_cached(encoder) else None

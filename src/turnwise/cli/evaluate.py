@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise._utils.files import check_file, is_standard
+from turnwise._utils.names import check_task
 from turnwise.cli.options import (
     DialogueLabel,
     FiguresFile,
@@ -21,6 +22,7 @@ from turnwise.cli.options import (
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_modes, print_table, write_json
 from turnwise.cli.terminal import quiet_transformers
+from turnwise.encoders.folders import encoder_folder
 
 
 @reads_conversations
@@ -44,16 +46,22 @@ def evaluate(
 
     Example: `turnwise evaluate model test.jsonl --task semantic-retrieval --json figures.json`
     """
-    quiet_transformers()
     from turnwise.data.reading.files import check_apart
+
+    model, data = _model_and_data(model_and_data)
+    for task in tasks or []:
+        check_task(task)
+    if not Path(data).exists():
+        reading.check(data)
+    encoder_folder(model)
+    if json_file is not None:
+        check_apart(json_file, data)
+        check_file(json_file, force)
+    quiet_transformers()
     from turnwise.encoders.loading import DEFAULT_ENCODER, load_encoder
     from turnwise.evaluation import evaluate as run_evaluation
     from turnwise.replies import GeneratedCandidates
 
-    model, data = _model_and_data(model_and_data)
-    if json_file is not None:
-        check_apart(json_file, data)
-        check_file(json_file, force)
     figures = run_evaluation(
         load_encoder(model),
         data,

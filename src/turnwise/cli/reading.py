@@ -46,6 +46,14 @@ class Reading:
 
         return ReadingOptions.of(**self.arguments)
 
+    def check(self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None) -> None:
+        """Raise the errors of `read` that need no reading, before the seconds that loading anything takes."""
+        from turnwise.data.reading.files import check_apart, find_files
+
+        if output is not None:
+            check_apart(output, paths)
+        find_files(paths, self.options.format)
+
     def read(self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None) -> Dataset:
         """The conversations of files, folders or globs; what is to be written must not be among them."""
         from turnwise.data.conversations import read_conversations

@@ -45,6 +45,7 @@ from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_hits
 from turnwise.cli.terminal import Commands, quiet_transformers
 from turnwise.cli.verbosity import Application
+from turnwise.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -75,7 +76,10 @@ def index(
     quiet_transformers()
     from turnwise.store import ConversationStore
 
-    conversations = reading.read(data, None if is_url(store) else Path(store))
+    target = None if is_url(store) else Path(store)
+    reading.check(data, target)
+    encoder_folder(model)
+    conversations = reading.read(data, target)
     keep_little_free_memory()
     opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
     report = fill(opened, conversations, cache)
@@ -112,13 +116,11 @@ def search(
 
     Example: `turnwise search talks "my card was stolen" --where "role = 'user' and label.domain = 'banking'"`
     """
-    quiet_transformers()
-    from turnwise.store import ConversationStore
-
-    opened = ConversationStore.open(store, read_only=True)
-    found: list[Any]
     if level != "message" and (mode != "vector" or diversity is not None or reranker is not None):
         raise ValueError(f"--mode, --diversity and --reranker belong to --level message, not to {level}")
+    quiet_transformers()
+    opened = _open(store, read_only=True)
+    found: list[Any]
     if level == "conversation":
         found = opened.search_conversations(query, where, limit, offset)
     elif level == "reply":

@@ -73,8 +73,6 @@ def _message(error: Exception) -> str:
 
 
 def quiet_transformers() -> None:
-    """No bars for reading and writing weights among our own. Not at start-up: the import takes a second."""
-    from transformers.utils import logging as transformers_logging
-
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
+    """No bars for reading and writing weights among our own; to be called before what may import transformers."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")

@@ -9,8 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnwise._utils.files import is_standard
+from turnwise._utils.files import check_folder, is_standard
 from turnwise._utils.levels import LevelName
+from turnwise._utils.names import check_method, check_task
 from turnwise._utils.progress import console, note
 from turnwise.cli.explore import write_sample_report
 from turnwise.cli.options import (
@@ -43,6 +44,7 @@ from turnwise.cli.options import (
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_table
 from turnwise.cli.terminal import quiet_transformers
+from turnwise.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
     from turnwise.evaluation import TaskEvaluator
@@ -100,6 +102,9 @@ def adapt(
 
     Example: `turnwise adapt chats.jsonl --epochs 0.5 --output adapted`
     """
+    reading.check(data, output)
+    check_folder(output, force)
+    encoder_folder(encoder)
     quiet_transformers()
     from turnwise.training import adapt_and_save
     from turnwise.training.recipes import Adaptation
@@ -139,12 +144,21 @@ def train(
 
     Example: `turnwise train chats.jsonl --method dialogue-cse --set temperature=0.05 --max-steps 500 --output model`
     """
+    if method is not None:
+        check_method(method)
+    if task is not None:
+        check_task(task)
+    reading.check(data, output)
+    if validation is not None and not validation.exists():
+        reading.check(validation)
+    check_folder(output, force)
+    encoder_folder(encoder)
+    quiet_transformers()
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
     chosen = _recipe(method, recipe, {**flags, "learning_rate": learning_rate, "seed": seed}, assignments or [])
     how = {"task": task, "label": label, "dialogue_label": dialogue_label, "max_queries": max_queries}
 
     def work(resume: bool) -> None:
-        quiet_transformers()
         from turnwise.encoders.embed import holds_vectors
         from turnwise.training import train as run_training
 

@@ -12,17 +12,14 @@ import json
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-import datasets
-import pyarrow as pa
-import pyarrow.compute as pc
-from datasets.table import InMemoryTable
 from filelock import FileLock
 
 from turnwise._compat import datasets_cache
@@ -42,6 +39,9 @@ from turnwise.data.reading.standard_input import is_spooled
 from turnwise.data.redaction import Redaction
 from turnwise.errors import ConversationError
 
+if TYPE_CHECKING:
+    from datasets import Dataset
+
 # Part of the cache key: raise it whenever the same files would give different rows.
 _CACHE_VERSION = 5
 _COMPRESSION_LEVEL = 6
@@ -55,7 +55,7 @@ def read_conversations(
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
-) -> datasets.Dataset:
+) -> Dataset:
     """Read conversations, however they are given: from files of any known format, or from what a program holds.
 
     The rows of files are streamed to an Arrow file in the cache directory of `datasets`, so memory stays small. Reading
@@ -88,9 +88,12 @@ def read_conversations(
     options = ReadingOptions.of(format, on_error, columns, redact, encoding)
     skipped = SkippedRows(on_error)
     if not is_paths(data):
-        if isinstance(data, datasets.Dataset) and options == ReadingOptions() and _is_chat(data):
+        if _is_dataset(data) and options == ReadingOptions() and _is_chat(data):
             return data if "id" in data.column_names else data.add_column("id", _default_ids(len(data)))
-        return datasets.Dataset(InMemoryTable(arrow_table(_read_given(data, options, skipped))))
+        from datasets import Dataset
+        from datasets.table import InMemoryTable
+
+        return Dataset(InMemoryTable(arrow_table(_read_given(data, options, skipped))))
     files = find_files(data, options.format)
     cached = _cache_folder(files, options)
     if cached.exists():
@@ -100,7 +103,9 @@ def read_conversations(
         with FileLock(f"{cached}.lock"):  # of processes that start together, one reads and the others wait
             if not cached.exists():
                 _read_into(cached, files, options, skipped)
-    return datasets.Dataset.from_file(str(cached / "conversations.arrow"))
+    from datasets import Dataset  # takes a second, which reading row by row does without
+
+    return Dataset.from_file(str(cached / "conversations.arrow"))
 
 
 def iterate_conversations(
@@ -130,8 +135,19 @@ def _read_given(
         raise in_python(error) from None
 
 
-def _is_chat(conversations: datasets.Dataset) -> bool:
+def _is_dataset(data: object, also_streams: bool = False) -> bool:
+    """Whether this is a `datasets.Dataset`, or a stream of one; the library is not imported to find that out."""
+    library = sys.modules.get("datasets")
+    if library is None:
+        return False
+    return isinstance(data, (library.Dataset, library.IterableDataset) if also_streams else library.Dataset)
+
+
+def _is_chat(conversations: Dataset) -> bool:
     """Whether a data set holds what `read_conversations` gives, so that nothing needs to be read."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     names = conversations.column_names
     if "messages" not in names or ("id" in names and conversations.features["id"].dtype != "string"):
         return False
@@ -158,7 +174,7 @@ def rows_of(conversations: Given) -> Iterable[Mapping[str, Any]]:
     Rows that have ``messages``, in a list, a data set or an iterator, pass unchanged; all else is read, and has to say
     the conversations' ids.
     """
-    if isinstance(conversations, datasets.Dataset | datasets.IterableDataset):
+    if _is_dataset(conversations, also_streams=True):
         if "messages" in (conversations.column_names or ()):
             return conversations
     elif isinstance(conversations, Sequence | Iterator) and not is_paths(conversations):

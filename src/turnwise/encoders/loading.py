@@ -17,6 +17,7 @@ from torch import nn
 
 from turnwise._compat import loaded_from
 from turnwise.encoders.centre import restore_centre
+from turnwise.encoders.folders import encoder_folder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.turn_order_head import restore_turn_order_head
 from turnwise.encoders.turn_tables import restore_turn_tables
@@ -48,13 +49,8 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str
     name = str(name_or_path) if name_or_path is not None else DEFAULT_ENCODER
     if name == DEFAULT_ENCODER:
         return _load_default(device)
-    looks_like_path = name.startswith((".", "~", os.sep)) or name.count("/") > 1 or isinstance(name_or_path, Path)
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return _load(str(path), device)
-    if path.exists() or looks_like_path:
-        raise FileNotFoundError(f"{name}: expected the folder of a saved encoder (one that holds modules.json)")
-    return _load(name, device)
+    folder = encoder_folder(name_or_path)
+    return _load(name if folder is None else str(folder), device)
 
 
 def _load_default(device: str | None) -> SentenceTransformer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from turnwise._utils.citations import DIAL2VEC, DIALOGUE_CSE, TRIPLE_ENCODERS
+from turnwise._utils.names import check_task
 from turnwise.data.messages import Conversations
 from turnwise.evaluation.dialogues.alignment_uniformity import evaluate_alignment_uniformity
 from turnwise.evaluation.dialogues.dialogue_retrieval import evaluate_dialogue_retrieval
@@ -163,7 +164,4 @@ def find_task(name: str) -> Task:
     Raises:
         ValueError: There is none; the message lists those there are.
     """
-    try:
-        return TASKS[name.replace("_", "-")]
-    except KeyError:
-        raise ValueError(f"unknown task {name!r}: expected one of {', '.join(TASKS)}") from None
+    return TASKS[check_task(name)]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from turnwise.store.backend import Changes, Tables
 from turnwise.store.conditions import Among, Condition
-from turnwise.store.encoding import StoreEncoder
 from turnwise.store.hits import AddReport
 from turnwise.store.records import Record, conversation_row, message_rows, table_of, vectors_of
+
+if TYPE_CHECKING:
+    from turnwise.store.encoding import StoreEncoder
 
 _MESSAGES_IN_BATCH = 2048  # what is embedded at once, and lost by a kill
 _CONVERSATIONS_IN_BATCH = 512

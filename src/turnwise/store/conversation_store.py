@@ -6,17 +6,20 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from turnwise.data.conversations import rows_of
 from turnwise.data.reading.given import Given
 from turnwise.store.adding import add_batch, batches, delete_conversations
-from turnwise.store.encoding import StoreEncoder
 from turnwise.store.hits import AddReport
 from turnwise.store.indexing import RETENTION
-from turnwise.store.opening import Encoder, backend_of, other_encoder, place_of, store_encoder
+from turnwise.store.opening import backend_of, other_encoder, place_of, store_encoder
 from turnwise.store.state import LOCK_SECONDS, IndexKind, StoreError
 from turnwise.store.store_reader import StoreReader
+
+if TYPE_CHECKING:
+    from turnwise.store.encoding import StoreEncoder
+    from turnwise.store.opening import Encoder
 
 
 class ConversationStore(StoreReader):

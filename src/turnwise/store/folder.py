@@ -6,10 +6,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from turnwise.store.backend import Changes, Tables
 from turnwise.store.damage import naming_damage
-from turnwise.store.encoding import StoreEncoder
 from turnwise.store.erasing import erase
 from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
 from turnwise.store.reindexing import forget_old, reindex
@@ -24,6 +24,9 @@ from turnwise.store.state import (
     writer_lock,
 )
 from turnwise.store.tables import Reader, Transaction, create_tables, new_state, transaction
+
+if TYPE_CHECKING:
+    from turnwise.store.encoding import StoreEncoder
 
 
 class Folder:

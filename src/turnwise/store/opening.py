@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-
-from sentence_transformers import SentenceTransformer
+from typing import TYPE_CHECKING, TypeAlias
 
 from turnwise._utils.files import is_url
-from turnwise.encoders.loading import load_encoder
 from turnwise.store.backend import Backend
-from turnwise.store.encoding import StoreEncoder
 from turnwise.store.folder import Folder
 from turnwise.store.state import StoreError, StoreState
 
-Encoder = SentenceTransformer | StoreEncoder | str | os.PathLike[str] | None
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from turnwise.store.encoding import StoreEncoder
+
+    Encoder: TypeAlias = SentenceTransformer | StoreEncoder | str | os.PathLike[str] | None
 
 
 def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
     """The encoder as a store uses it, loaded if it is only named."""
+    # Not before an encoder is needed: its libraries take most of the time of a search for words, or of none.
+    from sentence_transformers import SentenceTransformer
+
+    from turnwise.encoders.loading import load_encoder
+    from turnwise.store.encoding import StoreEncoder
+
     if isinstance(encoder, StoreEncoder):
         return encoder
     return StoreEncoder(encoder if isinstance(encoder, SentenceTransformer) else load_encoder(encoder), pooling)

@@ -14,16 +14,18 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from turnwise._utils.optional import require
 from turnwise.store.backend import Changes, Tables
-from turnwise.store.encoding import StoreEncoder
 from turnwise.store.qdrant_table import QdrantTable
 from turnwise.store.records import conversation_schema, message_schema
 from turnwise.store.state import IndexKind, StoreError, StoreState
 from turnwise.store.tables import new_state
+
+if TYPE_CHECKING:
+    from turnwise.store.encoding import StoreEncoder
 
 _SCHEMES = {"qdrant": "http", "qdrant+https": "https"}
 _MEMORY = ":memory:"

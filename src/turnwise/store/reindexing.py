@@ -6,15 +6,18 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from turnwise.store.adding import add_batch, batches, delete_conversations
 from turnwise.store.backend import Changes, Tables
 from turnwise.store.damage import naming_damage
-from turnwise.store.encoding import StoreEncoder
 from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import STATE_FILE, StoreState, read_state, state_stamp, write_state
 from turnwise.store.tables import FIRST_FOLDER, create_tables, new_state, transaction
+
+if TYPE_CHECKING:
+    from turnwise.store.encoding import StoreEncoder
 
 _PREFIX = "reindexed-"  # and the digest of the encoder
 ERASED = "erased-"  # and anything

@@ -11,21 +11,21 @@ from numpy.typing import ArrayLike
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message, plain_messages
-from turnwise.encoders.loading import load_encoder
-from turnwise.replies.sequence import Mode
 from turnwise.store.backend import Tables
 from turnwise.store.conditions import Condition
-from turnwise.store.encoding import StoreEncoder
 from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 from turnwise.store.finding import cross_encoder_scores, find_conversations, find_messages, find_replies
 from turnwise.store.hits import ConversationHit, MessageHit, PrefixHit, ReplyHit, StoreStats
-from turnwise.store.opening import backend_of, other_encoder
+from turnwise.store.opening import backend_of, other_encoder, store_encoder
 from turnwise.store.prefixes import similar_places
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import StoreState
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
+
+    from turnwise.replies.sequence import Mode
+    from turnwise.store.encoding import StoreEncoder
 
 SearchMode = Literal["vector", "text", "hybrid"]
 _MODES = ("vector", "text", "hybrid")
@@ -206,7 +206,7 @@ class StoreReader:
     def _encoder(self, state: StoreState) -> StoreEncoder:
         """The encoder that the vectors are of."""
         if self._loaded is None or (self._given is None and self._loaded[0] != state.digest):
-            encoder = StoreEncoder(load_encoder(state.encoder), state.pooling)
+            encoder = store_encoder(state.encoder, state.pooling)
             self._loaded = (encoder.digest(), encoder)
         digest, encoder = self._loaded
         if digest != state.digest:

@@ -8,16 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnwise._utils.optional import require
 from turnwise.store.backend import Tables
 from turnwise.store.damage import naming_damage
-from turnwise.store.encoding import StoreEncoder
 from turnwise.store.indexing import add_text_index, has_text_index, lance
 from turnwise.store.lance_table import LanceTable
 from turnwise.store.records import conversation_schema, message_schema
 from turnwise.store.state import StoreError, StoreState, read_state, state_stamp, write_state, writer_lock
+
+if TYPE_CHECKING:
+    from turnwise.store.encoding import StoreEncoder
 
 FIRST_FOLDER = "v1"
 # Of LanceDB, read when it is imported: compaction would read 2 GB ahead, and an index that it balances is no warning.

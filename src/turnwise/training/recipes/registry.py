@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnwise._utils.files import existing_file
+from turnwise._utils.names import check_method
 from turnwise.training.recipes.base import Adaptation, Recipe
 from turnwise.training.recipes.dialogues import Dial2vec, LocalToGlobal
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
@@ -87,9 +88,7 @@ def get_recipe(method: str, settings: Mapping[str, Any] | None = None) -> Recipe
     Raises:
         ValueError: An unknown method or setting, or a value out of range.
     """
-    if method not in RECIPES:
-        raise ValueError(f"unknown method {method!r}: expected one of {', '.join(RECIPES)}")
-    recipe = RECIPES[method]
+    recipe = RECIPES[check_method(method)]
     settings = dict(settings or {})
     if isinstance(recipe, Recipe) and isinstance(settings.get("adaptation"), Mapping):
         settings["adaptation"] = _replace(recipe.adaptation or Adaptation(), settings["adaptation"], "adaptation")

@@ -1,0 +1,24 @@
+"""Whether what names an encoder is a folder; needs none of the libraries that load one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def encoder_folder(name_or_path: str | os.PathLike[str] | None) -> Path | None:
+    """The folder of an encoder; ``None`` where a name of the Hub or the default encoder is meant.
+
+    Raises:
+        FileNotFoundError: ``name_or_path`` looks like a path and no folder is there.
+    """
+    if name_or_path is None:
+        return None
+    name = str(name_or_path)
+    looks_like_path = name.startswith((".", "~", os.sep)) or name.count("/") > 1 or isinstance(name_or_path, Path)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path
+    if path.exists() or looks_like_path:
+        raise FileNotFoundError(f"{name}: expected the folder of a saved encoder (one that holds modules.json)")
+    return None

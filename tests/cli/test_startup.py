@@ -1,0 +1,116 @@
+"""What a command imports before it needs it, which takes seconds: nothing heavy where nothing is embedded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command_line import succeed
+from turnwise._utils import names
+from turnwise.evaluation import TASKS
+from turnwise.training.recipes import RECIPES
+
+# Runs a command in a fresh process; its last line of output says which of these modules it imported.
+_SCRIPT = """
+import json, sys
+heavy = json.loads(sys.argv.pop(1))
+try:
+    from turnwise.cli.main import main
+    main()
+finally:
+    print()
+    print(json.dumps([name for name in heavy if name in sys.modules]))
+"""
+_ENCODING = ["torch", "transformers", "sentence_transformers", "datasets", "sklearn"]
+_HEAVY = [*_ENCODING, "pandas", "scipy", "pyarrow", "matplotlib", "lancedb", "igraph", "fastapi"]
+
+
+def imported_by(*arguments: object, heavy: Iterable[str] = _HEAVY, code: int = 0) -> list[str]:
+    """Which heavy modules a command imports."""
+    command = [sys.executable, "-c", _SCRIPT, json.dumps(list(heavy)), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == code, done.stderr
+    found: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_the_package_and_all_help_import_nothing_heavy() -> None:
+    script = """
+import sys
+import turnwise
+assert "numpy" not in sys.modules and "rich" not in sys.modules
+from typer.main import get_command
+from typer.testing import CliRunner
+from turnwise.cli.main import app
+def help_of(command, *names):
+    assert CliRunner().invoke(app, [*names, "--help"]).exit_code == 0, names
+    for name, further in getattr(command, "commands", {}).items():
+        help_of(further, *names, name)
+help_of(get_command(app))
+print({"numpy", *HEAVY} & sys.modules.keys())
+"""
+    script = script.replace("HEAVY", repr(_HEAVY))
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert found.stdout == "set()\n", found.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "CHATS", "--method", "nope", "--output", "m"),
+        ("train", "CHATS", "--validation", "CHATS", "--task", "nope", "--output", "m"),
+        ("train", "CHATS", "--encoder", "./nowhere", "--output", "m"),
+        ("train", "CHATS", "--output", "CHATS"),
+        ("train", "nowhere.jsonl", "--output", "m"),
+        ("train", "CHATS", "--validation", "nowhere.jsonl", "--output", "m"),
+        ("adapt", "nowhere.jsonl", "--output", "m"),
+        ("embed", "nowhere.jsonl", "--output", "v.parquet"),
+        ("embed", "CHATS", "--model", "./nowhere", "--output", "v.parquet"),
+        ("embed", "CHATS", "--output", "CHATS"),
+        ("evaluate", "CHATS", "--task", "nope"),
+        ("evaluate", "nowhere.jsonl"),
+        ("evaluate", "./nowhere", "CHATS"),
+        ("index", "nowhere.jsonl", "--store", "talks"),
+        ("index", "CHATS", "--model", "./nowhere", "--store", "talks"),
+        ("search", "nowhere", "card"),
+        ("search", "nowhere", "card", "--level", "reply", "--mode", "text"),
+        ("cluster", "nowhere.jsonl", "--output", "g.parquet"),
+        ("cluster", "--store", "nowhere", "--output", "g.parquet"),
+        ("explore", "nowhere.jsonl"),
+    ],
+    ids=" ".join,
+)
+def test_arguments_are_checked_before_anything_is_loaded(
+    arguments: tuple[str, ...], chats: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = [str(chats) if argument == "CHATS" else argument for argument in arguments]
+    assert imported_by(*given, heavy=[*_ENCODING, "lancedb", "igraph"], code=1) == []
+
+
+def test_inspecting_imports_no_encoder(chats: Path) -> None:
+    assert imported_by("inspect", chats, heavy=[*_ENCODING, "pandas", "lancedb"]) == []
+
+
+def test_an_unchanged_store_is_searched_for_words_and_clustered_without_an_encoder(
+    chats: Path, tiny_encoder_path: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("lancedb", reason="needs the extra store")
+    pytest.importorskip("igraph", reason="needs the extra explorer")
+    store = tmp_path / "talks"
+    succeed("index", chats, "--store", store, "--model", tiny_encoder_path)
+    succeed("cluster", "--store", store, "--output", tmp_path / "first.csv")
+    heavy = [*_ENCODING, "scipy", "igraph", "matplotlib"]
+    assert imported_by("search", store, "card", "--mode", "text", heavy=heavy) == []
+    assert imported_by("store", "info", store, heavy=heavy) == []
+    assert imported_by("cluster", "--store", store, "--output", tmp_path / "again.csv", heavy=heavy) == []
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "first.csv").read_bytes()
+
+
+def test_the_names_that_are_checked_are_those_there_are() -> None:
+    assert tuple(RECIPES) == names.METHODS and tuple(TASKS) == names.TASKS
