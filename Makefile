@@ -39,8 +39,10 @@ format: $(INSTALLED)
 docs: $(INSTALLED)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# `make bench QUICK=1` takes seconds for each; the tests do that too.
 bench: $(INSTALLED)
-	failed=0; for benchmark in benchmarks/bench_*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark || failed=1; done; exit $$failed
+	failed=0; for benchmark in benchmarks/bench_*.py; do echo "== $$benchmark"; \
+	$(BIN)/python $$benchmark $(if $(QUICK),--quick) || failed=1; done; exit $$failed
 
 fuzz: $(INSTALLED)
 	$(BIN)/python -m fuzz --minutes $(MINUTES)

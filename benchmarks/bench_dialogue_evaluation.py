@@ -15,6 +15,8 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+from quick import add_quick
+
 _LIMIT_MB = 4000
 
 # Runs in a process of its own, so that the peak memory is that of the evaluation. The embeddings are noisy label
@@ -22,8 +24,8 @@ _LIMIT_MB = 4000
 _CHILD = """
 import json, resource, sys, time
 import numpy as np
-from turnwise.evaluation import dialogues, alignment_uniformity, dialogue_retrieval, domain_categorization
-from turnwise.evaluation import semantic_relatedness
+from turnwise.evaluation import embed_dialogues, evaluate_alignment_uniformity, evaluate_categorization
+from turnwise.evaluation import evaluate_dialogue_retrieval, evaluate_relatedness, labelled_dialogues
 rows, dim, labels = map(int, sys.argv[1:])
 def peak_mb():
     divisor = 1_000_000 if sys.platform == "darwin" else 1_000
@@ -43,13 +45,13 @@ def timed(name, function):
     result = function()
     measured[name] = (time.perf_counter() - began, peak_mb())
     return result
-labelled = timed("labels", lambda: dialogues.labelled_dialogues(conversations()))
-embedded = timed("scaling", lambda: dialogues.embed_dialogues(lambda some: vectors, labelled))
+labelled = timed("labels", lambda: labelled_dialogues(conversations()))
+embedded = timed("scaling", lambda: embed_dialogues(lambda some: vectors, labelled))
 timed("ranking (relatedness and retrieval)", lambda: embedded.ranking)
-timed("relatedness", lambda: semantic_relatedness.evaluate_relatedness(embedded))
-timed("retrieval", lambda: dialogue_retrieval.evaluate_dialogue_retrieval(embedded))
-timed("uniformity", lambda: alignment_uniformity.evaluate_alignment_uniformity(embedded))
-timed("categorization", lambda: domain_categorization.evaluate_categorization(embedded))
+timed("relatedness", lambda: evaluate_relatedness(embedded))
+timed("retrieval", lambda: evaluate_dialogue_retrieval(embedded))
+timed("uniformity", lambda: evaluate_alignment_uniformity(embedded))
+timed("categorization", lambda: evaluate_categorization(embedded))
 print(json.dumps(measured))
 """
 
@@ -59,6 +61,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000, help="dialogues")
     parser.add_argument("--dim", type=int, default=384, help="components of an embedding")
     parser.add_argument("--labels", type=int, default=50, help="distinct labels")
+    add_quick(parser, rows=200, labels=5)
     given = parser.parse_args()
     sizes = [str(given.rows), str(given.dim), str(given.labels)]
     child = subprocess.run([sys.executable, "-c", _CHILD, *sizes], check=True, stdout=subprocess.PIPE, text=True)

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import argparse
 import resource
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import turnwise
 from bench_store import RandomVectors, Vectors, conversations, cpu
+from quick import add_quick, output_of
 from turnwise.explorer import Report, build_report, edits, write_report
 from turnwise.store import ConversationStore
 
@@ -38,7 +37,7 @@ def measure(messages: int) -> None:
             print(f"{what:28} {seconds:7.1f} s {seconds / one_pass:7.3f} passes", flush=True)
 
         told("build_report", cpu(lambda: reports.append(build_report(store))))
-        told("again, groups known", cpu(lambda: build_report(store)))
+        told("again, unchanged", cpu(lambda: build_report(store)))
         group = reports[0].groups["message"][-1].id
         edits.rename(store.path, "message", group, "renamed")
         told("after an edit (former)", cpu(lambda: build_report(store, former=reports[0])))
@@ -64,13 +63,14 @@ def peak() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--messages", type=int, default=100_000)
+    add_quick(parser, messages=640)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         measure(arguments.messages)
         return
     for messages in (arguments.messages // 4, arguments.messages):
-        subprocess.run([sys.executable, __file__, "--one", "--messages", str(messages)], check=True)
+        print(output_of(__file__, "--one", "--messages", str(messages), quick=arguments.quick), end="", flush=True)
 
 
 if __name__ == "__main__":

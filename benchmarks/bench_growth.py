@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from bench_store import TURNS, RandomVectors, Vectors, conversations, cpu, per_query
+from quick import add_quick, output_of
 from turnwise.store import ConversationStore
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -113,13 +113,13 @@ STAGES = {
 }
 
 
-def measure(stage: str, messages: int) -> tuple[float, float]:
+def measure(stage: str, messages: int, quick: bool) -> tuple[float, float]:
     """CPU seconds and peak memory in MB of a stage, in a process of its own."""
-    command = [sys.executable, __file__, "--one", stage, "--sizes", str(messages)]
     with tempfile.TemporaryDirectory() as cache:  # what an earlier run has read is not read again
         environment = {**os.environ, "HF_DATASETS_CACHE": cache}
-        ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    return tuple(json.loads(ended.stdout.splitlines()[-1]))
+        given = ("--one", stage, "--sizes", str(messages))
+        printed = output_of(__file__, *given, quick=quick, environment=environment)
+    return tuple(json.loads(printed.splitlines()[-1]))
 
 
 def once(stage: str, messages: int) -> None:
@@ -130,11 +130,11 @@ def once(stage: str, messages: int) -> None:
         print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
 
 
-def report(stage: str, sizes: list[int]) -> None:
+def report(stage: str, sizes: list[int], quick: bool) -> None:
     sizes = [size for size in sizes if size <= _LARGEST.get(stage, size)]
     seconds = []
     for size in sizes:
-        taken, memory = measure(stage, size)
+        taken, memory = measure(stage, size, quick)
         seconds.append(taken)
         print(f"{stage:10} {size:>10,} messages {taken:10.3f} s, peak {memory:,.0f} MB", flush=True)
     if len(sizes) > 2:
@@ -148,13 +148,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 30_000, 100_000])
     parser.add_argument("--stages", choices=STAGES, nargs="+", default=list(STAGES))
+    add_quick(parser, sizes=[320])
     parser.add_argument("--one", choices=STAGES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         once(arguments.one, arguments.sizes[0])
         return
     for stage in arguments.stages:
-        report(stage, arguments.sizes)
+        report(stage, arguments.sizes, arguments.quick)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ those of the processor, of all threads together, so that a busy machine does not
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +30,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from quick import add_quick, data_folder
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
 from turnwise.encoders.turn_order_head import TurnOrderHead, map_candidates
@@ -39,7 +39,7 @@ from turnwise.replies.composed import ComposedContext
 from turnwise.training.recipes import TurnOrderHeadRecipe
 from turnwise.training.turn_order_head import fit_turn_order_head
 
-DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
+DATA = data_folder() / "sgd" / "train.jsonl.gz"
 DIM, MILLION = 384, 1_000_000
 TURNS = 18  # of a conversation of random vectors, as in SGD
 VIEWS: tuple[tuple[View, bool], ...] = (
@@ -186,13 +186,14 @@ def main() -> int:
     parser.add_argument(
         "--messages", type=int, default=223_756, help="stored vectors to train on (SGD's training part)"
     )
+    add_quick(parser, conversations=5, messages=400)
     options = parser.parse_args()
     rows = turnwise.read_conversations(options.data) if options.data.is_file() else turnwise.sample_conversations(1000)
     sample = rows.shuffle(seed=0).select(range(min(options.conversations, len(rows))))
     passes(sample)
     history(sample)
     training(options.messages)
-    return int(further_turn() > 100)
+    return int(further_turn() > 100 and not options.quick)
 
 
 if __name__ == "__main__":

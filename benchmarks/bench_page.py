@@ -19,6 +19,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
+from quick import add_quick, skip
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.explorer.conftest import ARGUMENTS, BROWSERS, PAGE
 from tests.explorer.reports import write_synthetic
@@ -41,8 +43,12 @@ def show(page: Page, address: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--messages", type=int, default=100_000)
-    conversations = parser.parse_args().messages // TURNS
-    chromium = next(found for found in map(shutil.which, BROWSERS) if found)
+    add_quick(parser, messages=320)
+    options = parser.parse_args()
+    conversations = options.messages // TURNS
+    chromium = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if chromium is None:
+        skip("no Chromium on this machine") if options.quick else sys.exit("no Chromium on this machine: install it")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name) / "report"
         shutil.copytree(PAGE, folder)

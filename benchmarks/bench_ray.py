@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -20,12 +19,14 @@ import tempfile
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import turnwise
+from quick import add_quick, data_folder, skip
 from turnwise.distributed.output import MANIFEST
 
-SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
+SGD = data_folder() / "sgd" / "train.jsonl.gz"
 CHILD = """
 import sys, torch, turnwise
 corpus, output, model, engine, actors, shard = sys.argv[1:]
@@ -83,7 +84,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model", default="")
     parser.add_argument("--keep", type=Path, help="a folder for what is written")
+    add_quick(parser, conversations=40, files=2, shard_size=5, rounds=1)
     arguments = parser.parse_args()
+    if arguments.quick and find_spec("ray") is None:
+        skip("the extra ray is not installed")
     with nullcontext(arguments.keep) if arguments.keep else tempfile.TemporaryDirectory() as folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
         corpus = write_corpus(Path(folder) / "corpus", arguments.conversations, arguments.files)

@@ -20,6 +20,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
+from quick import add_quick
+
 _LIMIT_MB = 1000
 _WORDS = "the a my your order room table train ticket please could you book find tomorrow tonight for two at seven yes"
 
@@ -62,6 +64,7 @@ def write_conversations(path: Path, rows: int, console: Console) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    add_quick(parser, rows=200)
     rows = parser.parse_args().rows
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory() as folder:

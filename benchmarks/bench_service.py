@@ -29,6 +29,7 @@ import numpy as np
 import psutil
 
 import turnwise
+from quick import add_quick
 
 TEXTS, CLIENTS, QUEUE = 64, 4, 4096
 OVERLOAD, ARRIVING_TEXTS = 4, 8
@@ -113,6 +114,7 @@ def main() -> int:
     parser.add_argument("--model")
     parser.add_argument("--requests", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
+    add_quick(parser, requests=2, rounds=1)
     options = parser.parse_args()
 
     encoder = turnwise.load_encoder(options.model)
@@ -142,10 +144,9 @@ def main() -> int:
             f"(target: at least 0.85); largest difference of a number {error:.0e}"
         )
         capacity = tokens / min(walls)
+        queues = 0.5 if options.quick else ARRIVING_QUEUES
         every = tokens / len(texts) * ARRIVING_TEXTS / (OVERLOAD * capacity)
-        statuses, served, healthy = asyncio.run(
-            overload(url, texts, every, ARRIVING_QUEUES * QUEUE / capacity / OVERLOAD)
-        )
+        statuses, served, healthy = asyncio.run(overload(url, texts, every, queues * QUEUE / capacity / OVERLOAD))
     total = sum(statuses.values())
     others = total - statuses[200] - statuses[429]
     p50, p99 = np.percentile(served, [50, 99])
@@ -157,6 +158,8 @@ def main() -> int:
         f"{QUEUE:,} tokens takes {bound:.2f} s, ratio {p99 / bound:.2f} (target: at most 2); /health within "
         f"{1000 * max(healthy):.0f} ms (target: 100)"
     )
+    if options.quick:
+        return int(others > 0 or error > 1e-5)
     return int(ratio < 0.85 or error > 1e-5 or others > 0 or p99 > 2 * bound or max(healthy) > 0.1)
 
 

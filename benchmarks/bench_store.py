@@ -14,19 +14,20 @@ from __future__ import annotations
 
 import argparse
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
+from torch import nn
 
+from quick import add_quick, output_of
 from turnwise._utils.memory import keep_little_free_memory
-from turnwise.store import ConversationStore
+from turnwise.store import ConversationStore, indexing
 from turnwise.store.encoding import StoreEncoder
 
 DIM, TURNS, QUERIES = 384, 16, 20
@@ -39,7 +40,8 @@ class RandomVectors(StoreEncoder):
     has_replies, dim, name = False, DIM, "random"
 
     def __init__(self, vectors: Vectors) -> None:
-        self.pooling, self._vectors = "messages", vectors
+        super().__init__(nn.Module(), "messages")  # which has no centre
+        self._vectors = vectors
 
     def digest(self) -> str:
         return "random"
@@ -145,15 +147,15 @@ def compare_hybrid(store: ConversationStore, messages: int) -> None:
     print(f"{told}: hybrid / vector = {costs['hybrid'] / costs['vector']:.2f}")
 
 
-def peak_memory(messages: int) -> float:
+def peak_memory(messages: int, quick: bool) -> float:
     """Peak of a process that indexes so many messages, in MB."""
-    command = [sys.executable, __file__, "--peak", "--messages", str(messages)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return float(output_of(__file__, "--peak", "--messages", str(messages), quick=quick))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--messages", type=int, default=200_000)
+    add_quick(parser, messages=3200)
     parser.add_argument("--peak", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     messages = arguments.messages // TURNS * TURNS
@@ -167,8 +169,10 @@ def main() -> None:
             return
         # first, since a process is told the peak of the one that started it, if that is higher
         for part in (messages // 4, messages):
-            print(f"peak memory of indexing {part:,}: {peak_memory(part):,.0f} MB", flush=True)
-        measure(Path(folder), messages)
+            print(f"peak memory of indexing {part:,}: {peak_memory(part, arguments.quick):,.0f} MB", flush=True)
+        smallest = 1000 if arguments.quick else indexing.SMALLEST_INDEXED
+        with mock.patch.object(indexing, "SMALLEST_INDEXED", smallest):
+            measure(Path(folder), messages)
 
 
 if __name__ == "__main__":

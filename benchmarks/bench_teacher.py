@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 import turnwise
+from quick import add_quick
 from turnwise.collators import TaughtCollator, TeacherVectors, UtteranceCollator
 from turnwise.encoders.forward import encode_sliced, sliced_means, take
 from turnwise.encoders.inference import inference
@@ -75,6 +76,7 @@ def main() -> None:
     parser.add_argument("--bf16", action="store_true", help="the encoder in bfloat16; the teacher stays in float32")
     parser.add_argument("--utterance-weight", type=float, default=1.0)
     parser.add_argument("--frozen-layers", type=int)
+    add_quick(parser, conversations=4, epochs=1)
     arguments = parser.parse_args()
     conversations = turnwise.sample_conversations(arguments.conversations, seed=0)
     if arguments.data is not None:

@@ -14,6 +14,7 @@ from unittest import mock
 import torch
 
 import turnwise
+from quick import add_quick
 from turnwise import _compat
 
 
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--methods", default="dialogue-cse,ccl")
+    add_quick(parser, steps=1, rounds=1, methods="ccl")
     arguments = parser.parse_args()
     if not _compat.has_onednn_linear():
         raise SystemExit("torch is built without MKL or oneDNN here: there is nothing to compare")

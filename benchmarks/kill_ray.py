@@ -16,9 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
+
+from quick import add_quick, skip
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -84,7 +87,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--conversations", type=int, default=3000)
+    add_quick(parser, kills=1, conversations=60)
     arguments = parser.parse_args()
+    if arguments.quick and find_spec("ray") is None:
+        skip("the extra ray is not installed")
     random.seed(0)
     with tempfile.TemporaryDirectory() as folder:
         corpus = write_corpus(Path(folder) / "corpus", arguments.conversations, FILES)

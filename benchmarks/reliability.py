@@ -36,6 +36,7 @@ import datasets
 import torch
 
 import turnwise
+from quick import add_quick
 from turnwise.cli.main import main as run_command
 from turnwise.training.train import train as _imported_before_forking  # noqa: F401
 
@@ -283,12 +284,13 @@ def main() -> None:
     parser.add_argument("--together", type=int, default=20, help="pairs of each command")
     parser.add_argument("--disks", type=int, default=10, help="full ones for each command")
     parser.add_argument("--seed", type=int, default=0)
+    add_quick(parser, kills=1, together=1, disks=1)
     given = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         inputs = Path(name)
         inputs.chmod(0o755)
-        of = commands(inputs)
+        of = commands(inputs)[:1] if given.quick else commands(inputs)  # convert alone starts in less than seconds
         header = "| command | kills | a whole run | finished before | half-written or lost | left until the next run "
         header += "| the next run failed | the next run gave something else | left behind after it |"
         table("Killed", header, lambda command: kills(command, given.kills, given.seed), of)

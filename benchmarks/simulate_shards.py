@@ -25,6 +25,8 @@ from pathlib import Path
 
 import numpy as np
 
+from quick import add_quick
+
 AHEAD = 2
 START = 60.0  # seconds until a killed actor embeds again: a process, its imports, an encoder
 
@@ -155,6 +157,7 @@ def main() -> None:
     parser.add_argument("--reference", type=Path)
     parser.add_argument("--actors", type=int, default=2)
     parser.add_argument("--runs", type=int, default=20)
+    add_quick(parser, runs=1)
     arguments = parser.parse_args()
     if arguments.run is not None:
         check(arguments.run, arguments.reference, arguments.actors)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import os
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from sentence_transformers import SentenceTransformer
 from transformers import get_linear_schedule_with_warmup
 
 import turnwise
+from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
 from turnwise.collators.mixing import UtterancePool
 from turnwise.encoders.rendering import make_conversational
@@ -39,7 +39,7 @@ from turnwise.training.freezing import frozen_lower_layers, no_attention_dropout
 from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.recipes import Dial2vec, get_recipe
 
-DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+DATA = data_folder()
 FIGURES = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "alignment-uniformity")
 
 
@@ -153,6 +153,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--every", type=int, default=20, help="steps between two evaluations")
     parser.add_argument("--queries", type=int, default=1000)
+    add_quick(parser, out=results_file, variants=["lr1e-4 same-domain"], steps=1, every=1, queries=20)
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done = json.loads(options.out.read_text()) if options.out.is_file() else {}

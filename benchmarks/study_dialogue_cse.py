@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 from collections import Counter
@@ -26,6 +25,7 @@ from sentence_transformers import SentenceTransformer
 from transformers import get_linear_schedule_with_warmup
 
 import turnwise
+from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
 from turnwise.collators import utterances as collators
 from turnwise.encoders.forward import encode_sliced, sliced_means
@@ -34,7 +34,7 @@ from turnwise.evaluation import compare_results, evaluate_retrieval, load_task
 from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
 from turnwise.training.freezing import frozen_lower_layers
 
-SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd"
+SGD = data_folder() / "sgd"
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--queries", type=int, default=600)
+    add_quick(parser, out=results_file, variants=list(VARIANTS)[:1], steps=1, queries=20)
     options = parser.parse_args()
     task = load_task("semantic_retrieval", SGD / "dev.jsonl.gz", max_queries=options.queries, seed=0)
     conversations = turnwise.read_conversations(SGD / "train.jsonl.gz")

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from datasets import Dataset
 
 import turnwise
+from quick import add_quick, data_folder
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.data.drawing import draw_conversations
 from turnwise.encoders.centre import Centre
@@ -31,7 +31,7 @@ from turnwise.evaluation.dialogues.ranking import rank_dialogues
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.metrics.ranking import average_precision
 
-DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+DATA = data_folder()
 SHARES = (0.1, 0.3, 0.5, 0.7)  # of messages alone, in the sums
 STRETCHES = (-0.1, 0.1, 0.2)
 HISTORIES = ((0.5, 0.5), (1.0, 0.5), (1.0, 0.7))  # share and decay of what was said before
@@ -95,6 +95,7 @@ def main() -> None:
     parser.add_argument("--centred-on", type=int, default=1000, help="training conversations")
     parser.add_argument("--model", help="by default the default encoder, untouched")
     parser.add_argument("--out", type=Path)
+    add_quick(parser, dialogues=40, centred_on=40)
     options = parser.parse_args()
     folder = DATA / options.corpus
     development = turnwise.read_conversations(folder / "dev.jsonl.gz")

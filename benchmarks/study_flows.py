@@ -13,15 +13,25 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 
+import turnwise
+from quick import add_quick, data_folder, scratch
 from turnwise.explorer import GroupSettings, build_report
 from turnwise.explorer.flows import count_flows
 from turnwise.store import ConversationStore
 
 LEAST = 50  # messages that follow a label
 SHOWN = 10
+
+
+def sample_store() -> Path:
+    """A store of generated conversations."""
+    folder = scratch() / "store"
+    ConversationStore.open(folder).add(turnwise.read_conversations(data_folder() / "sgd" / "test.jsonl.gz"))
+    return folder
 
 
 def majority(groups: np.ndarray, labels: np.ndarray, least: float) -> np.ndarray:
@@ -45,10 +55,13 @@ def shares(labels: np.ndarray, first: np.ndarray, count: int) -> tuple[np.ndarra
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("store")
+    parser.add_argument("store", nargs="?")
     parser.add_argument("--label", default="intent")
     parser.add_argument("--history", action="store_true", help="group messages with what was said before them")
+    add_quick(parser, store=sample_store)
     arguments = parser.parse_args()
+    if arguments.store is None:
+        parser.error("give the folder of a store")
     store = ConversationStore.open(arguments.store, read_only=True)
     report = build_report(store, settings=GroupSettings(history=arguments.history))
     label = report.message_labels[arguments.label]

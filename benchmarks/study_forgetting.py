@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import os
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -37,6 +36,7 @@ from torch import Tensor, nn
 
 import turnwise
 from forgetting_objectives import Objective, Remembered, StudyRecipe
+from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.transformer import transformer_layers, transformer_of, use_mean_pooling
@@ -47,7 +47,7 @@ from turnwise.evaluation.dialogues.ranking import rank_dialogues
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
 from turnwise.training.interpolation import interpolate_weights
 
-DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+DATA = data_folder()
 UNSEEN = ("Alarm", "Banks", "Flights", "Homes", "RentalCars", "Weather")
 LOWER = 3
 
@@ -247,6 +247,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--queries", type=int, default=400)
     parser.add_argument("--plot", type=Path, help="draw what is in --out, and train nothing")
+    add_quick(parser, out=results_file, variants=["anchor 0.1"], steps=1, queries=40)
     options = parser.parse_args()
     done = json.loads(options.out.read_text()) if options.out.is_file() else {}
     if options.plot is not None:

@@ -26,6 +26,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 
 import turnwise
+from quick import add_quick
 from turnwise.evaluation.metrics import purity
 from turnwise.explorer.corpus import Corpus, read_corpus, with_history
 from turnwise.explorer.groups.assigning import lonely_below, vote
@@ -210,7 +211,12 @@ def print_table(case: Case, ways: Sequence[str], limit: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", help="conversations, or the folder of a store; 'sample' generates some")
+    parser.add_argument(
+        "data",
+        nargs="?",
+        default="sample",
+        help="conversations, or the folder of a store; by default, or as 'sample', some are generated",
+    )
     parser.add_argument("--message-label", default="intent")
     parser.add_argument("--conversation-label", default="domain")
     parser.add_argument("--messages", type=int, default=5000, help="of the sample, each text once")
@@ -218,13 +224,18 @@ def main() -> None:
     parser.add_argument("--only", choices=["messages", "conversations"])
     parser.add_argument("--seconds", type=int, default=600, help="most for one run of a way")
     parser.add_argument("--ways", default=";".join(WAYS), help="separated by semicolons")
+    add_quick(parser, data="sample", messages=200, ways="turnwise;Leiden, resolution 1")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if arguments.data != "sample" and Path(arguments.data).is_dir():
             store = ConversationStore.open(arguments.data, read_only=True)
         else:
             given = arguments.data
-            rows = turnwise.sample_conversations(2000) if given == "sample" else turnwise.read_conversations(given)
+            rows = (
+                turnwise.sample_conversations(80 if arguments.quick else 2000)
+                if given == "sample"
+                else turnwise.read_conversations(given)
+            )
             store = ConversationStore.open(Path(folder) / "store")
             store.add(rows)
         corpus = read_corpus(store.tables(), Path(folder))

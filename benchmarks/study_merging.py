@@ -16,13 +16,13 @@ Data: $TURNWISE_DATA (sgd/dev, self_dialogue/dev, taskmaster4/train, dailydialog
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from quick import add_quick, data_folder, scratch
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.evaluation import RetrievalResult, evaluate_retrieval, load_task
@@ -31,7 +31,7 @@ from turnwise.evaluation.dialogues.labelled import LabelledDialogues, labelled_d
 from turnwise.evaluation.dialogues.ranking import rank_dialogues
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 
-DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+DATA = data_folder()
 OTHERS = ("taskmaster4/train", "dailydialog/dev")
 POOLINGS = ("messages", "mean")
 
@@ -42,7 +42,7 @@ def embed(encoder: SentenceTransformer, texts: list[str]) -> np.ndarray:
 
 def dialogues_of(name: str, most: int | None = None) -> LabelledDialogues:
     rows = turnwise.read_conversations(DATA / f"{name}.jsonl.gz")
-    return labelled_dialogues(rows if most is None else rows.select(range(most)))
+    return labelled_dialogues(rows if most is None else rows.select(range(min(most, len(rows)))))
 
 
 def messages_of(name: str) -> list[str]:
@@ -96,12 +96,23 @@ class Study:
         return evaluate_retrieval(lambda texts: embed(encoder, texts), self.task)
 
 
+def two_models() -> list[Path]:
+    """The default encoder twice, as if it had been trained."""
+    folders = [scratch() / name for name in ("one", "other")]
+    for folder in folders:
+        turnwise.load_encoder(device="cpu").save(str(folder))
+    return folders
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--scales", nargs="+", type=float, default=[0.5, 0.75, 1.0])
     parser.add_argument("--queries", type=int, default=600)
+    add_quick(parser, models=two_models, scales=[0.5], queries=20)
     given = parser.parse_args()
+    if not given.models:
+        parser.error("give the folders of models")
     print("| encoder | intents | gain | dialogues | joined | small talk | joined | structure |")
     study = Study(given.queries)
     for path in given.models:

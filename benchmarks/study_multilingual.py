@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,14 +25,16 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
+from turnwise.encoders.loading import DEFAULT_ENCODER
 from turnwise.evaluation import TASKS, load_task
 from turnwise.evaluation.levels import UTTERANCE
 from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
 from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.recipes import get_recipe
 
-DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+DATA = data_folder()
 QUERIES = 800  # of rankings that are built from conversations
 MEASURED = {
     "dev": (
@@ -51,7 +52,9 @@ MEASURED = {
         ("jddc/dev", "dialogue-sts"),
     ),
 }
+MEASURED["quick"] = (("sgd/dev.jsonl.gz", "semantic-retrieval"), ("self_dialogue/dev.jsonl.gz", "dialogue-retrieval"))
 CORPORA = {
+    "quick": ("sgd/train.jsonl.gz",),
     "ecd": ("ecd/train",),
     "chinese": ("ecd/train", "xdailydialog_zh/dev.jsonl.gz", "kdconv/dev.jsonl.gz", "crosswoz/dev.jsonl.gz"),
 }
@@ -67,6 +70,7 @@ class Variant:
 
 
 VARIANTS = {
+    "quick": Variant("quick", steps=1),
     "ecd": Variant(),
     "ecd lr1e-4": Variant(learning_rate=1e-4),
     "ecd lr5e-5": Variant(learning_rate=5e-5),
@@ -143,13 +147,16 @@ def train(name: str, encoder: SentenceTransformer, seed: int, folder: Path) -> S
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("encoders", nargs="+", help="names or folders; all are scored, the first is trained too")
+    parser.add_argument("encoders", nargs="*", help="names or folders; all are scored, the first is trained too")
     parser.add_argument("--out", type=Path, default=Path("runs/study_multilingual.json"))
     parser.add_argument("--part", choices=list(MEASURED), default="dev")
-    parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
+    parser.add_argument("--variants", nargs="*", default=list(VARIANTS)[1:], choices=list(VARIANTS))
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--half-way", action="store_true", help="score the weights half-way to those before as well")
+    add_quick(parser, encoders=[DEFAULT_ENCODER], out=results_file, part="quick", variants=["quick"])
     options = parser.parse_args()
+    if not options.encoders:
+        parser.error("give the names or folders of encoders")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     study = Study(options.out, options.part)
     for name in options.encoders:

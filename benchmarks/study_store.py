@@ -12,7 +12,6 @@ Data: $TURNWISE_DATA/sgd/test.jsonl.gz, indexed with the model into the store un
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,13 @@ from typing import Any
 import numpy as np
 
 import turnwise
+from quick import add_quick, data_folder
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
 from turnwise.replies.sequence import next_speaker
 from turnwise.store import ConversationStore
 from turnwise.store.searching import indexed_columns
 
-SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "test.jsonl.gz"
+SGD = data_folder() / "sgd" / "test.jsonl.gz"
 LIMIT, NEAREST = 200, 10
 Row = dict[str, Any]
 
@@ -96,6 +96,7 @@ def main() -> None:
     parser.add_argument("--model")
     parser.add_argument("--store", type=Path)
     parser.add_argument("--queries", type=int, default=500)
+    add_quick(parser, queries=10)
     arguments = parser.parse_args()
     conversations = turnwise.read_conversations(SGD)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,104 @@
+"""`--quick`, which every script here has: a run of seconds that shows that it still runs; its figures mean nothing.
+
+Sizes are tiny, data sets are generated, and what is otherwise measured in a process of its own runs in this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import io
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+from unittest import mock
+
+import turnwise
+from turnwise.data.conversations import write_chats
+
+# Names of data sets, by the labels that their conversations have.
+_LABELS = {"sgd": "domains", "self_dialogue": "topic", "taskmaster4": None, "dailydialog": None}
+_DOMAINS = ("Banks", "Hotels", "Restaurants", "Flights", "Movies")  # two of them are left out by study_forgetting.py
+
+
+class _Quick(argparse.Action):
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: Any = None) -> None:
+        for name, value in {**self.const, "quick": True}.items():
+            setattr(namespace, name, value() if callable(value) else value)
+
+
+def add_quick(parser: argparse.ArgumentParser, **sizes: Any) -> None:
+    """Add the option, which gives others these values, or what these functions return, but for those given after it."""
+    about = "a run of seconds, to see that it runs"
+    parser.add_argument("--quick", action=_Quick, nargs=0, const=sizes, default=False, help=about)
+
+
+def is_quick() -> bool:
+    """Whether the option is given, for what is decided before options are read."""
+    return "--quick" in sys.argv
+
+
+def data_folder() -> Path:
+    """$TURNWISE_DATA; with ``--quick``, generated conversations in its place."""
+    return _generated() if is_quick() else Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+
+
+def scratch() -> Path:
+    """A new folder, removed when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="turnwise-quick-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def results_file() -> Path:
+    """A file for results that nobody wants."""
+    return scratch() / "results.json"
+
+
+def skip(reason: str) -> NoReturn:
+    """End a quick run that cannot be made here."""
+    print(f"skipped: {reason}")
+    sys.exit(0)
+
+
+def output_of(script: str, *arguments: str, quick: bool, environment: Mapping[str, str] | None = None) -> str:
+    """What a script prints, run in a process of its own, so that memory is its; with ``quick`` in this one."""
+    if not quick:
+        command = [sys.executable, script, *arguments]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+    printed = io.StringIO()
+    with redirect_stdout(printed), mock.patch.object(sys, "argv", [script, "--quick", *arguments]):
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except SystemExit as end:
+            if end.code:
+                raise
+    return printed.getvalue()
+
+
+@cache
+def _generated() -> Path:
+    folder = scratch()
+    for place, (name, label) in enumerate(_LABELS.items()):
+        (folder / name).mkdir()
+        for part in ("train", "dev", "test"):
+            rows = turnwise.sample_conversations(80, seed=3 * place + len(part)).to_list()
+            domains = sorted({row["domain"] for row in rows})
+            numbers = [domains.index(row.pop("domain")) % len(_DOMAINS) for row in rows]
+            for row, number in zip(rows, numbers):
+                if label is not None:
+                    row[label] = [f"{_DOMAINS[number]}_1"] if label == "domains" else _DOMAINS[number]
+                for message in row["messages"]:
+                    intent = message.pop("intent", None)
+                    if label == "domains" and intent is not None:
+                        message["intent"] = f"{_DOMAINS[number]}_{intent.partition(':')[2]}"
+            write_chats(rows, folder / name / f"{part}.jsonl.gz")
+    return folder
