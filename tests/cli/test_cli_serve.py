@@ -69,10 +69,9 @@ def test_the_command_serves_until_it_is_told_to_stop(tiny_encoder_path: Path, tm
     assert "--resume" not in log
 
 
-def test_a_port_that_is_taken_fails(tiny_encoder_path: Path, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_fails(tiny_encoder_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        command = [sys.executable, "-m", "turnwise", "serve", "--port", port, "--model", str(tiny_encoder_path)]
-        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
-    assert ended.returncode == 3  # uvicorn's
-    assert "address already in use" in ended.stderr and "Stopped" not in ended.stderr
+        ended = run("serve", "--port", port, "--model", tiny_encoder_path)
+    assert ended.exit_code == 3  # uvicorn's
+    assert "address already in use" in ended.output and "Stopped" not in ended.output

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -84,27 +81,6 @@ def test_new_rows_start_like_a_full_stop_or_else_the_separator(tiny_encoder) -> 
     add_views(tiny_encoder, "ccl")  # the tiny vocabulary has no full stop
     for row in words(tiny_encoder)[token_rows(tiny_encoder)]:
         assert torch.cosine_similarity(row, separator, dim=0) > 0.98
-
-
-def test_a_saved_model_needs_no_turnwise(tiny_encoder, with_views, tmp_path) -> None:
-    with_views(tiny_encoder, "c3l")
-    tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    script = """
-import sys
-sys.modules["turnwise"] = None  # importing it fails
-import numpy
-from sentence_transformers import SentenceTransformer
-encoder = SentenceTransformer(sys.argv[1], device="cpu")
-names = ("before1_other", "before2_same", "after")
-numpy.save(sys.argv[2], numpy.stack([encoder.encode(sys.argv[3:], prompt_name=name) for name in names]))
-"""
-    command = [sys.executable, "-c", script, str(tmp_path / "model"), str(tmp_path / "found.npy"), *TEXTS]
-    subprocess.run(command, check=True, capture_output=True)
-    views = (("before1", False), ("before", True), ("after", True))
-    expected = np.stack([encode_view(tiny_encoder, TEXTS, view, same) for view, same in views])
-    assert_same_vectors(np.load(tmp_path / "found.npy"), expected)
-    assert not np.allclose(expected[0], expected[1], atol=0.01)
-    assert not np.allclose(expected[1], expected[2], atol=0.01)
 
 
 def test_each_distinct_text_is_encoded_once(tiny_encoder, monkeypatch) -> None:

@@ -62,6 +62,7 @@ def arguments(chats: Path, encoder: Path, output: Path) -> list[str]:
         "checkpoint_steps": 2,
         "max_steps": 6,
         "max_length": 16,
+        "aggregation": "attention",  # whose weights are the loss's own
     }
     assignments = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     return ["train", str(chats), "--encoder", str(encoder), "--output", str(output), *assignments]
@@ -90,6 +91,12 @@ def log_of(output: Path, rank: int) -> Path:
 def assert_same_weights(expected: Path, found: Path) -> None:
     before, after = (load_file(folder / "model.safetensors") for folder in (expected, found))
     assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_two_processes_train_the_encoder(tiny_encoder_path, whole) -> None:
+    before, after = (load_file(folder / "model.safetensors") for folder in (tiny_encoder_path, whole))
+    assert any(not torch.equal(before[name], after[name]) for name in before)
+    assert not Path(f"{whole}.run").exists()
 
 
 def test_a_killed_process_costs_the_steps_since_the_checkpoint(chats, tiny_encoder_path, whole, tmp_path) -> None:

@@ -7,12 +7,12 @@ import signal
 import string
 import subprocess
 import sys
+from itertools import combinations
 from typing import Any
 
 import pytest
 import torch
 from datasets import Dataset
-from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, models
 from transformers import AlbertConfig, AlbertModel, PreTrainedTokenizerFast
@@ -21,6 +21,7 @@ import turnwise
 from closeness import assert_same_vectors
 from turnwise._utils.files import only_writer
 from turnwise.collators.utterances import UtteranceCollator
+from turnwise.encoders.views import encode_view
 from turnwise.training.checkpoints import LOSS_FILE
 from turnwise.training.freezing import no_attention_dropout
 from turnwise.training.precision import runs_in_bf16
@@ -160,18 +161,26 @@ def test_an_output_among_what_is_read_is_refused(corpus, tiny_encoder_path, tmp_
         train("dialogue-cse", tmp_path, tiny_encoder_path, tmp_path / "model")
 
 
-def test_a_saved_model_loads_where_turnwise_cannot_be_imported(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_saved_models_load_where_turnwise_cannot_be_imported(
+    corpus, tiny_encoder, with_views, tiny_encoder_path, tmp_path
+) -> None:
     trained = train(DialogueCSE(**{**SHORT, "max_steps": 2}), corpus, tiny_encoder_path, tmp_path / "model")
+    with_views(tiny_encoder, "c3l").save_pretrained(str(tmp_path / "views"), create_model_card=False)
     script = """
 import json, sys
 sys.modules["turnwise"] = None  # importing it fails
 from sentence_transformers import SentenceTransformer
-print(json.dumps(SentenceTransformer(sys.argv[1], device="cpu").encode(["i want a pizza", "hello"]).tolist()))
+trained, with_views = (SentenceTransformer(path, device="cpu") for path in sys.argv[1:3])
+views = [with_views.encode(sys.argv[3:], prompt_name=name) for name in ("before1_other", "before2_same", "after")]
+print(json.dumps([vectors.tolist() for vectors in (trained.encode(sys.argv[3:]), *views)]))
 """
-    command = [sys.executable, "-c", script, str(tmp_path / "model")]
+    texts = ["i want a pizza", "hello"]
+    command = [sys.executable, "-c", script, str(tmp_path / "model"), str(tmp_path / "views"), *texts]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    expected = trained.encode(["i want a pizza", "hello"])
+    views = (("before1", False), ("before", True), ("after", True))
+    expected = [trained.encode(texts), *(encode_view(tiny_encoder, texts, view, same) for view, same in views)]
     assert_same_vectors(json.loads(printed), expected)
+    assert all(abs(one - other).max() > 0.01 for one, other in combinations(expected, 2))
 
 
 def test_what_is_written_is_safetensors_and_quotes_no_conversation(corpus, tiny_encoder_path, tmp_path) -> None:
@@ -356,16 +365,3 @@ def test_another_pooling_becomes_the_mean(corpus, tiny_encoder_path) -> None:
     encoder[1] = Pooling(32, "cls")
     train(DialogueCSE(**{**SHORT, "max_steps": 1}), corpus, encoder)
     assert encoder[1].pooling_mode == "mean"
-
-
-def test_two_processes_train_through_the_trainer(corpus, tiny_encoder_path, tmp_path) -> None:
-    corpus.to_json(str(tmp_path / "chats.jsonl"))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "turnwise"]
-    command += ["train", str(tmp_path / "chats.jsonl"), "--encoder", str(tiny_encoder_path), "--max-steps", "3"]
-    command += ["--set", "aggregation=attention", "--set", "batch_size=3", "--output", str(tmp_path / "model")]
-    environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "HF_DATASETS_CACHE": str(tmp_path / "cache")}
-    subprocess.run(command, check=True, env={**os.environ, **environment}, capture_output=True, timeout=300)
-    before = load_file(tiny_encoder_path / "model.safetensors")
-    after = load_file(tmp_path / "model" / "model.safetensors")
-    assert any(not torch.equal(before[key], after[key]) for key in before)
-    assert not (tmp_path / "model.run").exists()
