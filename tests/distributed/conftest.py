@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 import turnwise
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """As many as an actor has: in more, the same sums may have other bits."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture

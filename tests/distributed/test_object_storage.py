@@ -34,7 +34,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     server.stop()
 
 
-def test_ray_reads_and_writes_buckets(bucket, corpus, tiny_encoder_path, tmp_path, monkeypatch, only_cluster) -> None:
+def test_ray_reads_and_writes_buckets(
+    bucket, corpus, tiny_encoder_path, tmp_path, monkeypatch, only_cluster, one_thread
+) -> None:
     pytest.importorskip("ray.data", reason="needs the extra ray")
     # An actor has as many threads as its CPUs, and the same bytes as one process need as many threads: one.
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0}, raising=False)

@@ -31,7 +31,7 @@ def cluster(only_cluster):
 
 
 @pytest.fixture
-def embed(corpus, tiny_encoder_path):
+def embed(corpus, tiny_encoder_path, one_thread):
     """Embeds the corpus with the tiny encoder."""
 
     def run(output: Path, actors: int | None = None, **further) -> int:
