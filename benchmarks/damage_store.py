@@ -131,7 +131,8 @@ def outcomes(folder: Path, tasks: Sequence[Task], rows: Rows) -> Iterator[tuple[
         sending.close()
         with suppress(EOFError):
             while True:
-                yield tasks[done], receiving.recv()
+                said = receiving.recv()
+                yield tasks[done], said
                 done += 1
         process.join()
         if done < len(tasks):

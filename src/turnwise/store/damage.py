@@ -18,7 +18,7 @@ Stamp = tuple[int, int] | None
 def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Inside the block, in which nothing but LanceDB and Arrow is called, all errors are a `StoreError`.
 
-    Where another process has written the store anew meanwhile, that is a `StoreLockedError`: there is something to read.
+    Where another process has written the store anew meanwhile, it is a `StoreLockedError`: read again.
 
     Args:
         store: The folder of the store.
