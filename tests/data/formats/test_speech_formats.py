@@ -55,6 +55,28 @@ def test_subtitles_without_speakers(tmp_path: Path) -> None:
     assert row["messages"] == [message("speaker", "Good day.", 1, 2)]
 
 
+def captions(*texts: str) -> str:
+    return "".join(f"{n}\n00:00:{n:02},000 --> 00:00:{n:02},500\n{text}\n\n" for n, text in enumerate(texts, start=1))
+
+
+@pytest.mark.parametrize(
+    ("texts", "roles"),
+    [
+        (["Please confirm: yes or no."], ["speaker"]),
+        (["Please confirm: yes.", "Please confirm: no."], ["speaker", "speaker"]),
+        (["Well.", "Please confirm: yes.", "So.", "Please confirm: no."], ["speaker"] * 4),
+        (["Ann: Hello.", "Please confirm: yes.", "Ann: Bye."], ["Ann", "Ann", "Ann"]),
+        (["Ann: Hello."], ["Ann"]),
+        (["Dr. Jan van Dam: Hello.", "SPEAKER_01: Hi."], ["Dr. Jan van Dam", "SPEAKER_01"]),
+        (["Customer service: Hello.", "Ann: Hi.", "Customer service: Bye."], ["Customer service", "Ann"] * 2),
+    ],
+)
+def test_a_phrase_is_no_speaker(tmp_path: Path, texts: list[str], roles: list[str]) -> None:
+    (row,) = read(write(tmp_path / "a.srt", captions(*texts)))
+    assert [message["role"] for message in row["messages"]] == roles[: len(texts)]
+    assert all(text.endswith(message["content"]) for text, message in zip(texts, row["messages"]))
+
+
 def test_malformed_subtitles(tmp_path: Path) -> None:
     bad = write(tmp_path / "a.vtt", "WEBVTT\n\n00:99.000 --> 00:99.500\nHi\n")
     with pytest.raises(ConversationError, match=r"a\.vtt: "):

@@ -16,6 +16,8 @@ _NAMED = re.compile(
     re.DOTALL,
 )
 _MOST_WORDS = 5
+# What stands in small letters within names.
+_PARTICLES = frozenset(["and", "of", "the", "de", "da", "di", "do", "du", "del", "della", "van", "von", "der", "den"])
 
 
 class NamedLine(NamedTuple):
@@ -48,20 +50,33 @@ def named_line(line: str) -> NamedLine | None:
 def speakers(lines: Iterable[str]) -> frozenset[str]:
     """The names that speak.
 
-    They begin at least two lines, or are marked; where every line begins with a name, once is enough, unless it is in
-    small letters.
+    They begin at least two lines, or are marked; where every line begins with a name, once is enough if it looks like
+    one. A phrase such as ``Please confirm``, whose further words are in small letters, must begin a tenth of the lines
+    and three of them, or, where every line begins with a name, two beside those of others.
 
     A line such as ``Address: 5 Long Road`` inside what somebody says is no speaker.
     """
     counts: Counter[str] = Counter()
-    are_all_named = True
+    marked: set[str] = set()
+    number, are_all_named = 0, True
     for line in lines:
+        number += 1
         named = named_line(line)
         if named is None:
             are_all_named = False
         else:
-            counts[named.name] += 2 if named.is_marked else 1
-    return frozenset(name for name, count in counts.items() if count > 1 or (are_all_named and not name[0].islower()))
+            counts[named.name] += 1
+            marked |= {named.name} if named.is_marked else set()
+    least_of_phrases = 2 if are_all_named and len(counts) > 1 else max(3, number / 10)
+    least = {name: _least(name, are_all_named, least_of_phrases) for name in counts}
+    return frozenset(name for name, count in counts.items() if name in marked or count >= least[name])
+
+
+def _least(name: str, are_all_named: bool, of_phrases: float) -> float:
+    """How many lines must begin with something to make it a name."""
+    if any(word[0].islower() and word not in _PARTICLES for word in name.split()[1:]):
+        return of_phrases
+    return 1 if are_all_named and not name[0].islower() else 2
 
 
 def spoken_by(line: str, names: Collection[str]) -> NamedLine | None:
