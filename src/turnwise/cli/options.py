@@ -61,6 +61,9 @@ Encoding = Annotated[
     str | None,
     typer.Option(help="Encoding of texts, such as cp1252; by default UTF-8, or else what their letters show."),
 ]
+SplitBy = Annotated[
+    str | None, typer.Option(help="Split conversations, such as one long chat: by day, or at a pause such as 6h.")
+]
 Encoder = Annotated[str | None, typer.Option(help="Encoder to start from: a folder or a Hub name.")]
 Model = Annotated[str | None, typer.Option(help="A folder or a Hub name; if left out, the default encoder.")]
 ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]

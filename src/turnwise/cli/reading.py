@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise.cli.groups import takes
-from turnwise.cli.options import ColumnNames, Encoding, Format, RedactedKinds, SkipBadRows
+from turnwise.cli.options import ColumnNames, Encoding, Format, RedactedKinds, SkipBadRows, SplitBy
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -26,6 +26,7 @@ class Reading:
     columns: ColumnNames = None
     redact: RedactedKinds = None
     encoding: Encoding = None
+    split_by: SplitBy = None
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -37,6 +38,7 @@ class Reading:
             "columns": self.columns,
             "redact": self.redact,
             "encoding": self.encoding,
+            "split_by": self.split_by,
         }
 
     @property

@@ -55,6 +55,7 @@ def read_conversations(
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
+    split_by: str | None = None,
 ) -> Dataset:
     """Read conversations, however they are given: from files of any known format, or from what a program holds.
 
@@ -75,6 +76,8 @@ def read_conversations(
             ``"all,names=people.txt"``: see `Redaction`.
         encoding: The encoding of texts, such as ``"cp1252"``. By default UTF-8, or UTF-16 with its mark; a file in
             neither is read in the likeliest other encoding, with a warning that names it.
+        split_by: At what conversations are split, for exports of one long chat: ``"day"``, or a pause, such as
+            ``"30m"`` or ``"6h"``.
 
     Returns:
         Columns ``id`` (``<file stem>-<row number>`` where the source has none, preceded by as much of the path
@@ -83,9 +86,9 @@ def read_conversations(
 
     Raises:
         ConversationError: Nothing to read, or a bad row; names the file and line.
-        ValueError: ``on_error``, ``columns`` or ``redact`` is none of these, or the encoding is unknown.
+        ValueError: ``on_error``, ``columns``, ``redact``, ``encoding`` or ``split_by`` is none of these.
     """
-    options = ReadingOptions.of(format, on_error, columns, redact, encoding)
+    options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
     skipped = SkippedRows(on_error)
     if not is_paths(data):
         if _is_dataset(data) and options == ReadingOptions() and _is_chat(data):
@@ -115,9 +118,11 @@ def iterate_conversations(
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
+    split_by: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The conversations that `read_conversations` gives, one at a time; nothing of them is kept."""
-    return _iterate(data, ReadingOptions.of(format, on_error, columns, redact, encoding), SkippedRows(on_error))
+    options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
+    return _iterate(data, options, SkippedRows(on_error))
 
 
 def _iterate(data: Given, options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
@@ -252,6 +257,7 @@ def convert_conversations(
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
+    split_by: str | None = None,
 ) -> int:
     """Write conversations of any known format as chat JSONL.
 
@@ -265,6 +271,7 @@ def convert_conversations(
         columns: As for `read_conversations`.
         redact: As for `read_conversations`.
         encoding: As for `read_conversations`.
+        split_by: As for `read_conversations`.
 
     Returns:
         The number of conversations written.
@@ -281,7 +288,7 @@ def convert_conversations(
         raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     check_apart(output, data)
     target = check_file(output, force)
-    options = ReadingOptions.of(format, on_error, columns, redact, encoding)
+    options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
     found = _iterate(data, options, skipped)
     with only_writer(target), atomic_path(target) as temporary:
         rows = (row for row in found if split is None or row.get("split") == split)

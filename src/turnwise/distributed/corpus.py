@@ -40,6 +40,7 @@ def embed_corpus(
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
+    split_by: str | None = None,
     shard_size: int = CONVERSATIONS_IN_SHARD,
 ) -> int:
     """Embed conversations into a folder of Parquet parts, one for each shard, with a manifest.
@@ -68,6 +69,7 @@ def embed_corpus(
         columns: ″
         redact: ″
         encoding: ″
+        split_by: ″
         shard_size: Conversations in a shard. With another number, nothing is found again.
 
     Returns:
@@ -85,7 +87,7 @@ def embed_corpus(
         raise ValueError(f"shard_size is {shard_size}; expected at least 1")
     files: list[InputFile]
     files = find_inputs(data, format) if engine == "ray" or is_paths(data) else [GivenInput.of(data)]
-    options = ReadingOptions.of(format, on_error, columns, redact, encoding)
+    options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
     embedding = Embedding(None if model is None else str(model), level, pooling, dtype)
     folder = PartFolder(str(output))
     embedder = Embedder(embedding)

@@ -32,6 +32,7 @@ def read_dataset(
     columns: Columns | str | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
+    split_by: str | None = None,
 ) -> ray.data.Dataset:
     """Read conversations of any known format as a dataset of Ray Data, one task for each file.
 
@@ -42,6 +43,7 @@ def read_dataset(
         columns: ″
         redact: ″
         encoding: ″
+        split_by: ″
 
     Returns:
         Columns ``id`` and ``messages``, a list of ``{"role", "content"}``.
@@ -52,7 +54,7 @@ def read_dataset(
     """
     data = require("ray.data", "ray")
     files = find_inputs(paths, format)
-    options = ReadingOptions.of(format, on_error, columns, redact, encoding)
+    options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
 
     def read(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         skipped = SkippedRows(on_error)

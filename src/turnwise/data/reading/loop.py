@@ -20,6 +20,7 @@ from turnwise.data.reading.archives import shown
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.format import Format
 from turnwise.data.reading.options import OnError, ReadingOptions
+from turnwise.data.reading.pauses import parts_of
 from turnwise.data.reading.source import BadRow, Source
 from turnwise.errors import ConversationError
 
@@ -138,11 +139,12 @@ def _rows(
         try:
             converted = _converted(chosen, raw, source)
             row = checker.check(converted, f"{name}-{number}" if name else "") if converted is not None else None
+            rows = [] if row is None else [row] if options.split_by is None else list(parts_of(row, options.split_by))
         except BadRow as bad:
             problem = redaction.text(str(bad)) if redaction is not None else str(bad)  # it is kept, and quotes the data
             skipped.add(ConversationError(source.place(bad.number or number), problem))
         else:
-            if row is not None:
+            for row in rows:
                 skipped.kept += 1
                 yield redaction.conversation(row, f"{series}{skipped.kept}") if redaction is not None else row
         source.tick()

@@ -12,6 +12,7 @@ from turnwise.data.reading.columns import Columns
 from turnwise.data.reading.detection import detect_format
 from turnwise.data.reading.encoding import check_encoding
 from turnwise.data.reading.format import Format
+from turnwise.data.reading.pauses import check_split_by
 from turnwise.data.reading.source import Source
 from turnwise.data.redaction import Redaction
 from turnwise.errors import ConversationError
@@ -29,10 +30,11 @@ class ReadingOptions:
         columns: What the columns of tables, or the fields of records, hold.
         redaction: What is replaced by placeholders.
         encoding: That of texts; by default UTF-8, UTF-16 by its mark, or what the letters show.
+        split_by: ``day``, or the length of a pause such as ``6h``, at which conversations are split.
 
     Raises:
         ConversationError: The format is unknown, or has no columns.
-        ValueError: ``on_error`` is neither of the two, or the encoding is unknown.
+        ValueError: ``on_error`` is neither of the two, or the encoding or what splits is unknown.
     """
 
     format: str = "auto"
@@ -40,11 +42,13 @@ class ReadingOptions:
     columns: Columns | None = None
     redaction: Redaction | None = None
     encoding: str | None = None
+    split_by: str | None = None
 
     def __post_init__(self) -> None:
         if self.on_error not in ("raise", "skip"):
             raise ValueError(f"on_error is {self.on_error!r}; expected 'raise' or 'skip'")
         check_encoding(self.encoding)
+        check_split_by(self.split_by)
         if self.format != "auto" and self.format not in FORMATS:
             known = ", ".join(FORMATS)
             raise ConversationError(f"format {self.format!r}", f"unknown format; known are auto, {known}")
@@ -59,6 +63,7 @@ class ReadingOptions:
         columns: Columns | str | None = None,
         redact: Redaction | str | None = None,
         encoding: str | None = None,
+        split_by: str | None = None,
     ) -> ReadingOptions:
         """The options from the arguments of `read_conversations`."""
         return cls(
@@ -67,13 +72,21 @@ class ReadingOptions:
             Columns.parse(columns) if isinstance(columns, str) else columns,
             Redaction.parse(redact) if isinstance(redact, str) else redact,
             encoding,
+            split_by,
         )
 
     @property
     def key(self) -> list[str]:
         """What tells rows read with other options apart."""
         redaction = self.redaction.key if self.redaction else ""
-        return [self.format, self.on_error, str(self.columns or ""), redaction, self.encoding or ""]
+        return [
+            self.format,
+            self.on_error,
+            str(self.columns or ""),
+            redaction,
+            self.encoding or "",
+            self.split_by or "",
+        ]
 
     def format_of(self, source: Source) -> Format:
         """The format of a file.
