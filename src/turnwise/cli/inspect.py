@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _SHOWN_MESSAGES = 6
 _SHOWN_LENGTH = 200
 _SHOWN_FILES = 3
+_SPLITS = ("day", "1h", "10m")
 
 
 @reads_conversations
@@ -80,7 +81,34 @@ def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) 
     if len(first["messages"]) > _SHOWN_MESSAGES:
         console.print(f"  … {len(first['messages']) - _SHOWN_MESSAGES} more")
     redact = "" if is_redacted or not personal else f" --redact {','.join(personal)}"
-    note(f"\nNext: turnwise train {following.command_line(data)}{redact} --output model")
+    note(f"\n{_next(summary, f'{following.command_line(data)}{redact}', reading)}")
+
+
+def _next(summary: dict[str, Any], command: str, reading: Reading) -> str:
+    """The command to go on with these files and options, and why it is not the usual one."""
+    if summary["trainable_conversations"] > 1:
+        return f"Next: turnwise train {command} --output model"
+    needed = "Training needs at least two conversations of two turns or more."
+    split_by = _split_by(summary["first"]) if summary["conversations"] == 1 and reading.split_by is None else None
+    if split_by is not None:
+        command = f"{command} --split-by {split_by}"
+        return f"{needed} This one can be split by its times.\nNext: turnwise train {command} --output model"
+    return f"{needed}\nNext: turnwise cluster {command} --output groups.parquet"
+
+
+def _split_by(row: dict[str, Any]) -> str | None:
+    """What splits a conversation into several that training can learn from, if its times do."""
+    from turnwise.data.inspection import takes_turns
+    from turnwise.data.reading.pauses import parts_of
+    from turnwise.data.reading.source import BadRow
+
+    for split_by in _SPLITS:
+        try:
+            if sum(takes_turns(part["messages"]) for part in parts_of(row, split_by)) > 1:
+                return split_by
+        except BadRow:  # no times
+            return None
+    return None
 
 
 def _without_labels(labels: list[str], summary: dict[str, Any], reading: Reading) -> Reading:

@@ -70,6 +70,7 @@ class Inspection:
     _hashes: dict[str, array[int]] = field(default_factory=dict)
     _letters: Counter[str] = field(default_factory=Counter)
     _personal: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in PATTERNS})
+    _trainable: int = 0
     _empty: int = 0
     _following: int = 0
 
@@ -81,6 +82,7 @@ class Inspection:
         self._speakers_each.append(len({message["role"] for message in messages}))
         self._hash("ids", row["id"])
         self._hash("conversations", "\n".join(f"{message['role']}\t{message['content']}" for message in messages))
+        self._trainable += takes_turns(messages)
         self._following += sum(one["role"] == other["role"] for one, other in pairwise(messages))
         for name, value in row.items():
             if name not in ("id", "messages"):
@@ -121,6 +123,7 @@ class Inspection:
             "conversation_labels": {name: values.summary() for name, values in self.conversation_labels.items()},
             "message_labels": {name: values.summary() for name, values in self.message_labels.items()},
             "repeated": {kind: len(hashes) - len(np.unique(hashes)) for kind, hashes in self._hashes.items()},
+            "trainable_conversations": self._trainable,
             "empty_messages": self._empty,
             "messages_by_the_same_speaker_again": self._following,
             "conversations_of_one_message": self._turns.count(1),
@@ -146,6 +149,13 @@ class Inspection:
             }
             for name in PATTERNS
         }
+
+
+def takes_turns(messages: list[dict[str, Any]]) -> bool:
+    """Whether training can learn from a conversation: it has two turns with a text."""
+    roles = [message["role"] for message in messages if message["content"].strip()]
+    turns = sum(one != other for one, other in pairwise(roles)) + 1
+    return (turns if len(set(roles)) > 1 else len(roles)) > 1
 
 
 def inspect_conversations(rows: Iterable[dict[str, Any]]) -> Inspection:
