@@ -23,13 +23,13 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 import turnwise
-from quick import add_quick, data_folder
+from quick import add_quick, data_folder, is_quick
 from turnwise import _compat
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.inference import encode_texts
 
 DATA = data_folder()
-CONVERSATIONS_IN_PART = 200
+CONVERSATIONS_IN_PART = 10 if is_quick() else 200
 
 
 def corpora() -> dict[str, list[list[str]]]:
@@ -118,7 +118,7 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=8000)
     parser.add_argument("--corpus", choices=("sgd", "taskmaster4"), help="which to embed; by default the first at hand")
     parser.add_argument("--encoder", help="a folder or a Hub name; by default the default encoder")
-    add_quick(parser, messages=200)
+    add_quick(parser, messages=50)
     options = parser.parse_args()
 
     encoder, found = turnwise.load_encoder(options.encoder), corpora()

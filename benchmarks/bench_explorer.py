@@ -17,11 +17,11 @@ from pathlib import Path
 
 import turnwise
 from bench_store import RandomVectors, Vectors, conversations, cpu
-from quick import add_quick, output_of
+from quick import add_quick, is_quick, output_of
 from turnwise.explorer import Report, build_report, edits, write_report
 from turnwise.store import ConversationStore
 
-ENCODED = 1000  # texts that the encoder is timed on
+ENCODED = 50 if is_quick() else 1000  # texts that the encoder is timed on
 
 
 def measure(messages: int) -> None:

@@ -30,7 +30,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
-from quick import add_quick, data_folder
+from quick import add_quick, data_folder, is_quick
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
 from turnwise.encoders.turn_order_head import TurnOrderHead, map_candidates
@@ -172,7 +172,7 @@ def history(conversations: Dataset) -> None:
 def shortest(work: Callable[[], object]) -> float:
     """The least seconds of many runs."""
     times = []
-    for _ in range(50):
+    for _ in range(3 if is_quick() else 50):
         start = time.process_time()
         work()
         times.append(time.process_time() - start)

@@ -31,8 +31,10 @@ _DOMAINS = ("Banks", "Hotels", "Restaurants", "Flights", "Movies")  # two of the
 
 class _Quick(argparse.Action):
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: Any = None) -> None:
-        for name, value in {**self.const, "quick": True}.items():
-            setattr(namespace, name, value() if callable(value) else value)
+        found = {name: value() if callable(value) else value for name, value in self.const.items()}
+        parser.set_defaults(**found)  # positional arguments take their default afterwards
+        for name, value in {**found, "quick": True}.items():
+            setattr(namespace, name, value)
 
 
 def add_quick(parser: argparse.ArgumentParser, **sizes: Any) -> None:
@@ -90,7 +92,7 @@ def _generated() -> Path:
     for place, (name, label) in enumerate(_LABELS.items()):
         (folder / name).mkdir()
         for part in ("train", "dev", "test"):
-            rows = turnwise.sample_conversations(80, seed=3 * place + len(part)).to_list()
+            rows = turnwise.sample_conversations(40, seed=3 * place + len(part)).to_list()
             domains = sorted({row["domain"] for row in rows})
             numbers = [domains.index(row.pop("domain")) % len(_DOMAINS) for row in rows]
             for row, number in zip(rows, numbers):
