@@ -40,7 +40,7 @@ from turnwise.training.recipes import TurnOrderHeadRecipe
 from turnwise.training.turn_order_head import fit_turn_order_head
 
 DATA = data_folder() / "sgd" / "train.jsonl.gz"
-DIM, MILLION = 384, 1_000_000
+DIM, MILLION = 32 if is_quick() else 384, 1_000_000
 TURNS = 18  # of a conversation of random vectors, as in SGD
 VIEWS: tuple[tuple[View, bool], ...] = (
     ("before1", True),

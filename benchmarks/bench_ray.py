@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import turnwise
-from quick import add_quick, data_folder, skip
+from quick import add_quick, data_folder, skip, tiny_encoder
 from turnwise.distributed.output import MANIFEST
 
 SGD = data_folder() / "sgd" / "train.jsonl.gz"
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model", default="")
     parser.add_argument("--keep", type=Path, help="a folder for what is written")
-    add_quick(parser, conversations=40, files=2, shard_size=5, rounds=1)
+    add_quick(parser, conversations=40, files=2, shard_size=5, rounds=1, model=lambda: str(tiny_encoder()))
     arguments = parser.parse_args()
     if arguments.quick and find_spec("ray") is None:
         skip("the extra ray is not installed")

@@ -29,7 +29,7 @@ import numpy as np
 import psutil
 
 import turnwise
-from quick import add_quick
+from quick import add_quick, tiny_encoder
 
 TEXTS, CLIENTS, QUEUE = 64, 4, 4096
 OVERLOAD, ARRIVING_TEXTS = 4, 8
@@ -114,7 +114,7 @@ def main() -> int:
     parser.add_argument("--model")
     parser.add_argument("--requests", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
-    add_quick(parser, requests=2, rounds=1)
+    add_quick(parser, requests=2, rounds=1, model=tiny_encoder)
     options = parser.parse_args()
 
     encoder = turnwise.load_encoder(options.model)
@@ -124,7 +124,7 @@ def main() -> int:
     expected = [encoder.encode(batch, batch_size=TEXTS) for batch in batches]
     direct, over_http, walls = [], [], []
     limits = ["--set", f"queue_tokens={QUEUE}", "--set", f"max_tokens={QUEUE}", "--set", "max_requests=4096"]
-    with server(*limits, *(["--model", options.model] if options.model else [])) as (url, process):
+    with server(*limits, *(["--model", str(options.model)] if options.model else [])) as (url, process):
         asyncio.run(ask_all(url, batches[:CLIENTS]))
         for _ in range(options.rounds):
             start = time.process_time()

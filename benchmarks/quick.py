@@ -1,6 +1,7 @@
 """`--quick`, which every script here has: a run of seconds that shows that it still runs; its figures mean nothing.
 
-Sizes are tiny, data sets are generated, and what is otherwise measured in a process of its own runs in this one.
+Sizes are tiny, data sets are generated, a tiny encoder stands for the default one, and what is otherwise measured in a
+process of its own runs in this one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import io
 import os
 import runpy
 import shutil
+import string
 import subprocess
 import sys
 import tempfile
@@ -23,6 +25,10 @@ from unittest import mock
 
 import turnwise
 from turnwise.data.conversations import write_chats
+from turnwise.encoders import loading
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from tiny_encoder import save_random_encoder
 
 # Names of data sets, by the labels that their conversations have.
 _LABELS = {"sgd": "domains", "self_dialogue": "topic", "taskmaster4": None, "dailydialog": None}
@@ -32,6 +38,7 @@ _DOMAINS = ("Banks", "Hotels", "Restaurants", "Flights", "Movies")  # two of the
 class _Quick(argparse.Action):
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: Any = None) -> None:
         found = {name: value() if callable(value) else value for name, value in self.const.items()}
+        loading._load_default = lambda device: loading.load_encoder(tiny_encoder(), device)
         parser.set_defaults(**found)  # positional arguments take their default afterwards
         for name, value in {**found, "quick": True}.items():
             setattr(namespace, name, value)
@@ -51,6 +58,14 @@ def is_quick() -> bool:
 def data_folder() -> Path:
     """$TURNWISE_DATA; with ``--quick``, generated conversations in its place."""
     return _generated() if is_quick() else Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+
+
+@cache
+def tiny_encoder() -> Path:
+    """The folder of a random encoder with as many layers as the default one."""
+    sizes = {"hidden_size": 32, "num_hidden_layers": 6, "intermediate_size": 64}
+    words = [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase)]
+    return save_random_encoder(scratch(), words, positions=512, **sizes)
 
 
 def scratch() -> Path:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from turnwise.encoders import loading
+
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 MODULES = {"quick.py", "forgetting_objectives.py"}  # what scripts share
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in MODULES)
@@ -22,6 +24,7 @@ def test_runs(script: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
     monkeypatch.setattr(sys, "argv", [str(path), "--quick"])
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(loading, "_load_default", loading._load_default)  # which --quick replaces
     threads = torch.get_num_threads()
     try:
         runpy.run_path(str(path), run_name="__main__")
