@@ -43,6 +43,30 @@ def bodies(draw: st.DrawFn) -> tuple[str, bytes]:
     return name, draw(damaged_bytes(json.dumps(body).encode()))
 
 
+_MANY = (
+    *('"k{}": 0', "[]", "{{}}", '""', "0", '"a, b"', "null", "[[]]", '{{"role": "u"}}'),
+    '{{"role": "user", "content": "a"}}',
+    '{{"role": "user", "content": "a", "k{}": [0]}}',
+    '{{"text": "a"}}',
+    '{{"id": "{}", "messages": [{{"role": "u", "content": "a"}}]}}',
+    '"\\\\\\"", ["',
+)
+_FIELDS = ("input", "messages", "documents", "candidates", "conversations", "query", "where", "x")
+
+
+@st.composite
+def many_values(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A route, and a body of one part very many times: more than are served, about as many, or some."""
+    name, (_, body) = draw(st.sampled_from(sorted(_BODIES.items())))
+    part, count = draw(st.sampled_from(_MANY)), draw(st.sampled_from((2, 100, 3_000, 60_000, 130_000, 260_000)))
+    inner = ", ".join(part.format(number) for number in range(count))
+    opened, closed = draw(st.sampled_from(("[]", "{}", ("[[", "]]"), ("", ""), ("[", ""))))
+    depth = draw(st.sampled_from((0, 0, 0, 1, 50, 300)))
+    value = "[" * depth + opened + inner + closed + "]" * depth
+    written = json.dumps(body | {draw(st.sampled_from(_FIELDS)): "HERE"}).replace('"HERE"', value)
+    return name, (written if draw(st.booleans()) else value).encode()[: 8 * 2**20]
+
+
 @cache
 def _client() -> Any:
     """A client of a service in a thread of this process, so that Atheris sees its lines; it ends with the process."""
@@ -61,6 +85,8 @@ def check_request(name: str, body: bytes) -> None:
     kind = "application/x-ndjson" if name == "lines" else "application/json"
     answer = _client().post(_BODIES[name][0], content=body, headers={"Content-Type": kind})
     said = answer.json()
+    assert _client().get("/health/live").status_code == 200
     if answer.status_code != 200:
         assert answer.status_code in (400, 404, 413, 422), (answer.status_code, answer.text)
         assert isinstance(said["error"]["message"], str) and said["error"]["type"], said
+        assert len(said["error"]["message"]) < 25_000, len(said["error"]["message"])

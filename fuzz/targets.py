@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from openpyxl import Workbook
 
 from fuzz.checks import CHECKS, check_reading, check_redaction
+from fuzz.filters import check_filter, filters
 from fuzz.hostile import changed_value, damaged_bytes, headers, repetitive_texts, typed_tables, values
-from fuzz.requests import bodies, check_request
+from fuzz.requests import bodies, check_request, many_values
 
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "data")]
@@ -285,5 +286,9 @@ TARGETS: dict[str, Target] = {
         lambda given: check_redaction(given.content),
     ),
     "model": Target(model_files(), check_model),
+    "filter": Target(filters().map(lambda raw: Input("filter", raw)), lambda given: check_filter(given.content)),
+    "values": Target(
+        many_values().map(lambda made: Input(*made)), lambda given: check_request(given.name, given.content)
+    ),
     "request": Target(bodies().map(lambda made: Input(*made)), lambda given: check_request(given.name, given.content)),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from turnwise.cli.terminal import TERMINATED, quiet_transformers
 if TYPE_CHECKING:
     from turnwise.service import ServiceSettings
 
+_SECONDS_AT_A_TIME = 0.0005
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -59,6 +61,8 @@ def serve(
     quiet_transformers()
     app = create_app(chosen)
     _log_to_stderr()
+    # Threads that parse and count must let the one that answers go on, which waits this long for its turn each time.
+    sys.setswitchinterval(_SECONDS_AT_A_TIME)
     server = uvicorn.Server(uvicorn_config(app, host, port))
     loaded = app.state.service.worker.loaded
 

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _SECONDS_FOR_HEADERS = 15
 _SECONDS_IDLE = 75  # longer than clients keep a connection, or one is closed just as it is used again
-_SECONDS_TO_STOP = 15  # for what was accepted; then its threads have some more
+_SECONDS_TO_STOP = 10  # for what was accepted; then its threads have some more
 
 
 class PatientProtocol(H11Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -19,7 +18,7 @@ from turnwise.service.service import Service, ServiceOf
 JSON = "application/json"
 _Body = TypeVar("_Body", bound=BaseModel)
 _Result = TypeVar("_Result")
-_PIECE = re.compile(rb'"[^"]*"?|[\[{,]')
+_AT_ONCE = 65_536  # bytes, so that other threads get their turn
 _FIELDS_SHOWN = 5
 _LONGEST_FIELD = 40
 # What other services call a field that is not at all alike.
@@ -102,10 +101,12 @@ def check_values(body: bytes, most: int) -> None:
     if _separators(body) <= most:  # those within texts as well: most bodies are no longer looked at
         return
     unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    count = 0
-    for pieces, piece in enumerate(_PIECE.finditer(unescaped)):
-        count += unescaped[piece.start()] != ord('"')
-        if count > most or pieces > 4 * most:
+    count, in_text = 0, False
+    for start in range(0, len(unescaped), _AT_ONCE):
+        parts = unescaped[start : start + _AT_ONCE].split(b'"')
+        count += _separators(b"".join(parts[in_text::2]))
+        in_text ^= len(parts) % 2 == 0
+        if count > most:
             raise Refusal(413, f"a request may have {most:,} values in its lists and objects: send less at a time")
 
 

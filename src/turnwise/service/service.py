@@ -24,7 +24,7 @@ from turnwise.service.stores import Stores, encoder_of
 from turnwise.service.threads import BoundedThreads
 from turnwise.service.worker import ModelWorker
 
-_SECONDS_TO_STOP = 8  # for what a thread is at; what has not begun is left
+_SECONDS_TO_STOP = 5  # for what a thread is at; what has not begun is left
 _LOGGER = logging.getLogger("turnwise.service")
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
