@@ -84,7 +84,19 @@ def test_changes_come_only_from_the_page(explorer: Explorer) -> None:
     assert ask(explorer, "api/groups", "POST", body, Content_Type="application/json")[0] == 403
     assert ask(explorer, "api/groups", "POST", body, **{**sent, "Content_Type": "text/plain"})[0] == 415
     assert ask(explorer, "api/groups", "POST", " " * 200_000, **sent)[0] == 413
-    assert ask(explorer, "api/groups", "POST", "{}", **sent)[0] == 400
+    assert ask(explorer, "api/groups", "POST", "{}", **sent)[0] == 422
+
+
+def test_what_is_no_text_is_refused(explorer: Explorer) -> None:
+    sent = {"Content_Type": "application/json", "Origin": explorer.url.rsplit("/", 2)[0]}
+    for text in ("\\ud800", "a\\udc00b"):
+        body = (GROUPS % 0).replace("wants money back", text)
+        assert ask(explorer, "api/groups", "POST", body, **sent)[0] == 422
+    for action in ('"\\ud800"', "[" * 5000, '"rename", "\\ud800": 1'):
+        body = GROUPS.replace('"rename"', action) % 0
+        assert ask(explorer, "api/groups", "POST", body, **sent)[0] in (400, 422), action
+    for query in ("%ED%A0%80", "%00", "%FF"):
+        assert ask(explorer, f"api/search?q={query}&mode=text")[0] == 200, query
 
 
 def test_headers_keep_other_pages_away(store: ConversationStore, explorer: Explorer) -> None:
@@ -100,8 +112,10 @@ def test_headers_keep_other_pages_away(store: ConversationStore, explorer: Explo
 
 
 def test_wrong_questions_get_an_answer_in_words(explorer: Explorer) -> None:
-    for path in ("api/next?conversation=999&turn=0", "api/next?conversation=0&turn=-1", "api/search?q=&mode=vector"):
+    for path in ("api/next?conversation=999&turn=0", "api/next?conversation=0&turn=-1"):
         assert ask(explorer, path)[0] == 400, path
+    for path in ("api/search?q=&mode=vector", "api/search?q=a&mode=none", "api/search?q=a&limit=0", "api/next?turn=a"):
+        assert ask(explorer, path)[0] == 422, path
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from turnwise.store.store_reader import SearchMode
 HOST = "127.0.0.1"
 _REPLIES = 8
 _LONGEST_BODY = 100_000
+_ERRORS_SHOWN = 5
 _NOTEBOOKS = "'self' http://127.0.0.1:* http://localhost:* vscode-webview:"
 
 
@@ -79,7 +80,7 @@ def _page(live: LiveReport) -> FastAPI:
     @page.exception_handler(ValueError)
     @page.exception_handler(OSError)
     def explain(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"detail": _said(error)}, 400)
+        return JSONResponse({"detail": _said(error)}, 422 if isinstance(error, RequestValidationError) else 400)
 
     @page.get("/api/session")
     def session() -> dict[str, bool]:
@@ -138,5 +139,6 @@ def _refusal(request: Request) -> Response | None:
 
 def _said(error: Exception) -> str:
     if isinstance(error, RequestValidationError):
-        return "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors())
+        told = error.errors()[:_ERRORS_SHOWN]
+        return "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in told)
     return str(error)
