@@ -49,7 +49,9 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
         raise ConversationError(place, str(error)) from None
     except ConversationError:
         raise
-    except _DAMAGE:
+    except (*_DAMAGE, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the file's
+            raise
         problem = "not a readable Excel workbook; save it again as .xlsx, without a password, or as CSV"
         raise ConversationError(place, problem) from None
 
