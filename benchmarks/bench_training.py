@@ -14,13 +14,13 @@ from unittest import mock
 import torch
 
 import turnwise
-from quick import add_quick
+from quick import add_quick, is_quick
 from turnwise import _compat
 
 
 def seconds_a_step(method: str, steps: int, onednn: bool) -> tuple[float, float]:
     """Processor seconds of a step, between a short and a longer training, and a sum of the trained weights."""
-    conversations = turnwise.sample_conversations(200, seed=0)
+    conversations = turnwise.sample_conversations(16 if is_quick() else 200, seed=0)
     took = []
     with mock.patch.object(_compat, "has_onednn_linear", lambda: onednn):
         for count in (2, 2 + steps):

@@ -64,17 +64,20 @@ class Command:
         return self.line(folder, *(("--resume",) if self.resumes else ()), *flags)
 
 
-def commands(inputs: Path) -> list[Command]:
+def commands(inputs: Path, quick: bool) -> list[Command]:
     encoder = str(save_tiny_encoder(inputs))
     for file in inputs.rglob("*"):
         file.chmod(0o755)  # also for another user
-    sizes = {"convert": 10000, "embed": 500, "train": 200}
+    sizes = {"convert": 200} if quick else {"convert": 10000, "embed": 500, "train": 200}
     files = {name: str(inputs / f"{name}.jsonl") for name in sizes}
     for name, size in sizes.items():
         turnwise.sample_conversations(size).to_json(files[name])
     short = ("--max-steps", "10", "--batch-size", "4", "--set", "checkpoint_steps=2", "--encoder", encoder)
+    convert = Command("convert", ("convert", files["convert"]), "out.jsonl", resumes=False)
+    if quick:
+        return [convert]
     return [
-        Command("convert", ("convert", files["convert"]), "out.jsonl", resumes=False),
+        convert,
         Command("embed", ("embed", files["embed"], "--model", encoder), "vectors.parquet", resumes=True),
         Command("train", ("train", files["train"], *short), "model", resumes=True),
     ]
@@ -290,7 +293,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         inputs = Path(name)
         inputs.chmod(0o755)
-        of = commands(inputs)[:1] if given.quick else commands(inputs)  # convert alone starts in less than seconds
+        of = commands(inputs, given.quick)
         header = "| command | kills | a whole run | finished before | half-written or lost | left until the next run "
         header += "| the next run failed | the next run gave something else | left behind after it |"
         table("Killed", header, lambda command: kills(command, given.kills, given.seed), of)
