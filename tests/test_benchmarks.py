@@ -14,7 +14,7 @@ from turnwise.encoders import loading
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 MODULES = {"quick.py", "forgetting_objectives.py"}  # what scripts share
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in MODULES)
-# A cluster of Ray takes minutes of processor time to start and end; stores and services are killed with their own tests.
+# Ray takes minutes of processor time to start and end; stores and services are killed by tests of their own.
 LEFT_OUT = {"bench_ray.py", "kill_ray.py", "kill_store.py", "kill_service.py"}
 SCRIPTS = [name for name in SCRIPTS if name not in LEFT_OUT]
 
