@@ -29,9 +29,9 @@ import numpy as np
 import psutil
 
 import turnwise
-from quick import add_quick, tiny_encoder
+from quick import add_quick, is_quick, tiny_encoder
 
-TEXTS, CLIENTS, QUEUE = 64, 4, 4096
+TEXTS, CLIENTS, QUEUE = 8 if is_quick() else 64, 4, 4096
 OVERLOAD, ARRIVING_TEXTS = 4, 8
 ARRIVING_QUEUES = 10  # how many full queues arrive in the end
 
@@ -114,7 +114,7 @@ def main() -> int:
     parser.add_argument("--model")
     parser.add_argument("--requests", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
-    add_quick(parser, requests=2, rounds=1, model=tiny_encoder)
+    add_quick(parser, requests=4, rounds=1, model=tiny_encoder)
     options = parser.parse_args()
 
     encoder = turnwise.load_encoder(options.model)
