@@ -33,24 +33,27 @@ MOST_COMMITS = 40  # of a service that is killed
 Turns = dict[str, int]
 
 
-def grow(url: str, rows: Rows, confirmed: Turns) -> None:
-    """Send conversations, message by message, until that fails."""
+def grow(url: str, rows: Rows, confirmed: Turns, refused: Counter[str]) -> None:
+    """Send conversations, message by message, until that fails; what is answered with 503 is sent again."""
     try:
         with httpx2.Client(base_url=url, timeout=60) as client:
             for row in rows:
                 for turns in range(confirmed.get(row["id"], 0) + 1, len(row["messages"]) + 1):
                     body = {"conversations": [{**row, "messages": row["messages"][:turns]}]}
-                    client.post("/v1/conversations", json=body).raise_for_status()
+                    while (answer := client.post("/v1/conversations", json=body)).status_code == 503:
+                        refused[answer.json()["error"]["message"]] += 1
+                        time.sleep(0.1)
+                    answer.raise_for_status()
                     confirmed[row["id"]] = turns
     except httpx2.TransportError:  # it was killed
         pass
 
 
-def killed(encoder: Path, folder: Path, rows: Rows, confirmed: Turns) -> None:
+def killed(encoder: Path, folder: Path, rows: Rows, confirmed: Turns, refused: Counter[str]) -> None:
     """Kill a service while it commits, after none to forty of its answers."""
     with server("--model", str(encoder), "--store", str(folder)) as (url, process), ThreadPoolExecutor(CLIENTS) as pool:
         before, wanted, began = sum(confirmed.values()), random.randrange(MOST_COMMITS), time.monotonic()
-        sending = [pool.submit(grow, url, rows[client::CLIENTS], confirmed) for client in range(CLIENTS)]
+        sending = [pool.submit(grow, url, rows[client::CLIENTS], confirmed, refused) for client in range(CLIENTS)]
         while sum(list(confirmed.values())) - before < wanted and not all(client.done() for client in sending):
             time.sleep(0.001)
         each = (time.monotonic() - began) / wanted if wanted else 0.1
@@ -71,11 +74,12 @@ def main() -> None:
     rows = conversations(2000)
     confirmed: Turns = {}
     faults: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as parent:
         folder, encoder = Path(parent) / "store", save_tiny_encoder(Path(parent))
         ConversationStore.open(folder, str(encoder))
         for _ in range(arguments.kills):
-            killed(encoder, folder, rows, confirmed)
+            killed(encoder, folder, rows, confirmed, refused)
             faults += check(folder, rows, confirmed, str(encoder))
         commits = sum(confirmed.values())
         begun = [row for row in rows if row["id"] in confirmed]
@@ -85,6 +89,8 @@ def main() -> None:
         faults += check(folder, begun, {row["id"]: len(row["messages"]) for row in begun}, str(encoder))
     counted = f"{arguments.kills} kills, {commits:,} confirmed messages of {len(begun)} conversations"
     print(f"adds over HTTP: {counted}: {said(faults)}")
+    for message, count in refused.items():
+        print(f"{count} times answered with 503, and sent again: {message}")
 
 
 if __name__ == "__main__":
