@@ -263,11 +263,23 @@ def test_a_thread_that_is_not_done_in_time_holds_up_nobody() -> None:
         with pytest.raises(Refusal, match="no thread was free") as caught:
             await waiting
         assert caught.value.status == 503
-        threads.stop(0)
+        assert not threads.stop(0)
         assert all(thread.daemon for thread in threads._threads)  # so that the process can end
         gate.set()
 
     asyncio.run(get_stuck())
+
+
+def test_a_service_that_stops_says_whether_a_thread_is_stuck(gate: Gate) -> None:
+    with run_server() as server, ThreadPoolExecutor(1) as pool:
+        gate.shut()
+        answer = pool.submit(embed, server, "a")
+        assert gate.reached.wait(SECONDS)
+        assert not server.service.worker.stop(0)
+        gate.open()
+        assert answer.result(SECONDS).status_code == 200
+        assert server.service.worker.stop(SECONDS)
+    assert not server.service.is_stuck
 
 
 def test_long_bodies_are_refused_while_others_fill_the_memory(gate: Gate) -> None:

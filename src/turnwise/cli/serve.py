@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,9 @@ def serve(
             raise
     if loaded.done() and loaded.exception() is not None:
         raise loaded.exception()
+    if app.state.service.is_stuck:
+        logging.shutdown()
+        os._exit(0)  # Python would take apart, for long, what a thread still works with
 
 
 def new_key(

@@ -117,11 +117,10 @@ class Stores:
         """Change something, after what was to be changed before; refuses as `read`."""
         return await self._writer.run(lambda: _refusing(call))
 
-    def stop(self, seconds: float) -> None:
-        """Finish what waits, within this time."""
+    def stop(self, seconds: float) -> bool:
+        """Finish what waits, within this time; whether all threads have ended."""
         end = time.monotonic() + seconds
-        for threads in (self._readers, self._writer):
-            threads.stop(max(0.0, end - time.monotonic()))
+        return all([threads.stop(max(0.0, end - time.monotonic())) for threads in (self._readers, self._writer)])
 
 
 def _refusing(call: Callable[[], _Result]) -> _Result:

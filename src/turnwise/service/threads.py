@@ -104,13 +104,14 @@ class BoundedThreads:
             job.is_given_up = True
         self._start_thread()
 
-    def stop(self, seconds: float = 60) -> None:
-        """End the threads when what waits is done, but wait no longer than this."""
+    def stop(self, seconds: float = 60) -> bool:
+        """End the threads when what waits is done, but wait no longer than this; whether all have ended."""
         end = time.monotonic() + seconds
         for _ in self._threads:
             self._jobs.put(None)
         for thread in list(self._threads):
             thread.join(max(0.0, end - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

@@ -63,12 +63,13 @@ class ModelWorker(Generic[_Model]):
         """Start the thread, which loads the model first."""
         self._thread.start()
 
-    def stop(self, seconds: float = 60) -> None:
-        """Finish what waits, refuse what comes, and end the thread, but wait no longer than this."""
+    def stop(self, seconds: float = 60) -> bool:
+        """Finish what waits, refuse what comes, and end the thread, within this time; whether it has ended."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
         self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     @property
     def busy_seconds(self) -> float:
