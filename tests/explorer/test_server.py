@@ -92,7 +92,7 @@ def test_what_is_no_text_is_refused(explorer: Explorer) -> None:
     for text in ("\\ud800", "a\\udc00b"):
         body = (GROUPS % 0).replace("wants money back", text)
         assert ask(explorer, "api/groups", "POST", body, **sent)[0] == 422
-    for action in ('"\\ud800"', "[" * 5000, '"rename", "\\ud800": 1'):
+    for action in ('"\\ud800"', "[" * 5000):
         body = GROUPS.replace('"rename"', action) % 0
         assert ask(explorer, "api/groups", "POST", body, **sent)[0] in (400, 422), action
     for query in ("%ED%A0%80", "%00", "%FF"):
