@@ -86,7 +86,7 @@ def main() -> None:
         with server("--model", str(encoder), "--store", str(folder)) as (url, _):
             answer = httpx2.post(f"{url}/v1/conversations", json={"conversations": begun}, timeout=600)
             answer.raise_for_status()
-        faults += check(folder, begun, {row["id"]: len(row["messages"]) for row in begun}, str(encoder))
+        faults += check(folder, rows, {row["id"]: len(row["messages"]) for row in begun}, str(encoder))
     counted = f"{arguments.kills} kills, {commits:,} confirmed messages of {len(begun)} conversations"
     print(f"adds over HTTP: {counted}: {said(faults)}")
     for message, count in refused.items():
