@@ -27,9 +27,9 @@ from torch.nn.functional import cosine_similarity, pad
 
 import turnwise
 from quick import add_quick, data_folder, is_quick, output_of
-from turnwise.collators.conversations import ConversationCollator
 from turnwise.encoders.rendering import make_conversational
-from turnwise.losses.dial2vec import Dial2vecLoss, Dial2vecSettings, cross_representation, self_representation
+from turnwise.papers.dial2vec.collator import ConversationCollator
+from turnwise.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings, cross_representation, self_representation
 from turnwise.training.freezing import frozen_lower_layers, no_attention_dropout
 
 SGD = data_folder() / "sgd" / "train.jsonl.gz"

@@ -29,7 +29,7 @@ import turnwise
 from quick import add_quick, data_folder, output_of
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.forward import encode_sliced
-from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
+from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
 from turnwise.training.freezing import frozen_lower_layers
 
 Features = dict[str, Tensor]

@@ -21,11 +21,13 @@ from torch.nn.functional import normalize
 
 import turnwise
 from quick import add_quick
-from turnwise.collators import TaughtCollator, TeacherVectors, UtteranceCollator
+from turnwise.collators import UtteranceCollator
 from turnwise.encoders.forward import encode_sliced, sliced_means, take
 from turnwise.encoders.inference import inference
 from turnwise.encoders.loading import DEFAULT_ENCODER
-from turnwise.training.recipes.unified import Unified
+from turnwise.papers.tried.taught_collator import TaughtCollator
+from turnwise.papers.tried.teacher_vectors import TeacherVectors
+from turnwise.papers.tried.unified_recipe import Unified
 
 
 class ReadsEachBatch(TeacherVectors):
@@ -57,7 +59,7 @@ def trained(
 
     with (
         mock.patch.object(TaughtCollator, "__call__", timed),
-        mock.patch("turnwise.training.recipes.unified.TeacherVectors", vectors),
+        mock.patch("turnwise.papers.tried.unified_recipe.TeacherVectors", vectors),
     ):
         model = turnwise.train(recipe, conversations, encoder)
     steps = round(len(starts) / recipe.epochs)

@@ -30,10 +30,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 import turnwise
 from quick import add_quick, data_folder
-from turnwise.collators.turn_order import TurnOrderCollator
 from turnwise.encoders.forward import encode_sliced, sliced_means
 from turnwise.encoders.views import View, add_views, view_prompt
-from turnwise.losses.c3l import C3LLoss, C3LSettings, c3l_targets
+from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings, c3l_targets
+from turnwise.papers.triple_encoders.collator import TurnOrderCollator
 
 DATA = data_folder() / "sgd" / "train.jsonl.gz"
 WINDOW = 5

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn.functional import kl_div, normalize
 
 from turnwise.encoders.forward import TokenSlice, encode_sliced, sliced_means, take
-from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings, _masked_mean, context_turns_of
 from turnwise.losses.in_batch import Turns
-from turnwise.training.recipes import DialogueCSE
+from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings, _masked_mean, context_turns_of
+from turnwise.papers.dialogue_cse.recipe import DialogueCSE
 
 NEVER = -1e9
 

@@ -30,14 +30,15 @@ from transformers import get_linear_schedule_with_warmup
 import turnwise
 from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
-from turnwise.collators.mixing import UtterancePool
 from turnwise.encoders.rendering import make_conversational
 from turnwise.evaluation import TASKS, load_task
 from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, embed_dialogues
 from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
+from turnwise.papers.dial2vec.recipe import Dial2vec
+from turnwise.papers.utterance_pool import UtterancePool
 from turnwise.training.freezing import frozen_lower_layers, no_attention_dropout
 from turnwise.training.interpolation import interpolate_weights
-from turnwise.training.recipes import Dial2vec, get_recipe
+from turnwise.training.recipes import get_recipe
 
 DATA = data_folder()
 FIGURES = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "alignment-uniformity")

@@ -31,7 +31,7 @@ from turnwise.collators import utterances as collators
 from turnwise.encoders.forward import encode_sliced, sliced_means
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.evaluation import compare_results, evaluate_retrieval, load_task
-from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
+from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
 from turnwise.training.freezing import frozen_lower_layers
 
 SGD = data_folder() / "sgd"

@@ -20,7 +20,6 @@ import numpy as np
 import turnwise
 from quick import add_quick, data_folder, scratch
 from turnwise.explorer import GroupSettings, build_report
-from turnwise.explorer.flows import count_flows
 from turnwise.store import ConversationStore
 
 LEAST = 50  # messages that follow a label
@@ -44,12 +43,11 @@ def majority(groups: np.ndarray, labels: np.ndarray, least: float) -> np.ndarray
     return found
 
 
-def shares(labels: np.ndarray, first: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and shares of transitions between labels (count, count)."""
+def shares(labels: np.ndarray, conversation: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and shares of transitions between labels within conversations (count, count)."""
+    follows = (conversation[1:] == conversation[:-1]) & (labels[1:] >= 0) & (labels[:-1] >= 0)
     counts = np.zeros((count, count))
-    for (source, target), number in count_flows(labels, first).transitions.items():
-        if source >= 0 and target >= 0:
-            counts[source, target] = number
+    np.add.at(counts, (labels[:-1][follows], labels[1:][follows]), 1)
     return counts, counts / np.maximum(counts.sum(1, keepdims=True), 1)
 
 
@@ -79,8 +77,8 @@ def compare(true: np.ndarray, found: np.ndarray, conversation: np.ndarray, names
         f"{100 * kept.mean():.1f} % of the messages are in these, {100 * np.mean((found == true)[kept]):.1f} % of which"
     )
     print(f"have the label of their group; {len(set(found[kept].tolist()))} labels are the commonest of a group")
-    true_counts, true_shares = shares(true, starts(conversation), len(names))
-    found_counts, found_shares = shares(found[kept], starts(conversation[kept]), len(names))
+    true_counts, true_shares = shares(true, conversation, len(names))
+    found_counts, found_shares = shares(found[kept], conversation[kept], len(names))
     sources = (true_counts.sum(1) >= LEAST) & (found_counts.sum(1) >= LEAST)
     pairs = np.broadcast_to(sources[:, None], true_counts.shape)
     other = pairs & ~np.eye(len(names), dtype=bool)
@@ -92,11 +90,6 @@ def compare(true: np.ndarray, found: np.ndarray, conversation: np.ndarray, names
     print("| labels | | groups | |\n|---|---|---|---|")
     for (name, number), (other_name, other_number) in zip(best[0].items(), best[1].items()):
         print(f"| {name} | {number} | {other_name} | {other_number} |")
-
-
-def starts(conversation: np.ndarray) -> np.ndarray:
-    """Where each conversation starts."""
-    return np.flatnonzero(np.diff(conversation, prepend=-1))
 
 
 def top(counts: np.ndarray, names: tuple[str, ...]) -> Counter[str]:

@@ -1,7 +1,7 @@
 """What several trainings have learned, in one encoder: gain against forgetting, by how much of it is added up.
 
 Two models, or more, that were trained from the default encoder on Schema-Guided Dialogue, are measured on its
-development set, each alone and merged with several scales (`turnwise merge`): MAP of intents; MAP of whole dialogues as
+development set, each alone and merged with several scales (`turnwise model merge`): MAP of intents; of dialogues as
 means of their messages and as joined texts, each as they are and centred on themselves; and what was not trained on:
 MAP of 300 self-dialogues likewise, and the correlation of the cosines of 700 messages of Taskmaster-4 and DailyDialog
 with those of the untouched encoder. The encoder runs in bfloat16. A line for each goes to the terminal, with the

@@ -20,7 +20,7 @@ trainer = SentenceTransformerTrainer(
     ),
     parts["train"].select_columns(["id", "messages"]),
     data_collator=turnwise.UtteranceCollator(encoder),
-    loss=turnwise.DialogueCSELoss(encoder),
+    loss=turnwise.papers.DialogueCSELoss(encoder),
     evaluator=evaluator,
 )  # fmt: skip
 trainer.train()

@@ -16,15 +16,15 @@ import datasets
 from turnwise._utils.strict_json import strict_json
 from turnwise.data.conversations import iterate_conversations
 from turnwise.data.inspection import Inspection
-from turnwise.data.nli import read_nli
 from turnwise.data.reading.arrow_file import write_arrow
 from turnwise.data.reading.loop import SkippedRows, read_rows
 from turnwise.data.reading.options import ReadingOptions
 from turnwise.data.redaction import Redaction
 from turnwise.encoders.loading import load_encoder
 from turnwise.errors import ConversationError
-from turnwise.evaluation.utterances.dialogue_sts import read_sts_task
 from turnwise.evaluation.utterances.semantic_retrieval import read_retrieval_task
+from turnwise.papers.dialogue_cse.dialogue_sts import read_sts_task
+from turnwise.papers.triple_encoders.nli import read_nli
 from turnwise.replies.candidates import read_candidates
 from turnwise.training.recipes import get_recipe, read_recipe
 
@@ -111,9 +111,9 @@ def _packed(path: Path) -> None:
 
 
 def _recipe(path: Path) -> None:
-    method, settings = read_recipe(path)
+    method, settings, preset = read_recipe(path)
     with suppress(ValueError):  # of a setting, which may also come from the command line
-        get_recipe(method, settings)
+        get_recipe(method, settings, preset)
 
 
 def _model(path: Path) -> None:

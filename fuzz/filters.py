@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -58,7 +59,8 @@ def _table() -> LanceTable:
         ]
     )
     folder = tempfile.mkdtemp(prefix="turnwise-fuzz-")
-    return LanceTable(lancedb.connect(folder).create_table("messages", pa.Table.from_pylist(rows, schema)))
+    inner = lancedb.connect(folder).create_table("messages", pa.Table.from_pylist(rows, schema))
+    return LanceTable(inner, Path(folder))
 
 
 def check_filter(content: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -17,6 +18,9 @@ SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in M
 # Ray takes minutes of processor time to start and end; stores and services are killed by tests of their own.
 LEFT_OUT = {"bench_ray.py", "kill_ray.py", "kill_store.py", "kill_service.py"}
 SCRIPTS = [name for name in SCRIPTS if name not in LEFT_OUT]
+
+# Two minutes of processor time, which CI has and whoever waits for `make test` has not.
+pytestmark = pytest.mark.skipif("CI" not in os.environ, reason="run by CI (CI=1), or by make bench QUICK=1")
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

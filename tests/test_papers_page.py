@@ -1,4 +1,4 @@
-"""What docs/papers.md names is there: Python names, methods, rows and studies of benchmarks, tasks, commands."""
+"""What the pages of the papers name is there: Python names, methods, rows and studies of tables, tasks, commands."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
 
+import turnwise.papers
 from turnwise.cli.main import app
 from turnwise.evaluation import TASKS
-from turnwise.experiments.suites import SUITES
-from turnwise.training.recipes import RECIPES
+from turnwise.papers.experiments.suites import SUITES
+from turnwise.training.recipes import METHODS, get_recipe
 
-PAGE = Path(__file__).parents[1] / "docs" / "papers.md"
+ROOMS = Path(turnwise.papers.__file__).parent
+PAPERS = ("dialogue_cse", "triple_encoders", "dial2vec")
 HEADER = ["equation, table, figure", "where", "differs because"]
 
 
 def rows() -> Iterator[tuple[str, list[str]]]:
-    """Section and cells of every row of the tables."""
-    section = ""
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("## "):
-            section = line.removeprefix("## ")
-        elif line.startswith("|"):
-            yield section, [cell.strip() for cell in line.strip("|").split("|")]
+    """The paper and the cells of every row of the tables."""
+    for paper in PAPERS:
+        for line in (ROOMS / paper / "README.md").read_text(encoding="utf-8").splitlines():
+            if line.startswith("|"):
+                yield paper, [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def names() -> list[tuple[str, str]]:
@@ -36,12 +37,13 @@ def names() -> list[tuple[str, str]]:
 
 
 def commands() -> set[str]:
-    """All commands, and those of a group as ``plot additivity``."""
-    group = typer.main.get_command(app)
-    found = set(group.commands)
-    for name, command in group.commands.items():
-        found |= {f"{name} {inner}" for inner in getattr(command, "commands", {})}
-    return found
+    """All commands, those of groups with the name of their group before them, such as ``papers plot additivity``."""
+
+    def below(group: Any, prefix: str) -> set[str]:
+        inner = getattr(group, "commands", {})
+        return {prefix + name for name in inner}.union(*(below(inner[name], f"{prefix}{name} ") for name in inner))
+
+    return below(typer.main.get_command(app), "")
 
 
 def test_every_table_has_the_same_columns() -> None:
@@ -56,21 +58,22 @@ def test_what_stands_for_a_line_of_a_paper_exists(line: str, name: str) -> None:
     if name.startswith("turnwise."):
         pkgutil.resolve_name(name)
     elif words[:2] == ["train", "--method"]:
-        assert words[2] in RECIPES and len(words) == 3
+        assert words[2] in METHODS and words[3:] in ([], ["--preset", "paper"])
+        get_recipe(words[2], preset=words[4] if words[3:] else None)
     elif words[:2] == ["evaluate", "--task"]:
         assert words[2] in TASKS and len(words) == 3
-    elif words[:1] == ["bench"] and words[1].endswith(":"):
-        assert words[2] in {study.name for study in SUITES[words[1][:-1]].studies} and len(words) == 3
-    elif words[:1] == ["bench"]:
-        assert words[2] == "--methods" and set(words[3].split(",")) <= set(SUITES[words[1]].methods_by_name)
+    elif words[:2] == ["papers", "bench"] and words[2].endswith(":"):
+        assert words[3] in {study.name for study in SUITES[words[2][:-1]].studies} and len(words) == 4
+    elif words[:2] == ["papers", "bench"]:
+        assert words[3] == "--methods" and set(words[4].split(",")) <= set(SUITES[words[2]].methods_by_name)
     else:
         assert name in commands(), f"{line}: {name!r}"
 
 
-@pytest.mark.parametrize("section", ["DialogueCSE", "CCL and triple-encoders"])
+@pytest.mark.parametrize("section", ["dialogue_cse", "triple_encoders"])
 def test_every_numbered_line_of_the_papers_is_there(section: str) -> None:
     lines = " ".join(cells[0] for found, cells in rows() if found == section)
-    numbers = {"DialogueCSE": (8, 4, 3), "CCL and triple-encoders": (4, 7, 7)}[section]
+    numbers = {"dialogue_cse": (8, 4, 3), "triple_encoders": (4, 7, 7)}[section]
     for kind, last in zip((r"Eq\.", "Table", "Figures?"), numbers):
         mentioned = {
             int(number)

@@ -90,17 +90,15 @@ CALLS: dict[str, Callable[[Any, Any, Path], Any]] = {
         name: part[:] for name, part in turnwise.split_conversations(data).items()
     },
     "train": lambda data, encoder, _: weights(
-        turnwise.train(turnwise.recipes.DialogueCSE(max_steps=1, batch_size=3), data, encoder)
+        turnwise.train(turnwise.papers.DialogueCSE(max_steps=1, batch_size=3), data, encoder)
     ),
     "train a head": lambda data, encoder, _: str(turnwise.train(HEAD, data, encoder)),
 }
 # What takes no conversations, or those of a cluster.
 OTHERS = {
-    "C3LLoss", "CCLLoss", "ConversationCollator", "ConversationError", "Dial2vecLoss", "DialogueCSELoss",
-    "SequenceModel", "SiameseLoss", "SingleVectorLoss", "TurnOrderCollator", "UtteranceCollator", "VectorCache",
-    "add_history", "add_turn_tables", "add_views", "context_aware_embeddings", "convert_plato", "distill_static",
-    "embed_dataset", "encode_utterances", "get_recipe", "load_encoder", "merge_encoders", "read_dataset",
-    "sample_conversations", "triple_query",
+    "ConversationError", "SequenceModel", "UtteranceCollator", "VectorCache", "add_history", "add_turn_tables",
+    "add_views", "distill_static", "embed_dataset", "encode_utterances", "get_recipe", "load_encoder",
+    "merge_encoders", "read_dataset", "sample_conversations", "triple_query",
 }  # fmt: skip
 
 

@@ -1,16 +1,14 @@
 # The public face: what is imported here is what `import turnwise` offers, at run time as well (see __init__.py).
 
-from . import baselines as baselines
 from . import collators as collators
 from . import evaluation as evaluation
 from . import explorer as explorer
 from . import losses as losses
+from . import papers as papers
 from . import replies as replies
 from . import service as service
 from . import store as store
 from . import training as training
-from .collators import ConversationCollator as ConversationCollator
-from .collators import TurnOrderCollator as TurnOrderCollator
 from .collators import UtteranceCollator as UtteranceCollator
 from .data.cleaning import drop_empty_messages as drop_empty_messages
 from .data.cleaning import keep_long_enough as keep_long_enough
@@ -26,7 +24,6 @@ from .encoders.conversations import encode_conversations as encode_conversations
 from .encoders.history import add_history as add_history
 from .encoders.in_context import encode_in_context as encode_in_context
 from .encoders.loading import load_encoder as load_encoder
-from .encoders.plato import convert_plato as convert_plato
 from .encoders.static import distill_static as distill_static
 from .encoders.turn_tables import add_turn_tables as add_turn_tables
 from .encoders.utterances import encode_utterances as encode_utterances
@@ -36,15 +33,7 @@ from .errors import ConversationError as ConversationError
 from .evaluation import evaluate as evaluate
 from .evaluation import mteb_tasks as mteb_tasks
 from .explorer import explore as explore
-from .losses import C3LLoss as C3LLoss
-from .losses import CCLLoss as CCLLoss
-from .losses import Dial2vecLoss as Dial2vecLoss
-from .losses import DialogueCSELoss as DialogueCSELoss
-from .losses import SiameseLoss as SiameseLoss
-from .losses import SingleVectorLoss as SingleVectorLoss
-from .losses import context_aware_embeddings as context_aware_embeddings
 from .replies import SequenceModel as SequenceModel
-from .replies import planning as planning
 from .replies import triple_query as triple_query
 from .store import ConversationStore as ConversationStore
 from .training import adapt_encoder as adapt_encoder

@@ -10,10 +10,11 @@ from turnwise.cli.options import parse_settings
 
 from .command_line import run, succeed
 
-BENCHES = ("bench dialoguecse", "bench dial2vec", "bench triple", "bench report")
-PLOTS = ("plot interactions", "plot alignment-uniformity", "plot additivity")
-READING = ("inspect", "convert", "adapt", "train", "embed", "evaluate", "cluster", "explore")
-OTHERS = ("demo", *READING, "reply", "plan", "serve", "new-key")
+BENCHES = ("papers bench dialoguecse", "papers bench dial2vec", "papers bench triple", "papers bench report")
+PLOTS = ("papers plot interactions", "papers plot alignment-uniformity", "papers plot additivity")
+READING = ("inspect", "convert", "train", "embed", "evaluate", "cluster", "explore")
+MODELS = ("model adapt", "model merge", "model centre", "model distill")
+OTHERS = ("demo", *READING, *MODELS, "reply", "papers plan", "papers convert-plato", "serve", "new-key")
 COMMANDS = (*OTHERS, *BENCHES, *PLOTS)
 
 
@@ -38,7 +39,7 @@ def test_help_shows_an_example(command: str) -> None:
         (("convert", "CHATS", "--out", "CHATS", "--force"), "chats.jsonl is also read: choose another name"),
         (("convert", ".", "--out", "out/all.jsonl"), "out/all.jsonl lies in ., which is read"),
         (("train", ".", "--output", "out"), "out lies in ., which is read"),
-        (("adapt", ".", "--output", "out"), "out lies in ., which is read"),
+        (("model", "adapt", ".", "--output", "out"), "out lies in ., which is read"),
         (("embed", ".", "--output", "out.parquet"), "out.parquet lies in ., which is read"),
         (("embed", "silent.jsonl", "--output", "silent.npy", "--force"), "silent.jsonl is also read"),
         (("inspect", "CHATS", "--json", "CHATS", "--force"), "is also read"),
@@ -56,9 +57,12 @@ def test_help_shows_an_example(command: str) -> None:
         (("train", "CHATS", "--output", "out", "--recipe", "no.toml"), "no.toml is no file: expected a recipe"),
         (("reply", "MODEL", "--candidates", "no.txt", "--conversation", "CHATS"), "no.txt is no file: expected cand"),
         (("reply", "MODEL", "--candidates", "OTHER", "--conversation", "SILENT"), "conversation 'c' says nothing"),
-        (("plan", "MODEL", "--candidates", "OTHER", "--conversation", "SILENT", "--goal", "x"), "'c' says nothing"),
+        (
+            ("papers", "plan", "MODEL", "--candidates", "OTHER", "--conversation", "SILENT", "--goal", "x"),
+            "'c' says nothing",
+        ),
         (("train", "CHATS", "--output", ".", "--force"), "no name of a folder"),
-        (("bench", "dialoguecse", "--word-vectors", "nowhere.txt"), "nowhere.txt: no such file"),
+        (("papers", "bench", "dialoguecse", "--word-vectors", "nowhere.txt"), "nowhere.txt: no such file"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_with_1(
@@ -98,7 +102,9 @@ def test_texts_and_names_give_the_terminal_no_orders(tmp_path) -> None:
 
 def test_an_error_of_the_system_names_the_file_only(chats, tmp_path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    result = run("plan", "nowhere", "--goal", "x", "--conversation", tmp_path / "loop" / "x", "--candidates", chats)
+    result = run(
+        "papers", "plan", "nowhere", "--goal", "x", "--conversation", tmp_path / "loop" / "x", "--candidates", chats
+    )
     assert "error: " in result.output and "[Errno" not in result.output
 
 

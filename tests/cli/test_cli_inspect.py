@@ -130,14 +130,14 @@ def test_columns_and_redaction_are_options_wherever_conversations_are_read(
             file.write(f"C-3,{('customer', 'agent')[turn % 2]},word {turn},06/02/2024 9:0{turn},low\n")
     model, replies = tmp_path / "model", ("--candidates", tickets, "--conversation", tickets)
     short = ("--encoder", tiny_encoder_path, "--max-steps", 1, *how, "--output")
-    succeed("adapt", tickets, *short, tmp_path / "adapted")
+    succeed("model", "adapt", tickets, *short, tmp_path / "adapted")
     output = succeed("train", tickets, "--method", "single-vector", *short, model)
     assert "Learned from 3 of 3 conversations; left out: none." in output and "1 steps in 0:0" in output
     assert f"Wrote {model}. Next: turnwise embed {tickets} --columns" in output
     assert "SingleVector: step 1/1, loss" in output
     output = succeed("reply", model, *replies, *how)
     assert "[email]" in output and "jane" not in output
-    assert "jane" not in succeed("plan", model, *replies, "--goal", "blocked", *how)
+    assert "jane" not in succeed("papers", "plan", model, *replies, "--goal", "blocked", *how)
     figures = ("--json", "-")
     assert json.loads(standard_output("evaluate", model, tickets, "--task", "next-utterance", *how, *figures))
     assert "[email]" in standard_output("embed", tickets, "--model", model, *how, "--output", "-")

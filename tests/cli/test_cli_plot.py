@@ -10,18 +10,20 @@ from .command_line import run, succeed
 def test_plots_of_dialogues(chats, tiny_encoder_path, tmp_path, monkeypatch) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "picture.png"
-    assert "Wrote" in succeed("plot", "interactions", chats, "--model", tiny_encoder_path, "--output", picture)
+    assert "Wrote" in succeed(
+        "papers", "plot", "interactions", chats, "--model", tiny_encoder_path, "--output", picture
+    )
     assert picture.read_bytes().startswith(b"\x89PNG")
-    missing = run("plot", "interactions", chats, "--conversation", "nobody", "--output", picture, "--force")
+    missing = run("papers", "plot", "interactions", chats, "--conversation", "nobody", "--output", picture, "--force")
     assert missing.exit_code == 1 and "found no conversation 'nobody'" in missing.output
     # Two models of one name are two points.
     points: dict[str, object] = {}
     monkeypatch.setattr(
-        "turnwise.evaluation.plots.plot_alignment_uniformity", lambda found, output: points.update(found)
+        "turnwise.papers.dial2vec.plots.plot_alignment_uniformity", lambda found, output: points.update(found)
     )
     copies = [shutil.copytree(tiny_encoder_path, tmp_path / name / "model") for name in "ab"]
     arguments = [part for copy in copies for part in ("--model", copy)]
-    succeed("plot", "alignment-uniformity", chats, *arguments, "--output", tmp_path / "moves.png")
+    succeed("papers", "plot", "alignment-uniformity", chats, *arguments, "--output", tmp_path / "moves.png")
     assert list(points) == [str(copy) for copy in copies]
 
 
@@ -29,7 +31,7 @@ def test_plots_of_dialogues(chats, tiny_encoder_path, tmp_path, monkeypatch) -> 
 def test_the_ending_says_how_a_plot_is_written(ending, begins, chats, tiny_encoder_path, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / f"picture.{ending}"
-    result = run("plot", "interactions", chats, "--model", tiny_encoder_path, "--output", picture)
+    result = run("papers", "plot", "interactions", chats, "--model", tiny_encoder_path, "--output", picture)
     if begins is None:
         assert result.exit_code == 1 and "expected a name ending in .png, .svg, .pdf" in result.output
     else:
@@ -41,5 +43,5 @@ def test_a_story_of_one_speaker_has_no_interactions(tmp_path) -> None:
     story.write_text(
         '{"messages": [{"role": "narrator", "content": "once"}, {"role": "narrator", "content": "twice"}]}\n'
     )
-    result = run("plot", "interactions", story, "--output", tmp_path / "picture.png")
+    result = run("papers", "plot", "interactions", story, "--output", tmp_path / "picture.png")
     assert result.exit_code == 1 and "found no conversation of two speakers" in result.output

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from turnwise.replies.planning import rank
+from turnwise.papers.triple_encoders.planning import rank
 from turnwise.replies.sequence import SequenceModel
 
 from .command_line import run, succeed
@@ -130,7 +130,7 @@ def test_embeddings_of_something_else_are_refused(model, files, tmp_path, tiny_e
 
 def test_plan_ranks_given_and_generated_candidates(model, files, tmp_path, save_generator) -> None:
     talks, replies = files
-    arguments = ("plan", model, "--conversation", talks, "--goal", "cancel my card")
+    arguments = ("papers", "plan", model, "--conversation", talks, "--goal", "cancel my card")
     sequence_model = SequenceModel(SentenceTransformer(str(model), device="cpu"))
     messages = [{"role": role, "content": content} for role, content in TALKS["first"]]
     for options, goal_speaker in (((), "assistant"), (("--goal-speaker", "user"), "user")):
@@ -151,19 +151,20 @@ def test_plan_ranks_given_and_generated_candidates(model, files, tmp_path, save_
         (("reply", "--candidates", "REPLIES", "--mode", "mean"), "mode must be one of average, max, bi"),
         (("reply", "--candidates", "REPLIES", "--last-rows", 0), "last_rows must be positive"),
         (("reply", "--candidates", "nowhere.txt"), "nowhere.txt"),
-        (("plan", "--goal", "bye"), "either --candidates or --generator, got neither"),
+        (("papers", "plan", "--goal", "bye"), "either --candidates or --generator, got neither"),
         (
-            ("plan", "--goal", "bye", "--candidates", "REPLIES", "--generator", "x"),
+            ("papers", "plan", "--goal", "bye", "--candidates", "REPLIES", "--generator", "x"),
             "either --candidates or --generator, got both",
         ),
-        (("plan", "--goal", "bye", "--generator", "./nowhere"), "cannot load the generator"),
+        (("papers", "plan", "--goal", "bye", "--generator", "./nowhere"), "cannot load the generator"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_with_1(arguments, message, model, files, tmp_path) -> None:
     talks, replies = files
     (tmp_path / "empty.txt").write_text("\n \n")
     paths = {"EMPTY": tmp_path / "empty.txt", "REPLIES": replies}
-    command, *options = (paths.get(argument, argument) for argument in arguments)
-    result = run(command, model, "--conversation", talks, *options)
+    command = ("papers", "plan") if arguments[0] == "papers" else arguments[:1]
+    options = (paths.get(argument, argument) for argument in arguments[len(command) :])
+    result = run(*command, model, "--conversation", talks, *options)
     assert result.exit_code == 1
     assert message in result.output and "Traceback" not in result.output

@@ -14,7 +14,7 @@ from .command_line import run, succeed
 def test_convert_train_evaluate_embed(chats, tiny_encoder_path, tmp_path) -> None:
     short = ("--encoder", tiny_encoder_path, "--max-steps", 2, "--batch-size", 4)
     assert "Wrote 30 conversations" in succeed("convert", chats, "--out", tmp_path / "all.jsonl.gz")
-    succeed("adapt", tmp_path / "all.jsonl.gz", *short, "--output", tmp_path / "adapted")
+    succeed("model", "adapt", tmp_path / "all.jsonl.gz", *short, "--output", tmp_path / "adapted")
     succeed("train", tmp_path / "all.jsonl.gz", *short, "--method", "dialogue-cse", "--output", tmp_path / "model")
     output = succeed("evaluate", tmp_path / "model", chats, "--json", tmp_path / "figures.json", "--max-queries", 20)
     assert "MAP" in output and "MRR" in output
@@ -49,7 +49,7 @@ def test_dialogues_from_training_to_figures(chats, tiny_encoder_path, tmp_path) 
 
 def test_recipe_file_and_settings(chats, tiny_encoder_path, tmp_path) -> None:
     recipe = tmp_path / "recipe.toml"
-    recipe.write_text('method = "siamese-single"\nmax_steps = 5\nbatch_size = 4\n')
+    recipe.write_text('method = "siamese"\nmax_steps = 5\nbatch_size = 4\n')
     arguments = ("--encoder", tiny_encoder_path, "--recipe", recipe, "--max-steps", 1, "--set", "negatives=2")
     succeed("train", chats, *arguments, "--output", tmp_path / "model")
     record = json.loads((tmp_path / "model" / "training.json").read_text())["recipe"]
@@ -57,7 +57,7 @@ def test_recipe_file_and_settings(chats, tiny_encoder_path, tmp_path) -> None:
 
 
 def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypatch, tiny_encoder) -> None:
-    monkeypatch.setattr("turnwise.experiments.demo.load_encoder", lambda: tiny_encoder)
+    monkeypatch.setattr("turnwise.cli.demo_job.load_encoder", lambda: tiny_encoder)
     arguments = ("demo", "--output", tmp_path / "demo", "--conversations", 60, "--max-steps", 1)
     output = succeed(*arguments)
     assert "untouched" in output and "DialogueCSE" in output and "p = " in output
@@ -73,7 +73,9 @@ def test_a_turn_order_head_from_stored_vectors_to_replies(chats, tiny_encoder_pa
     succeed("train", vectors, *method, "--encoder", tiny_encoder_path, "--output", model)
     output = succeed("reply", model, "--candidates", chats, "--conversation", chats, "--top", 3)
     assert output.count("\n") >= 4
-    output = succeed("plan", model, "--candidates", chats, "--conversation", chats, "--goal", "thanks", "--top", 3)
+    output = succeed(
+        "papers", "plan", model, "--candidates", chats, "--conversation", chats, "--goal", "thanks", "--top", 3
+    )
     assert output.count("\n") >= 4
     output = succeed("evaluate", model, chats, "--task", "next-utterance")
     assert "composed" in output

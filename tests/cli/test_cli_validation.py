@@ -51,7 +51,7 @@ def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder
     ("method", "task"),
     [
         ("dialogue-cse", "semantic-retrieval"),
-        ("siamese-single", "semantic-retrieval"),
+        ("siamese", "semantic-retrieval"),
         ("dial2vec", "dialogue-retrieval"),
         ("ccl", "next-utterance"),
         ("c3l", "next-utterance"),

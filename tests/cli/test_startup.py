@@ -12,8 +12,6 @@ import pytest
 
 from tests.cli.command_line import succeed
 from turnwise._utils import names
-from turnwise.evaluation import TASKS
-from turnwise.training.recipes import RECIPES
 
 # Runs a command in a fresh process; its last line of output says which of these modules it imported.
 _SCRIPT = """
@@ -68,7 +66,7 @@ print({"numpy", *HEAVY} & sys.modules.keys())
         ("train", "CHATS", "--output", "CHATS"),
         ("train", "nowhere.jsonl", "--output", "m"),
         ("train", "CHATS", "--validation", "nowhere.jsonl", "--output", "m"),
-        ("adapt", "nowhere.jsonl", "--output", "m"),
+        ("model", "adapt", "nowhere.jsonl", "--output", "m"),
         ("embed", "nowhere.jsonl", "--output", "v.parquet"),
         ("embed", "CHATS", "--model", "./nowhere", "--output", "v.parquet"),
         ("embed", "CHATS", "--output", "CHATS"),
@@ -112,5 +110,7 @@ def test_an_unchanged_store_is_searched_for_words_and_clustered_without_an_encod
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "first.csv").read_bytes()
 
 
-def test_the_names_that_are_checked_are_those_there_are() -> None:
-    assert tuple(RECIPES) == names.METHODS and tuple(TASKS) == names.TASKS
+def test_what_the_tables_of_names_lead_to_has_these_names() -> None:
+    assert all(task.name == name for name, task in names.TASKS.items())
+    assert set(names.PUBLISHED) <= set(names.METHODS)
+    assert all(issubclass(recipe, names.METHODS[name]) for name, recipe in names.PUBLISHED.items())

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from turnwise.collators.utterances import UtteranceCollator
+from turnwise.papers.joined_contexts import JoinedContextCollator
 
 
 def row(*texts: str) -> dict:
@@ -29,7 +30,7 @@ def test_utterances_are_cut_at_max_length_and_at_the_encoders_limit(tiny_encoder
 
 
 def test_joined_contexts_hold_the_preceding_turns_most_recent_last(tiny_encoder) -> None:
-    collate = UtteranceCollator(tiny_encoder, max_length=32, joined_context_turns=2)
+    collate = JoinedContextCollator(tiny_encoder, max_length=32, context_turns=2)
     batch = collate([row("hello", "a card", "thanks", "to"), row("hello", "to")])
     contexts = batch["messages_context_text"].tolist()
     assert contexts[0] == -1 and contexts[4] == -1
@@ -48,7 +49,7 @@ def test_joined_contexts_hold_the_preceding_turns_most_recent_last(tiny_encoder)
 
 
 def test_of_joined_contexts_that_are_too_long_the_newest_words_stay(tiny_encoder) -> None:
-    collate = UtteranceCollator(tiny_encoder, max_length=4, joined_context_turns=2)
+    collate = JoinedContextCollator(tiny_encoder, max_length=4, context_turns=2)
     batch = collate([row("a a a a a a a a", "to my card", "is is is is is is")])
     turn, context = (
         tiny_encoder.tokenizer.decode(batch["messages_input_ids"][batch[f"messages_{name}_text"][2]])

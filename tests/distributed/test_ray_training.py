@@ -92,9 +92,11 @@ def test_a_turn_order_head_needs_no_workers(tmp_path) -> None:
 
     from turnwise.cli.main import app
 
+    chats = tmp_path / "chats.jsonl"
+    chats.write_text('{"id": "c", "messages": [{"role": "user", "content": "hello"}]}')
     arguments = [
         "train",
-        "chats.jsonl",
+        str(chats),
         "--method",
         "turn-order-head",
         "--engine",

@@ -14,14 +14,15 @@ from torch import nn
 
 import turnwise
 from closeness import assert_same_vectors
-from turnwise.collators.conversations import ConversationCollator
 from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.forward import encode_sliced
 from turnwise.encoders.rendering import Renderer, make_conversational
 from turnwise.encoders.turn_tables import TurnTables, add_turn_tables, turn_and_position, uses_turns
-from turnwise.losses.dial2vec import Dial2vecLoss
+from turnwise.papers.dial2vec.collator import ConversationCollator
+from turnwise.papers.dial2vec.loss import Dial2vecLoss
+from turnwise.papers.dial2vec.recipe import Dial2vec
 from turnwise.training.freezing import frozen_lower_layers
-from turnwise.training.recipes import Adaptation, Dial2vec
+from turnwise.training.recipes import Adaptation
 from turnwise.training.train import train
 
 TURN = torch.tensor([[-1, 0, 0, 0, 1, 1, 2, -1, -1], [-1, 4, 6, 6, 7, 7, 7, 7, 9]])

@@ -14,9 +14,10 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 
-from turnwise import DialogueCSELoss, UtteranceCollator, evaluate, sample_conversations
+from turnwise import UtteranceCollator, evaluate, sample_conversations
 from turnwise.errors import ConversationError
 from turnwise.evaluation import TaskEvaluator
+from turnwise.papers import DialogueCSELoss
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,10 @@ pytest.importorskip("igraph", reason="needs the extra explorer")
 pytest.importorskip("fastapi", reason="needs the extra explorer")
 
 import anyio
+import numpy as np
 
 import turnwise
+from tests.explorer import counting
 from tests.explorer.conftest import Watched
 from turnwise.explorer import Explorer
 from turnwise.explorer.serving import open_browser
@@ -231,13 +233,10 @@ def test_search_by_meaning_and_next_replies(explorer: Explorer, open_page: Calla
     page.wait_for_selector(".replies a")
 
 
-def test_the_page_counts_as_python_does(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
-    from turnwise.explorer.differences import differences
-    from turnwise.explorer.flows import count_flows
-
+def test_the_page_counts_what_the_formulas_say(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
     report = explorer.report
     page = open_page(explorer.url).open("flows")
-    found: dict[str, Any] = page.evaluate(
+    counted: dict[str, Any] = page.evaluate(
         """async () => {
           const all = await turnwise.filters.select({}), codes = turnwise.flows.codes(false);
           const rows = turnwise.flows.rows(turnwise.flows.transitions(codes, all));
@@ -246,17 +245,20 @@ def test_the_page_counts_as_python_does(explorer: Explorer, open_page: Callable[
             flows: rows.map((r) => [r.before, r.after, r.count, r.share, ...r.interval]),
             paths: turnwise.flows.paths(codes, all).map((p) => [p.groups.join(" "), p.count, p.share, ...p.interval]),
             told: told.map((d) => [d.group, d.difference, ...d.interval]),
+            wilson: turnwise.numbers.wilson(41, 100),
+            newcombe: turnwise.numbers.newcombe(56, 70, 48, 80),
           };
         }"""
     )
-    groups, rows = report.messages["group"], report.messages["conversation"]
-    flows = count_flows(groups, report.conversations["first"])
-    shares = [(one.source, one.target, one.count, one.share, one.low, one.high) for one in flows.shares()]
-    assert sorted(map(tuple, found["flows"])) == [pytest.approx(row) for row in sorted(shares)]
-    paths = {" ".join(map(str, path.groups)): path for path in flows.typical_paths(10**6) if path.groups}
-    assert {path[0] for path in found["paths"]} == set(paths)
-    for key, *figures in found["paths"]:
-        assert figures == pytest.approx([paths[key].count, paths[key].share, paths[key].low, paths[key].high])
-    labelled = report.conversation_labels["domain"].codes == 0
-    told = {one.group: (one.difference, one.low, one.high) for one in differences(groups, rows, labelled)}
-    assert {row[0]: pytest.approx(tuple(row[1:])) for row in found["told"]} == told
+    groups = np.split(report.messages["group"], report.conversations["first"][1:])
+    conversations = [[int(group) for group in some] for some in groups]
+    flows = {(row[0], row[1]): tuple(row[2:]) for row in counted["flows"]}
+    assert flows == {key: pytest.approx(row) for key, row in counting.transitions(conversations).items()}
+    taken = {row[0]: tuple(row[1:]) for row in counted["paths"]}
+    assert taken == {key: pytest.approx(row) for key, row in counting.paths(conversations).items()}
+    labelled = (report.conversation_labels["domain"].codes == 0).tolist()
+    told = {row[0]: tuple(row[1:]) for row in counted["told"]}
+    assert told == {key: pytest.approx(row) for key, row in counting.differences(conversations, labelled).items()}
+    # The examples of the papers: Wilson's 41 of 100, Newcombe's 56 of 70 against 48 of 80.
+    assert counted["wilson"] == pytest.approx([0.319, 0.508], abs=5e-4)
+    assert counted["newcombe"][-2:] == pytest.approx([0.052, 0.334], abs=5e-4)

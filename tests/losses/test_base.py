@@ -4,13 +4,13 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from turnwise import losses
+from turnwise import papers
 from turnwise.training.checkpoints import loss_parameters
 
 LOSSES = [
-    getattr(losses, name)
-    for name in losses.__all__
-    if name.endswith("Loss") and getattr(getattr(losses, name), "citation", "")  # two are of no paper
+    getattr(papers, name)
+    for name in papers.__all__
+    if name.endswith("Loss") and getattr(getattr(papers, name), "citation", "")  # one is of no paper
 ]
 
 
@@ -37,12 +37,12 @@ def test_parameters_that_are_not_the_encoders_have_other_names(loss, tiny_encode
     trainer = Trainer()
     trainer.loss = loss(tiny_encoder)
     own = {name.partition(".")[0] for name in loss_parameters(trainer)}
-    assert own == {losses.SiameseLoss: {"response_network"}, losses.UnifiedLoss: {"head"}}.get(loss, set())
+    assert own == {papers.SiameseLoss: {"response_network"}, papers.UnifiedLoss: {"head"}}.get(loss, set())
 
 
 def test_the_scorer_of_attention_is_the_losss_own(tiny_encoder) -> None:
-    settings = losses.DialogueCSESettings(aggregation="attention")
-    names = {name for name, _ in losses.DialogueCSELoss(tiny_encoder, settings).named_parameters()}
+    settings = papers.DialogueCSESettings(aggregation="attention")
+    names = {name for name, _ in papers.DialogueCSELoss(tiny_encoder, settings).named_parameters()}
     own = {name for name in names if not name.startswith("model.")}
     assert own == {f"turn_scorer.{layer}.{kind}" for layer in (0, 2) for kind in ("weight", "bias")}
 
@@ -50,10 +50,10 @@ def test_the_scorer_of_attention_is_the_losss_own(tiny_encoder) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (lambda: losses.CCLSettings(window=2.5), "window must be a whole number, got 2.5"),
-        (lambda: losses.DialogueCSESettings(negatives=True), "negatives must be 'batch' or a whole number, got True"),
-        (lambda: losses.Dial2vecSettings(temperature="warm"), "temperature must be a number, got 'warm'"),
-        (lambda: losses.SingleVectorSettings(temperature=float("nan")), "temperature must be a positive number"),
+        (lambda: papers.CCLSettings(window=2.5), "window must be a whole number, got 2.5"),
+        (lambda: papers.DialogueCSESettings(negatives=True), "negatives must be 'batch' or a whole number, got True"),
+        (lambda: papers.Dial2vecSettings(temperature="warm"), "temperature must be a number, got 'warm'"),
+        (lambda: papers.SingleVectorSettings(temperature=float("nan")), "temperature must be a positive number"),
     ],
 )
 def test_settings_of_other_types_are_refused(settings, message) -> None:

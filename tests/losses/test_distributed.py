@@ -13,18 +13,19 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from turnwise.collators.conversations import ConversationCollator
-from turnwise.collators.turn_order import TurnOrderCollator
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.rendering import make_conversational
 from turnwise.encoders.views import add_views
-from turnwise.losses import turn_order
-from turnwise.losses.c3l import C3LLoss, C3LSettings
-from turnwise.losses.ccl import CCLLoss, CCLSettings
-from turnwise.losses.dial2vec import Dial2vecLoss
-from turnwise.losses.dialogue_cse import DialogueCSELoss, DialogueCSESettings
-from turnwise.losses.siamese import SiameseLoss, SiameseSettings
-from turnwise.losses.single_vector import SingleVectorLoss, SingleVectorSettings
+from turnwise.papers.baselines.siamese import SiameseLoss, SiameseSettings
+from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
+from turnwise.papers.dial2vec.collator import ConversationCollator
+from turnwise.papers.dial2vec.loss import Dial2vecLoss
+from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
+from turnwise.papers.joined_contexts import JoinedContextCollator
+from turnwise.papers.triple_encoders import turn_order
+from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings
+from turnwise.papers.triple_encoders.ccl import CCLLoss, CCLSettings
+from turnwise.papers.triple_encoders.collator import TurnOrderCollator
 
 # For each loss its collator, made from the encoder and all conversations, and the loss itself.
 LOSSES = {
@@ -34,11 +35,11 @@ LOSSES = {
         lambda encoder: DialogueCSELoss(encoder, DialogueCSESettings(aggregation="attention")),
     ),
     "siamese": (
-        lambda encoder, rows: UtteranceCollator(encoder, joined_context_turns=3),
+        lambda encoder, rows: JoinedContextCollator(encoder),
         lambda encoder: SiameseLoss(encoder, SiameseSettings(context="multi")),
     ),
     "single-vector": (
-        lambda encoder, rows: UtteranceCollator(encoder, joined_context_turns=3),
+        lambda encoder, rows: JoinedContextCollator(encoder),
         lambda encoder: SingleVectorLoss(encoder, SingleVectorSettings(context="averaged")),
     ),
     "dial2vec": (

@@ -181,7 +181,7 @@ def test_any_id_that_can_be_added_is_found_and_deleted_by_its_encoded_path(servi
     with serving.client() as client:
         assert client.post("/v1/conversations", json={"conversations": [{**CARD, "id": id}]}).json()["added"] == 1
         assert client.get(path).json() == {**CARD, "id": id}
-        assert client.delete(path).json() == {"id": id, "deleted": True}
+        assert client.delete(path).json() == {"id": id, "deleted": True, "erased": False}
         assert client.get(path).status_code == 404
 
 

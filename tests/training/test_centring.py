@@ -35,7 +35,7 @@ def test_no_label_is_read(tiny_encoder: SentenceTransformer, conversations) -> N
 
 def test_training_takes_it_off(tiny_encoder: SentenceTransformer, conversations, tmp_path: Path) -> None:
     turnwise.centre_encoder(conversations, tiny_encoder, tmp_path / "centred")
-    recipe = turnwise.recipes.DialogueCSE(max_steps=1, batch_size=3)
+    recipe = turnwise.papers.DialogueCSE(max_steps=1, batch_size=3)
     trained = turnwise.train(recipe, conversations, tmp_path / "centred", tmp_path / "model")
     assert centre_of(trained) == centre_of(turnwise.load_encoder(tmp_path / "model")) == {}
 

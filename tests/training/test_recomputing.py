@@ -8,7 +8,10 @@ from torch.autograd.graph import saved_tensors_hooks
 
 import turnwise
 from turnwise.encoders.forward import encode_sliced, sliced_means
-from turnwise.training.recipes import CCL, Dial2vec, DialogueCSE, SingleVector
+from turnwise.papers.baselines.recipes import SingleVector
+from turnwise.papers.dial2vec.recipe import Dial2vec
+from turnwise.papers.dialogue_cse.recipe import DialogueCSE
+from turnwise.papers.triple_encoders.recipe import CCL
 from turnwise.training.recomputing import recomputed_activations
 from turnwise.training.train import train
 

@@ -22,10 +22,12 @@ from closeness import assert_same_vectors
 from turnwise._utils.files import only_writer
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.views import encode_view
+from turnwise.papers.baselines.recipes import Siamese, SingleVector
+from turnwise.papers.dialogue_cse.recipe import DialogueCSE
 from turnwise.training.checkpoints import LOSS_FILE
 from turnwise.training.freezing import no_attention_dropout
 from turnwise.training.precision import runs_in_bf16
-from turnwise.training.recipes import Adaptation, DialogueCSE, Siamese, SingleVector, get_recipe
+from turnwise.training.recipes import Adaptation, get_recipe
 from turnwise.training.train import train
 
 
@@ -49,15 +51,15 @@ def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int, act) -> None:
     """Make the collator act once after so many batches."""
-    original, seen = UtteranceCollator.__call__, []
+    original, seen = UtteranceCollator.turns, []
 
-    def collate(self, rows):
+    def turns(self, rows):
         seen.append(rows)
         if len(seen) == batches:
             act()
         return original(self, rows)
 
-    monkeypatch.setattr(UtteranceCollator, "__call__", collate)
+    monkeypatch.setattr(UtteranceCollator, "turns", turns)
 
 
 def power_cut() -> None:
@@ -354,7 +356,7 @@ def test_too_few_conversations_are_an_error(corpus, tiny_encoder_path) -> None:
 
 
 def test_unknown_method_lists_the_known(corpus, tiny_encoder_path) -> None:
-    with pytest.raises(ValueError, match="expected one of dialogue-cse"):
+    with pytest.raises(ValueError, match="expected one of in-context"):
         train("dialog-cse", corpus, tiny_encoder_path)
 
 

@@ -11,7 +11,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 
 import turnwise
 from turnwise.collators import UtteranceCollator
-from turnwise.training.recipes import DialogueCSE
+from turnwise.papers.dialogue_cse.recipe import DialogueCSE
 
 SHORT = {"batch_size": 4, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
 

@@ -1,37 +1,63 @@
-"""The names of methods and tasks, so that a wrong one is told before the seconds that importing them takes."""
+"""Methods and tasks by name, and where each of them is.
+
+The names are known without importing anything, so that a wrong one is told before the seconds that the rest takes.
+What belongs to a paper stands in a room of its own, which nothing of the product imports.
+"""
 
 from __future__ import annotations
 
-METHODS = (
-    "dialogue-cse",
-    "dialogue-cse-paper",
-    "siamese-single",
-    "siamese-multi",
-    "single-vector",
-    "dial2vec",
-    "dial2vec-paper",
-    "local-to-global",
-    "ccl",
-    "c3l",
-    "ccl-paper",
-    "c3l-paper",
-    "in-context",
-    "turn-order-head",
-    "unified",
+from typing import Any
+
+from turnwise._utils.lazy_table import LazyTable
+
+# Method -> the class of its recipe.
+METHODS: LazyTable[Any] = LazyTable(
+    {
+        "in-context": "turnwise.training.recipes.in_context:InContext",
+        "turn-order-head": "turnwise.training.recipes.heads:TurnOrderHeadRecipe",
+        "dialogue-cse": "turnwise.papers.dialogue_cse.recipe:DialogueCSE",
+        "siamese": "turnwise.papers.baselines.recipes:Siamese",
+        "single-vector": "turnwise.papers.baselines.recipes:SingleVector",
+        "dial2vec": "turnwise.papers.dial2vec.recipe:Dial2vec",
+        "ccl": "turnwise.papers.triple_encoders.recipe:CCL",
+        "c3l": "turnwise.papers.triple_encoders.recipe:C3L",
+        "local-to-global": "turnwise.papers.tried.local_to_global_recipe:LocalToGlobal",
+        "unified": "turnwise.papers.tried.unified_recipe:Unified",
+    }
 )
-TASKS = (
-    "semantic-retrieval",
-    "semantic-retrieval-with-history",
-    "dialogue-sts",
-    "domain-categorization",
-    "domain-categorization-published",
-    "semantic-relatedness",
-    "dialogue-retrieval",
-    "alignment-uniformity",
-    "next-utterance",
-    "component-analysis",
-    "short-term-planning",
-    "additivity",
+
+# The same with the settings of the method's paper: its preset "paper".
+PUBLISHED: LazyTable[Any] = LazyTable(
+    {
+        "dialogue-cse": "turnwise.papers.dialogue_cse.published:PublishedDialogueCSE",
+        "dial2vec": "turnwise.papers.dial2vec.recipe:PublishedDial2vec",
+        "ccl": "turnwise.papers.triple_encoders.published:PublishedCCL",
+        "c3l": "turnwise.papers.triple_encoders.published:PublishedC3L",
+    }
+)
+
+_TEXTS = "turnwise.evaluation.utterances"
+_WHOLES = "turnwise.evaluation.dialogues"
+_ORDER = "turnwise.evaluation.turn_order"
+_PAPERS = "turnwise.papers"
+
+# Task -> its `Task`.
+TASKS: LazyTable[Any] = LazyTable(
+    {
+        "semantic-retrieval": f"{_TEXTS}.semantic_retrieval:SEMANTIC_RETRIEVAL",
+        "semantic-retrieval-with-history": f"{_TEXTS}.retrieval_with_history:RETRIEVAL_WITH_HISTORY",
+        "domain-categorization": f"{_WHOLES}.domain_categorization:DOMAIN_CATEGORIZATION",
+        "domain-categorization-published": f"{_WHOLES}.domain_categorization:PUBLISHED_CATEGORIZATION",
+        "semantic-relatedness": f"{_WHOLES}.semantic_relatedness:SEMANTIC_RELATEDNESS",
+        "dialogue-retrieval": f"{_WHOLES}.dialogue_retrieval:DIALOGUE_RETRIEVAL",
+        "next-utterance": f"{_ORDER}.next_utterance:NEXT_UTTERANCE",
+        "component-analysis": f"{_ORDER}.next_utterance:COMPONENT_ANALYSIS",
+        # Those that one paper alone is about
+        "dialogue-sts": f"{_PAPERS}.dialogue_cse.dialogue_sts:DIALOGUE_STS",
+        "alignment-uniformity": f"{_PAPERS}.dial2vec.alignment_uniformity:ALIGNMENT_UNIFORMITY",
+        "short-term-planning": f"{_PAPERS}.triple_encoders.short_term_planning:SHORT_TERM_PLANNING",
+        "additivity": f"{_PAPERS}.triple_encoders.additivity:ADDITIVITY",
+    }
 )
 
 

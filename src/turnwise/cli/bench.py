@@ -1,4 +1,4 @@
-"""The commands that reproduce the papers' tables: `turnwise bench SUITE`, and the report of such a run."""
+"""The commands that reproduce the papers' tables: `turnwise papers bench SUITE`, and the report of such a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from turnwise._utils.progress import note
 from turnwise.cli.options import Encoder, PlanningGenerator, parse_settings
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.cli.verbosity import Application
-from turnwise.experiments.papers import PAPERS
+from turnwise.papers.experiments.papers import PAPERS
 
 
 class Suites(TyperGroup):
@@ -62,8 +62,8 @@ def run(
 ) -> None:
     """Run the suite that the command is named after."""
     quiet_transformers()
-    from turnwise.experiments.report_terminal import print_results
-    from turnwise.experiments.runner import run_suite
+    from turnwise.papers.experiments.report_terminal import print_results
+    from turnwise.papers.experiments.runner import run_suite
 
     if data is not None and not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")
@@ -95,7 +95,9 @@ def _names(given: list[str] | None) -> list[str] | None:
 
 for suite, paper in PAPERS.items():
     about = f"The tables of {paper}: train and evaluate every method; what is finished is not done again."
-    bench.command(suite, help=f"{about}\n\nExample: `turnwise bench {suite} --data corpora --quick --out report`")(run)
+    bench.command(
+        suite, help=f"{about}\n\nExample: `turnwise papers bench {suite} --data corpora --quick --out report`"
+    )(run)
 
 
 @bench.command()
@@ -110,9 +112,9 @@ def report(
 
     They replace what stands between the lines `<!-- bench: NAME -->` and `<!-- end bench: NAME -->`.
 
-    Example: `turnwise bench report report/triple --into docs/results.md --name triple`
+    Example: `turnwise papers bench report report/triple --into docs/results.md --name triple`
     """
-    from turnwise.experiments.report import write_into, write_report
+    from turnwise.papers.experiments.report import write_into, write_report
 
     if into is None and name is not None:
         raise ValueError(f"--name {name} names the lines of a page: give the page with --into")

@@ -1,4 +1,4 @@
-"""The command that centres dialogue vectors: `turnwise centre`."""
+"""The command that centres dialogue vectors: `turnwise model centre`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def centre(
     wherever turnwise embeds whole conversations by --pooling mean or messages. With --distill, those pooled from
     messages also learn to be alike as their joined texts are, for small talk.
 
-    Example: `turnwise centre chats.jsonl --model model --output centred`
+    Example: `turnwise model centre chats.jsonl --model model --output centred`
     """
     quiet_transformers()
     from turnwise.training import centre_encoder

@@ -1,4 +1,4 @@
-"""The command that makes a smaller encoder of one: `turnwise distill`."""
+"""The command that makes a smaller encoder of one: `turnwise model distill`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def distill(
     With conversations it says how much is lost: how far the two agree on them and, with --task, what each makes of
     their labels.
 
-    Example: `turnwise distill model test.jsonl --to static --task semantic-retrieval --output static`
+    Example: `turnwise model distill model test.jsonl --to static --task semantic-retrieval --output static`
     """
     quiet_transformers()
     from turnwise._utils.files import check_folder, only_writer
@@ -59,7 +59,7 @@ def distill(
     from turnwise.evaluation import evaluate
 
     if tasks and not data:
-        raise ValueError("--task needs conversations: turnwise distill MODEL DATA --task …")
+        raise ValueError("--task needs conversations: turnwise model distill MODEL DATA --task …")
     check_folder(output, force)
     conversations = reading.read(data, output) if data else None
     teacher = load_encoder(model)

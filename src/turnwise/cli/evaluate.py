@@ -60,7 +60,7 @@ def evaluate(
     quiet_transformers()
     from turnwise.encoders.loading import DEFAULT_ENCODER, load_encoder
     from turnwise.evaluation import evaluate as run_evaluation
-    from turnwise.replies import GeneratedCandidates
+    from turnwise.papers.generated import GeneratedCandidates
 
     figures = run_evaluation(
         load_encoder(model),

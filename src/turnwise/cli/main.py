@@ -34,32 +34,29 @@ app = Application(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (
-    demo,
-    inspect,
-    convert,
-    convert_plato,
-    adapt,
-    train,
-    merge,
-    centre,
-    distill,
-    embed,
-    evaluate,
-    reply,
-    plan,
-    index,
-    search,
-    cluster,
-    explore,
-    serve,
-    new_key,
-)
-for command in COMMANDS:
-    app.command()(command)
-app.add_typer(bench, name="bench")
-app.add_typer(plot, name="plot")
-app.add_typer(store, name="store")
+# What each command is for, as `turnwise --help` groups them.
+PURPOSES = {
+    "See what is in your conversations": (inspect, explore, cluster, search, reply),
+    "Fit an encoder to them": (train, embed, evaluate),
+    "Keep and serve them": (index, serve, new_key),
+    "Files and examples": (convert, demo),
+}
+for purpose, commands in PURPOSES.items():
+    for command in commands:
+        app.command(rich_help_panel=purpose)(command)
+
+_GROUPS = "More commands"
+model = Application(cls=Commands, help="Change, combine and compare models.", no_args_is_help=True)
+for command in (merge, centre, distill, adapt):
+    model.command()(command)
+papers = Application(cls=Commands, help="Reproduce and extend the three papers.", no_args_is_help=True)
+for command in (plan, convert_plato):
+    papers.command()(command)
+papers.add_typer(bench, name="bench")
+papers.add_typer(plot, name="plot")
+app.add_typer(model, name="model", rich_help_panel=_GROUPS)
+app.add_typer(store, name="store", rich_help_panel=_GROUPS)
+app.add_typer(papers, name="papers", rich_help_panel=_GROUPS)
 
 
 @app.callback()

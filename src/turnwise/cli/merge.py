@@ -1,4 +1,4 @@
-"""The command that makes one model of several: `turnwise merge`."""
+"""The command that makes one model of several: `turnwise model merge`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def merge(
     The average of their weights forgets little of what the encoder knew; --scale 1 adds up all that they have learned.
     --model is the encoder they were trained from, if it is not the default one.
 
-    Example: `turnwise merge cse-model context-model --output model`
+    Example: `turnwise model merge cse-model context-model --output model`
     """
     quiet_transformers()
     from turnwise.training import merge_encoders

@@ -137,7 +137,17 @@ DistillDialogues = Annotated[
 ]
 
 # Training
-Method = Annotated[str | None, typer.Option(help="Training method; by default dialogue-cse.")]
+Method = Annotated[
+    str | None,
+    typer.Option(
+        help="in-context (messages), turn-order-head (next replies), or one of a paper's: dialogue-cse (the default), "
+        "siamese, single-vector, dial2vec, ccl, c3l, local-to-global, unified."
+    ),
+]
+Preset = Annotated[
+    Literal["paper"] | None,
+    typer.Option(help="The settings of the method's paper; by default ours, see docs/methods.md."),
+]
 RecipeFile = Annotated[Path | None, typer.Option(help="TOML file with the method and its settings.")]
 Assignments = Annotated[list[str] | None, typer.Option("--set", help="Any setting, as name=value; may be repeated.")]
 Epochs = Annotated[float | None, typer.Option(help="Number of passes over the data.")]

@@ -1,4 +1,4 @@
-"""The command that makes an encoder of a PLATO checkpoint, `turnwise convert-plato`."""
+"""The command that makes an encoder of a PLATO checkpoint, `turnwise papers convert-plato`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def convert_plato(
 ) -> None:
     """Make an encoder of a PLATO checkpoint, or of one of dial2vec: what dial2vec starts from, as published.
 
-    Example: `turnwise convert-plato PLATO.pt --output plato`, then
-    `turnwise train chats.jsonl --method dial2vec-paper --encoder plato --output model`
+    Example: `turnwise papers convert-plato PLATO.pt --output plato`, then
+    `turnwise train chats.jsonl --method dial2vec --preset paper --encoder plato --output model`
     """
     quiet_transformers()
-    from turnwise.encoders.plato import convert_plato as convert
+    from turnwise.papers.dial2vec.plato import convert_plato as convert
 
     convert(checkpoint, output, tokenizer, force=force)
     note(f"Wrote {output}")

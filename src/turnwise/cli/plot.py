@@ -1,4 +1,4 @@
-"""The commands that draw: `turnwise plot …`."""
+"""The commands that draw: `turnwise papers plot …`."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def interactions(
 ) -> None:
     """Show which words of one speaker match which words of the other in one conversation.
 
-    Example: `turnwise plot interactions chats.jsonl --conversation c1 --model dialogue-model --output c1.png`
+    Example: `turnwise papers plot interactions chats.jsonl --conversation c1 --model dialogue-model --output c1.png`
     """
     quiet_transformers()
     from turnwise.encoders.loading import load_encoder
-    from turnwise.evaluation.plots import check_picture, plot_interactions
+    from turnwise.papers.dial2vec.plots import check_picture, plot_interactions
 
     check_picture(output, force)
     messages = _messages_to_draw(reading.read(data), conversation)
@@ -68,12 +68,12 @@ def alignment_uniformity(
 ) -> None:
     """Show how the distribution of dialogue embeddings moves from one model to the next.
 
-    Example: `turnwise plot alignment-uniformity dev.jsonl --model start --model trained --output moves.png`
+    Example: `turnwise papers plot alignment-uniformity dev.jsonl --model start --model trained --output moves.png`
     """
     quiet_transformers()
     from turnwise.encoders.loading import load_encoder
     from turnwise.evaluation import evaluate as run_evaluation
-    from turnwise.evaluation.plots import check_picture, plot_alignment_uniformity
+    from turnwise.papers.dial2vec.plots import check_picture, plot_alignment_uniformity
 
     check_picture(output, force)
     points = {}
@@ -100,12 +100,13 @@ def additivity(
 ) -> None:
     """Show how much each turn of a context points to what was said next rather than to what else could have been.
 
-    Example: `turnwise plot additivity test.jsonl --model ccl --model c3l --output additivity.png`
+    Example: `turnwise papers plot additivity test.jsonl --model ccl --model c3l --output additivity.png`
     """
     quiet_transformers()
     from turnwise.encoders.loading import load_encoder
-    from turnwise.evaluation import EmbeddedSequences, evaluate_additivity, load_task
-    from turnwise.evaluation.plots import check_picture, plot_additivity
+    from turnwise.evaluation import EmbeddedSequences, load_task
+    from turnwise.papers.dial2vec.plots import check_picture, plot_additivity
+    from turnwise.papers.triple_encoders.additivity import evaluate_additivity
 
     check_picture(output, force)
     sequences = load_task("additivity", data, read=reading.read)

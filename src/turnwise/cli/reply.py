@@ -1,4 +1,4 @@
-"""The commands that say what could come next: `turnwise reply` and `turnwise plan`."""
+"""The commands that say what could come next: `turnwise reply` and `turnwise papers plan`."""
 
 from __future__ import annotations
 
@@ -125,12 +125,12 @@ def plan(
 ) -> None:
     """Rank candidates, given or generated, for the next utterance by how well they lead to a goal.
 
-    Example: `turnwise plan model --conversation chat.jsonl --goal "Your flight is booked." --candidates replies.txt`
+    Example: `turnwise papers plan model --conversation chat.jsonl --goal "It is booked." --candidates replies.txt`
     """
     quiet_transformers()
     from turnwise.encoders.loading import load_encoder
+    from turnwise.papers.triple_encoders.planning import rank
     from turnwise.replies.candidates import read_candidates
-    from turnwise.replies.planning import rank
     from turnwise.replies.sequence import SequenceModel, next_speaker
 
     if json_file is not None:
@@ -170,7 +170,7 @@ def _embed_candidates(model: SequenceModel, texts: list[str], file: Path | None,
 
 def _generate(generator: str, messages: list[dict[str, Any]], number: int, speaker: str | None, seed: int) -> list[str]:
     """Distinct utterances that a causal language model generates."""
-    from turnwise.replies.generation import generate_candidates
+    from turnwise.papers.generation import generate_candidates
 
     generated = generate_candidates(
         generator, messages, number, speaker=speaker, seed=seed, top_k=0, max_tokens=_LONGEST_GENERATED

@@ -1,4 +1,4 @@
-"""The commands that train: `turnwise demo`, `turnwise adapt` and `turnwise train`."""
+"""The commands that train: `turnwise demo`, `turnwise model adapt` and `turnwise train`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from turnwise.cli.options import (
     MaxSteps,
     Method,
     OutputFolder,
+    Preset,
     RecipeFile,
     RecipeSeed,
     Resume,
@@ -72,7 +73,7 @@ def demo(
     Example: `turnwise demo --output demo-output`
     """
     quiet_transformers()
-    from turnwise.experiments.demo import run_demo
+    from turnwise.cli.demo_job import run_demo
 
     before, after, p = run_demo(output, conversations, max_steps, seed, force)
     print_table(
@@ -100,7 +101,7 @@ def adapt(
 ) -> None:
     """Adapt an encoder to conversations: continued pre-training as a masked language model.
 
-    Example: `turnwise adapt chats.jsonl --epochs 0.5 --output adapted`
+    Example: `turnwise model adapt chats.jsonl --epochs 0.5 --output adapted`
     """
     reading.check(data, output)
     check_folder(output, force)
@@ -120,6 +121,7 @@ def train(
     data: Data,
     output: OutputFolder,
     method: Method = None,
+    preset: Preset = None,
     recipe: RecipeFile = None,
     assignments: Assignments = None,
     encoder: Encoder = None,
@@ -155,7 +157,8 @@ def train(
     encoder_folder(encoder)
     quiet_transformers()
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
-    chosen = _recipe(method, recipe, {**flags, "learning_rate": learning_rate, "seed": seed}, assignments or [])
+    flags |= {"learning_rate": learning_rate, "seed": seed}
+    chosen = _recipe(method, preset, recipe, flags, assignments or [])
     how = {"task": task, "label": label, "dialogue_label": dialogue_label, "max_queries": max_queries}
 
     def work(resume: bool) -> None:
@@ -213,12 +216,16 @@ def _next_command(level: LevelName, data: str, output: Path) -> str:
     return f"turnwise embed {data} --model {model}{of_level} --output vectors.parquet"
 
 
-def _recipe(method: str | None, file: Path | None, flags: dict[str, Any], assignments: list[str]) -> AnyRecipe:
+def _recipe(
+    method: str | None, preset: str | None, file: Path | None, flags: dict[str, Any], assignments: list[str]
+) -> AnyRecipe:
     """The recipe of a method or a file; flags override the settings of the file, and assignments override flags."""
     from turnwise.training.recipes import get_recipe, read_recipe
 
-    name, settings = read_recipe(file) if file is not None else (_DEFAULT_METHOD, {})
-    return get_recipe(method or name, settings | given(flags) | parse_settings(assignments))
+    of_file = read_recipe(file) if file is not None else (_DEFAULT_METHOD, {}, None)
+    name, settings, its_preset = of_file
+    changed = settings | given(flags) | parse_settings(assignments)
+    return get_recipe(method or name, changed, preset or its_preset)
 
 
 def _evaluator(data: Path | None, recipe: AnyRecipe, options: dict[str, Any], reading: Reading) -> TaskEvaluator | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from turnwise.evaluation.comparing import compare_results
-from turnwise.evaluation.dialogues.alignment_uniformity import AlignmentUniformityResult, evaluate_alignment_uniformity
 from turnwise.evaluation.dialogues.dialogue_retrieval import DialogueRetrievalResult, evaluate_dialogue_retrieval
 from turnwise.evaluation.dialogues.domain_categorization import CategorizationResult, evaluate_categorization
 from turnwise.evaluation.dialogues.labelled import (
@@ -19,15 +18,12 @@ from turnwise.evaluation.mteb import mteb_tasks
 from turnwise.evaluation.running import evaluate
 from turnwise.evaluation.task import Task
 from turnwise.evaluation.tasks import TASKS, find_task
-from turnwise.evaluation.turn_order.additivity import AdditivityResult, evaluate_additivity
 from turnwise.evaluation.turn_order.next_utterance import (
     NextUtteranceResult,
     evaluate_components,
     evaluate_next_utterance,
 )
 from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, Sequences, build_sequences
-from turnwise.evaluation.turn_order.short_term_planning import PlanningResult, evaluate_short_term_planning
-from turnwise.evaluation.utterances.dialogue_sts import StsResult, StsTask, evaluate_sts, read_sts_task
 from turnwise.evaluation.utterances.semantic_retrieval import (
     RetrievalResult,
     RetrievalTask,
@@ -35,25 +31,19 @@ from turnwise.evaluation.utterances.semantic_retrieval import (
     evaluate_retrieval,
     read_retrieval_task,
 )
-from turnwise.evaluation.utterances.sts_pairs import propose_sts_pairs, write_sts_pairs
 
 __all__ = [
     "TASKS",
-    "AdditivityResult",
-    "AlignmentUniformityResult",
     "CategorizationResult",
     "DialogueRetrievalResult",
     "EmbeddedDialogues",
     "EmbeddedSequences",
     "LabelledDialogues",
     "NextUtteranceResult",
-    "PlanningResult",
     "RelatednessResult",
     "RetrievalResult",
     "RetrievalTask",
     "Sequences",
-    "StsResult",
-    "StsTask",
     "Task",
     "TaskEvaluator",
     "build_retrieval_task",
@@ -61,22 +51,15 @@ __all__ = [
     "compare_results",
     "embed_dialogues",
     "evaluate",
-    "evaluate_additivity",
-    "evaluate_alignment_uniformity",
     "evaluate_categorization",
     "evaluate_components",
     "evaluate_dialogue_retrieval",
     "evaluate_next_utterance",
     "evaluate_relatedness",
     "evaluate_retrieval",
-    "evaluate_short_term_planning",
-    "evaluate_sts",
     "find_task",
     "labelled_dialogues",
     "load_task",
     "mteb_tasks",
-    "propose_sts_pairs",
     "read_retrieval_task",
-    "read_sts_task",
-    "write_sts_pairs",
 ]

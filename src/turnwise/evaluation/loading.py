@@ -13,7 +13,8 @@ from datasets import Dataset
 from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.given import Given
 from turnwise.errors import ConversationError
-from turnwise.evaluation.task import LoadSettings, Task
+from turnwise.evaluation.load_settings import LoadSettings
+from turnwise.evaluation.task import Task
 from turnwise.evaluation.tasks import TASKS, find_task
 
 

@@ -15,7 +15,6 @@ from turnwise.evaluation.levels import Encoder
 from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.task import Task
 from turnwise.evaluation.tasks import TASKS, find_task
-from turnwise.evaluation.turn_order.plans import Candidates
 
 
 def evaluate(
@@ -28,7 +27,7 @@ def evaluate(
     max_queries: int | None = None,
     label: str = "intent",
     dialogue_label: str | None = None,
-    candidates: Candidates | None = None,
+    candidates: Callable[..., Sequence[str]] | None = None,
     read: Callable[[Path], Dataset] = read_conversations,
 ) -> dict[str, dict[str, object]]:
     """Run evaluation tasks on an encoder. Tasks on whole dialogues share one embedding of each, those on sequences too.
@@ -46,7 +45,7 @@ def evaluate(
         label: Message field with the intent, for tasks on utterances built from conversations.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
         candidates: Gives the candidates of short-term planning, such as
-            ``turnwise.replies.GeneratedCandidates(model)``; by default they are drawn from other conversations.
+            ``turnwise.papers.GeneratedCandidates(model)``; by default they are drawn from other conversations.
         read: Reads conversations from a path that is no released file.
 
     Returns:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from turnwise.data.messages import Conversations
 from turnwise.evaluation.figures import LOWER_IS_BETTER
 from turnwise.evaluation.levels import Encoder, Level
+from turnwise.evaluation.load_settings import LoadSettings
 
 
 class Result(Protocol):
@@ -18,23 +19,6 @@ class Result(Protocol):
     def summary(self) -> dict[str, object]:
         """The figures, ready for JSON."""
         ...
-
-
-@dataclass(frozen=True)
-class LoadSettings:
-    """How a task is made from the data.
-
-    Args:
-        label: Message field with the intent, for tasks on utterances built from conversations.
-        max_queries: Use at most this many random queries; None for all.
-        seed: Seed of the sample.
-        dialogue_label: Column with the label of a whole dialogue; None to let ``labelled_dialogues`` find it.
-    """
-
-    label: str = "intent"
-    max_queries: int | None = None
-    seed: int = 0
-    dialogue_label: str | None = None
 
 
 @dataclass(frozen=True)

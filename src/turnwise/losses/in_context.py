@@ -19,8 +19,8 @@ from turnwise._utils.settings import Settings, check_positive
 from turnwise._utils.vectors import FloatArray
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
+from turnwise.losses.distillation import soft_neighbours
 from turnwise.losses.in_batch import process_mean
-from turnwise.losses.local_to_global import local_to_global
 
 
 @dataclass(frozen=True)
@@ -91,4 +91,4 @@ def in_context_loss(
         temperature: Divides all cosines.
     """
     left_out = (conversation[:, None] == conversation) | (text_key[:, None] == text_key)
-    return local_to_global(vectors @ vectors.T, in_context @ in_context.T, left_out, temperature)
+    return soft_neighbours(vectors @ vectors.T, in_context @ in_context.T, left_out, temperature)

@@ -10,7 +10,7 @@ from torch.nn.functional import normalize
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.encoders.centre import Centre
-from turnwise.losses.local_to_global import local_to_global
+from turnwise.losses.distillation import soft_neighbours
 
 _STEPS = 100
 _DIALOGUES_IN_STEP = 384
@@ -81,7 +81,7 @@ def distill_centre(
             parts = student(units[rows[part]], counts[rows[part]], into[part], len(drawn))
             optimizer.zero_grad()
             scores, wanted = parts @ wholes.T, taught[drawn] @ taught[drawn].T
-            local_to_global(scores, wanted, torch.eye(len(drawn), dtype=torch.bool), _TEMPERATURE).mean().backward()
+            soft_neighbours(scores, wanted, torch.eye(len(drawn), dtype=torch.bool), _TEMPERATURE).mean().backward()
             optimizer.step()
             schedule.step()
     return student.learned()

@@ -40,7 +40,7 @@ def train(
     """Train an encoder of utterances or whole dialogues on conversations, without labels.
 
     Args:
-        recipe: The method and its settings, or its name in ``turnwise.training.recipes.RECIPES``.
+        recipe: The method and its settings, or its name in ``turnwise.training.recipes.METHODS``.
         conversations: What `turnwise.read_conversations` reads or gives. A turn-order head also learns from the file
             of vectors that ``turnwise embed`` wrote.
         encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.

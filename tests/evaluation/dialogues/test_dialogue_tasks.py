@@ -17,18 +17,21 @@ from turnwise.evaluation import (
     compare_results,
     embed_dialogues,
     evaluate,
-    evaluate_alignment_uniformity,
     evaluate_categorization,
     evaluate_dialogue_retrieval,
     evaluate_relatedness,
     labelled_dialogues,
     load_task,
 )
-from turnwise.evaluation.dialogues.alignment_uniformity import mean_squared_distances, uniformity
 from turnwise.evaluation.dialogues.ranking import rank_dialogues
 from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
 from turnwise.evaluation.metrics.correlation import spearman
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
+from turnwise.papers.dial2vec.alignment_uniformity import (
+    evaluate_alignment_uniformity,
+    mean_squared_distances,
+    uniformity,
+)
 
 ON_DIALOGUES = [task.name for task in TASKS.values() if task.level.name == "dialogue"]
 

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 from datasets import config
-from sequence_cases import embedded, talks
 from typer.testing import CliRunner
 
 import turnwise
+from sequence_cases import embedded, talks
 from turnwise.cli.main import app
 from turnwise.errors import ConversationError
-from turnwise.evaluation import TASKS, evaluate, evaluate_additivity, evaluate_next_utterance, load_task
-from turnwise.evaluation.plots import plot_additivity
+from turnwise.evaluation import TASKS, evaluate, evaluate_next_utterance, load_task
+from turnwise.papers.dial2vec.plots import plot_additivity
+from turnwise.papers.triple_encoders.additivity import evaluate_additivity
 
 NAMES = ["next-utterance", "component-analysis", "short-term-planning", "additivity"]
 
@@ -90,7 +91,7 @@ def test_a_plain_encoder_on_the_command_line(tiny_encoder_path, chats) -> None:
 def test_additivity_is_drawn(tiny_encoder_path, chats, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     arguments = ("--model", tiny_encoder_path, "--turns", 3, "--output", tmp_path / "picture.png")
-    assert "Wrote" in run("plot", "additivity", chats, *arguments)
+    assert "Wrote" in run("papers", "plot", "additivity", chats, *arguments)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="no encoders"):
         plot_additivity({}, tmp_path / "nothing.png")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from turnwise.evaluation import evaluate, read_retrieval_task, read_sts_task
+from turnwise.evaluation import evaluate, read_retrieval_task
+from turnwise.papers.dialogue_cse.dialogue_sts import read_sts_task
 
 DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
 SETS = [("ecd/dev", 2373, 500), ("ecd/test", 4243, 1000), ("jddc/dev", 2094, 1000)]

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
+from turnwise._utils.citations import DIAL2VEC
+from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues, build_dialogues
+from turnwise.evaluation.levels import DIALOGUE
 from turnwise.evaluation.ranking_result import RankingResult
+from turnwise.evaluation.task import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,3 +40,14 @@ def evaluate_dialogue_retrieval(embedded: EmbeddedDialogues, seed: int = 0) -> D
         seed=seed,
         dialogues=embedded.dialogues,
     )
+
+
+DIALOGUE_RETRIEVAL = Task(
+    name="dialogue-retrieval",
+    level=DIALOGUE,
+    metric="map",
+    description="Rank all other dialogues: do those of the same label come first?",
+    citation=DIAL2VEC,
+    measure=evaluate_dialogue_retrieval,
+    build=build_dialogues,
+)

@@ -12,11 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from threadpoolctl import threadpool_limits
 
+from turnwise._utils.citations import DIAL2VEC
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray
-from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
+from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues, build_dialogues
+from turnwise.evaluation.levels import DIALOGUE
 from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
 from turnwise.evaluation.scoring import percent
+from turnwise.evaluation.task import Task
 
 RUNS = 10  # as in the paper
 
@@ -99,3 +102,25 @@ def evaluate_categorization(
 def evaluate_published_categorization(embedded: EmbeddedDialogues, seed: int = 0) -> CategorizationResult:
     """As dial2vec's released code clusters: the embeddings as they are, and the best of ten initialisations a run."""
     return evaluate_categorization(embedded, seed, n_init=10, scaled=False)
+
+
+DOMAIN_CATEGORIZATION = Task(
+    name="domain-categorization",
+    level=DIALOGUE,
+    metric="purity",
+    description="Do clusters of whole dialogues agree with their labels?",
+    citation=DIAL2VEC,
+    measure=evaluate_categorization,
+    build=build_dialogues,
+)
+
+
+PUBLISHED_CATEGORIZATION = Task(
+    name="domain-categorization-published",
+    level=DIALOGUE,
+    metric="purity",
+    description="The same with k-means as in dial2vec's code: embeddings not scaled, the best of ten starts.",
+    citation=DIAL2VEC,
+    measure=evaluate_published_categorization,
+    build=build_dialogues,
+)

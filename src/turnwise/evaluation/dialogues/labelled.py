@@ -13,6 +13,7 @@ from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct
 from turnwise.data.messages import Conversations, Message, plain_messages
 from turnwise.errors import ConversationError
 from turnwise.evaluation.dialogues.ranking import DialogueRanking, rank_dialogues
+from turnwise.evaluation.load_settings import LoadSettings
 from turnwise.evaluation.queries import sample_queries, warn_of_left_out
 from turnwise.evaluation.scoring import unit_rows
 
@@ -177,3 +178,8 @@ def _single_label(value: Any, column: str, where: str) -> str | None:
     if len(elements) != 1 or elements[0] is None or elements[0] == "":
         return None
     return str(elements[0])
+
+
+def build_dialogues(rows: Conversations, how: LoadSettings) -> LabelledDialogues:
+    """`labelled_dialogues` as a task builds its data."""
+    return labelled_dialogues(rows, how.dialogue_label, how.max_queries, how.seed)

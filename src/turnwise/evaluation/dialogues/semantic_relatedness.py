@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from turnwise._utils.citations import DIAL2VEC
 from turnwise._utils.vectors import FloatArray
-from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues
+from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues, build_dialogues
+from turnwise.evaluation.levels import DIALOGUE
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.metrics.ranking_rows import best_spearman_binary
 from turnwise.evaluation.scoring import percent
+from turnwise.evaluation.task import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,3 +67,14 @@ def evaluate_relatedness(embedded: EmbeddedDialogues, seed: int = 0) -> Relatedn
         queries=dialogues.query_ids,
         per_query=values,
     )
+
+
+SEMANTIC_RELATEDNESS = Task(
+    name="semantic-relatedness",
+    level=DIALOGUE,
+    metric="spearman",
+    description="Is the cosine of two dialogues higher when they share their label?",
+    citation=DIAL2VEC,
+    measure=evaluate_relatedness,
+    build=build_dialogues,
+)

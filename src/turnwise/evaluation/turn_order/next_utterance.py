@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from turnwise._utils.citations import TRIPLE_ENCODERS
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.evaluation.levels import TURN_ORDER
+from turnwise.evaluation.task import Task
 from turnwise.evaluation.turn_order.context_scores import ContextScores
 from turnwise.evaluation.turn_order.depths import LENGTHS, Depth, find_depths, per_context, prepare_depths
 from turnwise.evaluation.turn_order.modes import (
@@ -20,7 +23,7 @@ from turnwise.evaluation.turn_order.modes import (
     served_modes,
     single_vectors,
 )
-from turnwise.evaluation.turn_order.sequences import EmbeddedSequences
+from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, build_task_sequences
 from turnwise.evaluation.turn_order.tied_ranks import rank_true_items, recall_among
 
 _RECALLS = (1, 10)
@@ -131,3 +134,25 @@ def _value_tables(items: int) -> dict[str, FloatArray]:
     """What each rank among ``items`` candidates is worth, best rank first: figure -> (items,)."""
     recalls = {f"r_at_{k}": recall_among(k, items, _OTHERS) for k in _RECALLS}
     return {"mrr": 1 / np.arange(1, items + 1), **recalls}
+
+
+NEXT_UTTERANCE = Task(
+    name="next-utterance",
+    level=TURN_ORDER,
+    metric="average_rank",
+    description="Rank all utterances at one depth: does the one that was said come first?",
+    citation=TRIPLE_ENCODERS,
+    measure=evaluate_next_utterance,
+    build=build_task_sequences,
+)
+
+
+COMPONENT_ANALYSIS = Task(
+    name="component-analysis",
+    level=TURN_ORDER,
+    metric="average_rank",
+    description="Next utterance with parts of a triple-encoder only: which of them matter?",
+    citation=TRIPLE_ENCODERS,
+    measure=evaluate_components,
+    build=build_task_sequences,
+)

@@ -14,6 +14,7 @@ from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.turn_order_head import turn_order_head_of
 from turnwise.encoders.views import View, encode_view, view_prompt, views_of
 from turnwise.errors import ConversationError
+from turnwise.evaluation.load_settings import LoadSettings
 from turnwise.evaluation.queries import sample_queries, warn_of_left_out
 
 # The longest context (10), the next utterance and a goal four turns after it: later turns are ignored.
@@ -99,6 +100,11 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
         text[number, : len(turns)], role[number, : len(turns)] = zip(*turns)
     queries = np.array(sample_queries(len(kept), max_queries, seed))
     return Sequences(tuple(ids), tuple(texts), tuple(roles), text, role, queries)
+
+
+def build_task_sequences(rows: Conversations, how: LoadSettings) -> Sequences:
+    """`build_sequences` as a task builds its data."""
+    return build_sequences(rows, how.max_queries, how.seed)
 
 
 class EmbeddedSequences:

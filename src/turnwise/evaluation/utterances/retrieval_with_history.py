@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from turnwise._utils.citations import DIALOGUE_CSE
 from turnwise.data.messages import Conversations, plain_messages
 from turnwise.encoders.history import add_history
+from turnwise.evaluation.levels import UTTERANCE
 from turnwise.evaluation.scoring import Encode, unit_embeddings
+from turnwise.evaluation.task import Task
 from turnwise.evaluation.utterances.semantic_retrieval import (
     RetrievalResult,
     RetrievalTask,
@@ -58,3 +61,14 @@ def evaluate_retrieval_with_history(encode: Encode, data: RetrievalWithHistory, 
     means = np.zeros((len(row_of), vectors.shape[1]))
     np.add.at(means, [row_of[text] for text in said], vectors)
     return evaluate_retrieval(lambda texts: means[[row_of[text] for text in texts]], data.task, seed)
+
+
+RETRIEVAL_WITH_HISTORY = Task(
+    name="semantic-retrieval-with-history",
+    level=UTTERANCE,
+    metric="map",
+    description="The same, to the vector of each utterance added those of what was said before it.",
+    citation=DIALOGUE_CSE,
+    measure=evaluate_retrieval_with_history,
+    build=lambda rows, how: build_retrieval_with_history(rows, how.label, how.max_queries, how.seed),
+)

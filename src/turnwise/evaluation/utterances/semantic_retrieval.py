@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from turnwise._utils.citations import DIALOGUE_CSE
 from turnwise._utils.vectors import BoolArray, IntArray
 from turnwise.data.messages import Conversations, labelled_utterances
 from turnwise.errors import ConversationError
 from turnwise.evaluation.bm25 import bm25_candidates
+from turnwise.evaluation.levels import UTTERANCE
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
 from turnwise.evaluation.queries import sample_queries, warn_of_left_out
 from turnwise.evaluation.ranking_result import RankingResult
 from turnwise.evaluation.scoring import Encode, cosines, unit_embeddings
+from turnwise.evaluation.task import Task
 from turnwise.evaluation.utterances.released import tab_separated_lines
 
 
@@ -188,3 +191,16 @@ def _task(where: str, texts: list[str], candidates: dict[int, tuple[IntArray, In
         negatives=tuple(negatives for _, negatives in kept.values()),
         dropped=left_out,
     )
+
+
+SEMANTIC_RETRIEVAL = Task(
+    name="semantic-retrieval",
+    level=UTTERANCE,
+    metric="map",
+    description="Rank 100 BM25 candidates of an utterance: do those of the same intent come first?",
+    citation=DIALOGUE_CSE,
+    measure=evaluate_retrieval,
+    released_file="select.txt",
+    read=lambda path, how: read_retrieval_task(path, how.max_queries, how.seed),
+    build=lambda rows, how: build_retrieval_task(rows, how.label, max_queries=how.max_queries, seed=how.seed),
+)

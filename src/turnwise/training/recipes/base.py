@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
-from torch import Tensor, nn
+from torch import nn
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import Settings, check_interpolation, check_positive
@@ -86,8 +86,22 @@ class Adaptation(Schedule):
         check_positive(self, "max_predictions")
 
 
+class Inputs(TypedDict):
+    """What the trainer learns from.
+
+    Attributes:
+        train_dataset: The rows; several data sets by name have a loss each.
+        data_collator: Rows to the tensors of a batch.
+        loss: The loss, with the settings that it shares with the recipe.
+    """
+
+    train_dataset: Dataset | dict[str, Dataset]
+    data_collator: Any
+    loss: nn.Module | dict[str, nn.Module]
+
+
 @dataclass(frozen=True)
-class Recipe(Schedule):
+class Recipe(Schedule, ABC):
     """What all methods share.
 
     Attributes:
@@ -140,13 +154,9 @@ class Recipe(Schedule):
         """The method to train this encoder with first, if any."""
         return None
 
-    def collator(self, encoder: SentenceTransformer, conversations: Dataset) -> Callable[..., dict[str, Tensor]]:
-        """The data collator for batches of these conversations."""
-        raise NotImplementedError
-
-    def loss(self, encoder: SentenceTransformer) -> nn.Module:
-        """The loss, with the settings that it shares with the recipe."""
-        raise NotImplementedError
+    @abstractmethod
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+        """What the trainer learns from: data set, collator and loss. These are the method."""
 
     def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
         """The only rows of the word embeddings that learn, even in a frozen layer; empty for no exception."""
@@ -155,11 +165,3 @@ class Recipe(Schedule):
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
         """Further arguments of the trainer."""
         return {}
-
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
-        """What the trainer learns from: data set, collator and loss."""
-        return {
-            "train_dataset": conversations,
-            "data_collator": self.collator(encoder, conversations),
-            "loss": self.loss(encoder),
-        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from datasets import Dataset
@@ -19,7 +19,7 @@ from turnwise.encoders.in_context import encode_in_context
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.losses.in_context import InContextLoss, InContextSettings
 from turnwise.training.precision import half_precision
-from turnwise.training.recipes.base import Recipe
+from turnwise.training.recipes.base import Inputs, Recipe
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class InContext(Recipe, InContextSettings):
             )
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> dict[str, Any]:
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
         sample = draw_conversations(conversations, self.sample, self.seed)["messages"][:]
         turns = [len(messages) for messages in sample]
         texts = [message["content"] for messages in sample for message in messages]

@@ -1,0 +1,61 @@
+"""Recipes of the baselines that learn from turns and what precedes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from typing_extensions import override
+
+from turnwise._utils.settings import check_positive
+from turnwise.collators.utterances import UtteranceCollator
+from turnwise.papers.baselines.siamese import SiameseLoss, SiameseSettings
+from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
+from turnwise.papers.in_batch import InBatch
+from turnwise.papers.joined_contexts import JoinedContextCollator
+from turnwise.training.recipes.base import Inputs
+
+
+@dataclass(frozen=True)
+class Siamese(InBatch, SiameseSettings):
+    """See `turnwise.papers.SiameseSettings` for the other settings.
+
+    Attributes:
+        context_turns: For ``context="multi"``, how many turns are joined into one text, at most.
+    """
+
+    context_turns: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "context_turns")
+
+    @override
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+        collator = UtteranceCollator(encoder, self.max_length)
+        if self.context == "multi":
+            collator = JoinedContextCollator(encoder, self.max_length, self.context_turns)
+        loss = SiameseLoss(encoder, SiameseSettings.of(self))
+        return {"train_dataset": conversations, "data_collator": collator, "loss": loss}
+
+
+@dataclass(frozen=True)
+class SingleVector(InBatch, SingleVectorSettings):
+    """See `turnwise.papers.SingleVectorSettings` for the other settings.
+
+    Attributes:
+        context_turns: How many turns are joined into one text, at most.
+    """
+
+    context_turns: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "context_turns")
+
+    @override
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+        collator = JoinedContextCollator(encoder, self.max_length, self.context_turns)
+        loss = SingleVectorLoss(encoder, SingleVectorSettings.of(self))
+        return {"train_dataset": conversations, "data_collator": collator, "loss": loss}

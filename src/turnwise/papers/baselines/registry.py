@@ -1,0 +1,235 @@
+"""The table of baselines, and how one is made by name."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+
+from turnwise._utils.levels import LevelName
+from turnwise.encoders.loading import load_encoder
+from turnwise.papers.baselines.baseline import Baseline, BaselineInputs, Make
+from turnwise.papers.baselines.bm25 import BM25
+from turnwise.papers.baselines.dialogues import Concatenation, MeanOfUtterances
+from turnwise.papers.baselines.doc2vec import Doc2Vec
+from turnwise.papers.baselines.flow import Flow
+from turnwise.papers.baselines.hf import HuggingFaceModel
+from turnwise.papers.baselines.lda import LDA
+from turnwise.papers.baselines.pooled import PooledEncoder
+from turnwise.papers.baselines.simcse import SimCSE, SimCSESettings
+from turnwise.papers.baselines.tfidf import TfIdf
+from turnwise.papers.baselines.token_pooling import Pooling, TokenPooling
+from turnwise.papers.baselines.whitening import Whitening
+from turnwise.papers.baselines.word_vectors import Word2Vec, WordVectors
+from turnwise.training.recipes import Adaptation
+
+
+def _pooled(pooling: Pooling = "mean", adapted: bool = False) -> Make:
+    def make(inputs: BaselineInputs) -> PooledEncoder:
+        return PooledEncoder(inputs.encoder, pooling, Adaptation(seed=inputs.seed) if adapted else None)
+
+    return make
+
+
+def _whitened(adapted: bool) -> Make:
+    return lambda inputs: Whitening(_pooled(adapted=adapted)(inputs))
+
+
+def _flow(adapted: bool) -> Make:
+    return lambda inputs: Flow(_pooled(adapted=adapted)(inputs), seed=inputs.seed)
+
+
+def _simcse(inputs: BaselineInputs) -> SimCSE:
+    return SimCSE(inputs.encoder, SimCSESettings(seed=inputs.seed))
+
+
+def _one_text(make: Make) -> Make:
+    """A dialogue as one text, within the limit where there is a transformer."""
+
+    def concatenation(inputs: BaselineInputs) -> Concatenation:
+        made = make(inputs)
+        return Concatenation(made, made if isinstance(made, TokenPooling) else None)
+
+    return concatenation
+
+
+def _mean(make: Make) -> Make:
+    return lambda inputs: MeanOfUtterances(make(inputs))
+
+
+def _as_one_text(make: Make) -> dict[LevelName, Make]:
+    return {"utterance": make, "dialogue": _one_text(make)}
+
+
+def _as_mean(make: Make) -> dict[LevelName, Make]:
+    return {"utterance": make, "dialogue": _mean(make)}
+
+
+BASELINES = {
+    baseline.name: baseline
+    for baseline in (
+        Baseline(
+            "glove",
+            "averaged vectors of a GloVe or word2vec text file",
+            "Pennington et al., 2014",
+            _as_one_text(lambda inputs: WordVectors(inputs.word_vectors)),
+            needs="word_vectors",
+        ),
+        Baseline(
+            "word2vec",
+            "averaged word2vec vectors, trained on the conversations",
+            "Mikolov et al., 2013",
+            _as_one_text(lambda inputs: Word2Vec(seed=inputs.seed)),
+            learns="randomly",
+        ),
+        Baseline(
+            "tf-idf",
+            "TF-IDF vectors",
+            "Spärck Jones, 1972",
+            _as_one_text(lambda inputs: TfIdf()),
+            learns="deterministically",
+        ),
+        Baseline(
+            "bm25",
+            "BM25 scores",
+            "Robertson and Zaragoza, 2009",
+            {"utterance": lambda inputs: BM25(), "dialogue": lambda inputs: BM25()},
+            gives="rankings",
+        ),
+        Baseline(
+            "doc2vec",
+            "Doc2Vec of dialogues, trained on the conversations",
+            "Le and Mikolov, 2014",
+            {"dialogue": lambda inputs: Doc2Vec(seed=inputs.seed)},
+            learns="randomly",
+        ),
+        Baseline(
+            "lda",
+            "topics of dialogues as clusters",
+            "Blei et al., 2003",
+            {"dialogue": lambda inputs: LDA(inputs.topics, seed=inputs.seed)},
+            learns="randomly",
+            gives="clusters",
+        ),
+        Baseline(
+            "cls", "the classification token", "Devlin et al., 2019", _as_one_text(_pooled("cls")), needs="encoder"
+        ),
+        Baseline(
+            "mean", "the mean of the tokens", "Devlin et al., 2019", _as_one_text(_pooled("mean")), needs="encoder"
+        ),
+        Baseline(
+            "mean-of-utterances",
+            "the mean of the utterances' means",
+            "Liu et al., 2022",
+            {"dialogue": _mean(_pooled("mean"))},
+            needs="encoder",
+        ),
+        Baseline(
+            "cls-adapted",
+            "the classification token after masked-language-model adaptation",
+            "Gururangan et al., 2020",
+            _as_one_text(_pooled("cls", adapted=True)),
+            needs="encoder",
+            learns="randomly",
+        ),
+        Baseline(
+            "mean-adapted",
+            "the mean of the tokens after masked-language-model adaptation",
+            "Gururangan et al., 2020",
+            _as_one_text(_pooled("mean", adapted=True)),
+            needs="encoder",
+            learns="randomly",
+        ),
+        Baseline(
+            "whitening",
+            "the mean, whitened",
+            "Su et al., 2021",
+            _as_mean(_whitened(adapted=False)),
+            needs="encoder",
+            learns="deterministically",
+        ),
+        Baseline(
+            "whitening-adapted",
+            "the adapted mean, whitened",
+            "Su et al., 2021",
+            _as_mean(_whitened(adapted=True)),
+            needs="encoder",
+            learns="randomly",
+        ),
+        Baseline(
+            "flow",
+            "the mean through a trained RealNVP flow (BERT-flow's is Glow)",
+            "Li et al., 2020",
+            _as_mean(_flow(adapted=False)),
+            needs="encoder",
+            learns="randomly",
+        ),
+        Baseline(
+            "flow-adapted",
+            "the adapted mean through a trained RealNVP flow (BERT-flow's is Glow)",
+            "Li et al., 2020",
+            _as_mean(_flow(adapted=True)),
+            needs="encoder",
+            learns="randomly",
+        ),
+        Baseline(
+            "simcse",
+            "dropout twice, unsupervised",
+            "Gao et al., 2021",
+            _as_mean(_simcse),
+            needs="encoder",
+            learns="randomly",
+        ),
+        Baseline(
+            "hf",
+            "any Hugging Face encoder or encoder–decoder, mean of the tokens",
+            "",
+            _as_one_text(lambda inputs: HuggingFaceModel(inputs.model)),
+            needs="model",
+        ),
+    )
+}
+
+
+def build_baseline(
+    name: str,
+    level: LevelName = "utterance",
+    *,
+    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    word_vectors: str | os.PathLike[str] | None = None,
+    model: str | os.PathLike[str] | None = None,
+    topics: int = 20,
+    seed: int = 0,
+) -> Any:
+    """Make a baseline of ``BASELINES``, ready to ``fit``.
+
+    Args:
+        name: Its name.
+        level: What it is to embed, ``"utterance"`` or ``"dialogue"``.
+        encoder: An encoder, or its name or path, for those that need one; it is not changed. None means the default.
+        word_vectors: A text file of word vectors, for those that need one.
+        model: A Hugging Face model, by name or folder, for those that need one.
+        topics: Number of topics, for those that find topics.
+        seed: Seed of everything random.
+
+    Returns:
+        With ``fit(conversations)`` and, by what it gives and its level: ``encode_utterances(texts)``,
+        ``encode_conversations(conversations)``, ``clusters(conversations)``; or (BM25)
+        ``score_retrieval(task, seed)`` and ``score_dialogue_retrieval(dialogues, seed)``.
+
+    Raises:
+        ValueError: An unknown name, a level it does not serve, or something it needs is missing.
+        ImportError: An optional dependency is missing.
+    """
+    if name not in BASELINES:
+        raise ValueError(f"unknown baseline {name!r}: expected one of {', '.join(BASELINES)}")
+    baseline = BASELINES[name]
+    if level not in baseline.make:
+        raise ValueError(f"the baseline {name} serves {' and '.join(baseline.levels)}, got level {level!r}")
+    if baseline.needs == "encoder" and not isinstance(encoder, SentenceTransformer):
+        encoder = load_encoder(encoder)
+    inputs = BaselineInputs(encoder, word_vectors, model, topics, seed)
+    if baseline.needs != "nothing" and getattr(inputs, baseline.needs) is None:
+        raise ValueError(f"the baseline {name} needs {baseline.needs}, got none")
+    return baseline.make[level](inputs)

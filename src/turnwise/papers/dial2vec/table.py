@@ -1,0 +1,80 @@
+"""dial2vec (Liu et al., EMNLP 2022): Tables 2 to 5, and Figure 3 as a study."""
+
+from __future__ import annotations
+
+from turnwise.papers.experiments.baseline_row import baseline_row
+from turnwise.papers.experiments.data_sets import SGD, DataSet, files, sample_corpus
+from turnwise.papers.experiments.method import Method, Stage
+from turnwise.papers.experiments.scoring import mean_of_utterances, one_interlocutor, whole_dialogue
+from turnwise.papers.experiments.suite import Scale, Study, Suite, same_settings
+
+# --- Rows
+
+_DIAL2VEC = (Stage("dial2vec"),)
+_PAPER = (Stage("dial2vec:paper"),)
+
+_METHODS = (
+    Method("untouched", "encoder, untouched: whole text, mean", whole_dialogue("mean")),
+    baseline_row("bm25", "dialogue", "BM25"),
+    baseline_row("lda", "dialogue", "LDA"),
+    baseline_row("tf-idf", "dialogue", "TF-IDF"),
+    baseline_row("glove", "dialogue", "averaged GloVe"),
+    baseline_row("word2vec", "dialogue", "averaged word2vec, on the corpus"),
+    baseline_row("doc2vec", "dialogue", "Doc2Vec"),
+    Method("messages", "messages weighted by tokens, encoder", whole_dialogue("messages")),
+    Method("mean-of-utterances", "mean of utterances, encoder", mean_of_utterances),
+    Method("simcse", "mean of utterances, SimCSE", mean_of_utterances, (Stage("simcse"),)),
+    Method("dialogue-cse", "mean of utterances, DialogueCSE", mean_of_utterances, (Stage("dialogue-cse"),)),
+    baseline_row("mean", "dialogue", "first turns that fit, mean of tokens"),
+    Method("untouched-p1", "encoder, untouched: who starts", one_interlocutor(first=True)),
+    Method("untouched-p2", "encoder, untouched: the other", one_interlocutor(first=False)),
+    Method("untouched-interlocutor", "encoder, untouched: interlocutor pooling", whole_dialogue("interlocutor")),
+    Method("dial2vec-p1", "dial2vec: who starts", one_interlocutor(first=True), _DIAL2VEC, proposed=True),
+    Method("dial2vec-p2", "dial2vec: the other", one_interlocutor(first=False), _DIAL2VEC, proposed=True),
+    Method("dial2vec-mean", "dial2vec: mean pooling", whole_dialogue("mean"), _DIAL2VEC, proposed=True),
+    Method("dial2vec", "dial2vec: interlocutor pooling", whole_dialogue("interlocutor"), _DIAL2VEC, proposed=True),
+    Method("dial2vec-paper", "dial2vec, settings of the paper", whole_dialogue("interlocutor"), _PAPER, proposed=True),
+)
+
+# --- Data sets
+
+_TASKS = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "alignment-uniformity")
+
+_DATA = (
+    DataSet("sgd", "Schema-Guided Dialogue", _TASKS, SGD),
+    DataSet("self-dialogue", "Self-dialogue", _TASKS, files("self_dialogue/train", "self_dialogue/dev")),
+    DataSet("bitod", "BiTOD", _TASKS, files("bitod/train", "bitod/test")),
+    DataSet("doc2dial", "Doc2dial", _TASKS, files("doc2dial/train", "doc2dial/test")),
+    DataSet("metalwoz", "MetalWOZ", _TASKS, files("metalwoz/train", "metalwoz/test")),
+    DataSet("multiwoz", "MultiWOZ", _TASKS, files("multiwoz/train", "multiwoz/test")),
+    sample_corpus(_TASKS),
+)
+
+# --- Studies and sizes of runs
+
+_STEPS = Study("steps", "Alignment and uniformity while training (Figure 3)", ("dial2vec",), "max_steps", (10, 30, 60))
+
+SUITE = Suite(
+    name="dial2vec",
+    level="dialogue",
+    methods=_METHODS,
+    data=_DATA,
+    studies=(_STEPS,),
+    full=Scale(
+        settings={
+            **same_settings(("dial2vec", "dial2vec:paper"), max_steps=60),
+            "dialogue-cse": {"max_steps": 150},
+            "simcse": {"max_steps": 300},
+        }
+    ),
+    quick=Scale(
+        settings={
+            "dial2vec": {"max_steps": 8, "negatives_per_dialogue": 4},
+            "dial2vec:paper": {"max_steps": 2, "negatives_per_dialogue": 4},
+            **same_settings(("dialogue-cse", "simcse"), max_steps=15),
+        },
+        train=400,
+        test=300,
+        studies=False,
+    ),
+)

@@ -1,0 +1,1 @@
+"""DialogueCSE: Dialogue-based Contrastive Learning of Sentence Embeddings (Liu et al., EMNLP 2021)."""

@@ -1,0 +1,27 @@
+"""The recipe of DialogueCSE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from typing_extensions import override
+
+from turnwise.collators.utterances import UtteranceCollator
+from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
+from turnwise.papers.in_batch import InBatch
+from turnwise.training.recipes.base import Inputs
+
+
+@dataclass(frozen=True)
+class DialogueCSE(InBatch, DialogueCSESettings):
+    """See `turnwise.papers.DialogueCSESettings` for the other settings."""
+
+    @override
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+        return {
+            "train_dataset": conversations,
+            "data_collator": UtteranceCollator(encoder, self.max_length),
+            "loss": DialogueCSELoss(encoder, DialogueCSESettings.of(self)),
+        }

@@ -1,0 +1,86 @@
+"""Random responses from the whole corpus, as negatives of DialogueCSE (section 3)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from turnwise.collators.utterances import Row, UtteranceCollator
+from turnwise.data.messages import Message
+from turnwise.papers.utterance_pool import UtterancePool
+
+_TRIES = 100
+
+
+@dataclass
+class ResponseNegatives:
+    """Draws utterances of other conversations that differ from a response.
+
+    Attributes:
+        pool: The utterances of the corpus.
+        count: Negatives for each response.
+        same_role: Draw those of the response's own role, as far as other conversations have it.
+        seed: Seed of the draws.
+        epoch: They are fresh every epoch.
+    """
+
+    pool: UtterancePool
+    count: int
+    same_role: bool = False
+    seed: int = 0
+    epoch: int = 0
+
+    def of(
+        self, conversation: str, start: int, messages: Sequence[Message], responses: Sequence[int]
+    ) -> list[list[str]]:
+        """The negatives of some messages of a conversation, or of a piece of it that begins at ``start``."""
+        generator = random.Random(f"{self.seed} {self.epoch} {conversation} {start}")
+        return [[self._other(conversation, messages[turn], generator) for _ in range(self.count)] for turn in responses]
+
+    def _other(self, conversation: str, response: Message, generator: random.Random) -> str:
+        role = response["role"] if self.same_role else None
+        for _ in range(_TRIES):
+            text = self.pool.draw(role, conversation, generator)
+            if text != response["content"]:
+                return text
+        raise ValueError(f"no utterance outside the conversation {conversation!r} found that differs from a response")
+
+
+@dataclass(frozen=True)
+class ResponseNegativesCollator(UtteranceCollator):
+    """Utterances, and negatives of each response from the corpus, which are encoded besides.
+
+    Attributes:
+        negatives: Draws them.
+    """
+
+    negatives: ResponseNegatives = field(kw_only=True)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw different negatives from now on."""
+        self.negatives.epoch = epoch
+
+    @override
+    def turns(self, conversations: Sequence[Row]) -> tuple[dict[str, int], dict[str, Tensor]]:
+        """As for `UtteranceCollator`, and ``negative_text`` (turns, count), the rows of each turn's negatives.
+
+        They are -1 where the turn is no response: of a row with ``response``, the number of a message, only that one
+        is a response.
+        """
+        texts, batch = super().turns(conversations)
+        rows = [self._negative_rows(row, texts) for row in conversations]
+        return texts, {**batch, "messages_negative_text": torch.cat(rows)}
+
+    def _negative_rows(self, row: Row, texts: dict[str, int]) -> Tensor:
+        """Rows of the negatives of a conversation's turns (turns, count), -1 for none; new texts are added."""
+        messages = row["messages"]
+        rows = torch.full((len(messages), self.negatives.count), -1)
+        responses = [row["response"]] if "response" in row else range(len(messages))
+        for turn, drawn in zip(responses, self.negatives.of(row["id"], row.get("start", 0), messages, responses)):
+            rows[turn] = torch.tensor([texts.setdefault(text, len(texts)) for text in drawn])
+        return rows

@@ -1,0 +1,117 @@
+"""DialogueCSE (Liu et al., EMNLP 2021): Table 2, and Figures 2 and 3 and Tables 3 and 4 as studies."""
+
+from __future__ import annotations
+
+from turnwise.papers.experiments.baseline_row import baseline_row
+from turnwise.papers.experiments.data_sets import SGD, DataSet, released, sample_corpus
+from turnwise.papers.experiments.method import Method, Stage
+from turnwise.papers.experiments.scoring import as_trained, character_ngrams
+from turnwise.papers.experiments.suite import Scale, Study, Suite, same_settings
+
+# --- Rows
+
+_ADAPT = (Stage("adapt"),)
+# The recipe's own adaptation as a stage before it.
+_PAPER = (Stage("adapt-paper", {"max_length": 50}), Stage("dialogue-cse:paper", {"adaptation": None}))
+_ATTENTION = (Stage("dialogue-cse", {"aggregation": "attention"}),)
+
+_CONTRASTED = (
+    Method("siamese-single", "SiameseBERT_S", as_trained, (Stage("siamese", {"context": "single"}),)),
+    Method("siamese-multi", "SiameseBERT_M", as_trained, (Stage("siamese", {"context": "multi"}),)),
+    Method("dialogue-cse-i1", "DialogueCSE I1", as_trained, _ATTENTION, proposed=True),
+    Method("dialogue-cse", "DialogueCSE I2", as_trained, (Stage("dialogue-cse"),), proposed=True),
+)
+
+_METHODS = (
+    Method("untouched", "encoder, untouched", as_trained),
+    baseline_row("bm25", "utterance", "BM25"),
+    Method("char-ngrams", "character n-grams", character_ngrams),
+    baseline_row("tf-idf", "utterance", "TF-IDF"),
+    baseline_row("glove", "utterance", "averaged GloVe"),
+    baseline_row("word2vec", "utterance", "averaged word2vec, on the corpus"),
+    baseline_row("cls", "utterance", "classification token"),
+    baseline_row("mean", "utterance", "mean of tokens"),
+    baseline_row("flow", "utterance", "flow (RealNVP)"),
+    baseline_row("whitening", "utterance", "whitening"),
+    baseline_row("cls", "utterance", "adapted, classification token", name="cls-adapted", stages=_ADAPT),
+    baseline_row("mean", "utterance", "adapted, mean of tokens", name="mean-adapted", stages=_ADAPT),
+    baseline_row("flow", "utterance", "adapted, flow (RealNVP)", name="flow-adapted", stages=_ADAPT),
+    baseline_row("whitening", "utterance", "adapted, whitening", name="whitening-adapted", stages=_ADAPT),
+    Method("simcse", "SimCSE", as_trained, (Stage("simcse"),)),
+    *_CONTRASTED,
+    *(
+        Method(
+            f"{one.name}-adapted", f"{one.title}, adapted", as_trained, (*_ADAPT, *one.stages), proposed=one.proposed
+        )
+        for one in _CONTRASTED
+    ),
+    Method(
+        "dialogue-cse-paper",
+        "DialogueCSE I2, as published",
+        as_trained,
+        _PAPER,
+        proposed=True,
+    ),
+)
+
+# --- Data sets
+
+_RETRIEVAL = ("semantic-retrieval",)
+_RELEASED = (*_RETRIEVAL, "dialogue-sts")
+
+_DATA = (
+    DataSet("sgd", "Schema-Guided Dialogue", _RETRIEVAL, SGD),
+    DataSet(
+        "ecd",
+        "E-commerce corpus (released)",
+        _RELEASED,
+        released(("ecd/test", "ecd/dev"), "ecd/train/train_data.txt", "ecd"),
+    ),
+    DataSet("jddc", "Jing Dong corpus (released)", _RELEASED, released(("jddc/test", "jddc/dev"), "jddc/train")),
+    DataSet("mdc", "Microsoft dialogue corpus (released)", _RELEASED, released(("mdc/test", "mdc/dev"), "mdc/train")),
+    sample_corpus(_RETRIEVAL),
+)
+
+# --- Studies
+
+_STUDIED = ("dialogue-cse", "siamese-multi")
+
+_STUDIES = (
+    Study(
+        "turns",
+        "Turn number (Figure 2)",
+        _STUDIED,
+        "context_turns",
+        (1, 2, 3, 4, 5),
+        {"dialogue-cse": {"context_count": "in-all"}},  # as many turns as SiameseBERT_M joins, not twice as many
+    ),
+    Study("data-size", "Data size (Figure 3)", _STUDIED, "train_conversations", (50, 200, 800, 3200)),
+    Study("temperature", "Temperature (Table 3)", _STUDIED[:1], "temperature", (0.05, 0.1, 0.2, 0.5)),
+    Study("negatives", "Negatives (Table 4)", _STUDIED[:1], "negatives", (1, 4, 9, 19)),
+)
+
+# --- Sizes of runs
+
+_CONTRASTIVE = ("siamese", "dialogue-cse")
+_GENERAL = ("adapt", "simcse")
+
+SUITE = Suite(
+    name="dialoguecse",
+    level="utterance",
+    methods=_METHODS,
+    data=_DATA,
+    studies=_STUDIES,
+    full=Scale(
+        settings=same_settings(_CONTRASTIVE, max_steps=150) | same_settings(_GENERAL, max_steps=300), queries=800
+    ),
+    quick=Scale(
+        settings={
+            **same_settings(_CONTRASTIVE, max_steps=15, batch_size=8),
+            **same_settings((*_GENERAL, "adapt-paper", "dialogue-cse:paper"), max_steps=15),
+        },
+        train=400,
+        test=300,
+        queries=100,
+        studies=False,
+    ),
+)

@@ -1,0 +1,79 @@
+"""A data set as a run uses it: sampled, hashed, and its tasks loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from turnwise.data.drawing import draw_conversations
+from turnwise.evaluation import TASKS, load_task
+from turnwise.papers.experiments.data_sets import DataSet, MissingDataError, Splits
+from turnwise.papers.experiments.digests import conversations_digest, folder_digest
+from turnwise.papers.experiments.method import Method
+from turnwise.papers.experiments.scoring import EVALUATION_SEED
+from turnwise.papers.experiments.suite import Scale
+
+
+class LoadedDataSet:
+    """A data set that is there.
+
+    Args:
+        data: The data set.
+        splits: Its conversations.
+        scale: How large the run is.
+    """
+
+    def __init__(self, data: DataSet, splits: Splits, scale: Scale) -> None:
+        self.data = data
+        self.needs = splits.needs
+        self.train = None if splits.train is None else random_subset(splits.train, scale.train)
+        self.test = splits.test if isinstance(splits.test, Path) else random_subset(splits.test, scale.test)
+        self.test_digest = folder_digest(self.test) if isinstance(self.test, Path) else conversations_digest(self.test)
+        self.queries = scale.queries
+        self._tasks: dict[object, Any] = {}
+        self._train_digests: dict[int | None, str] = {}
+
+    def describe(self) -> dict[str, Any]:
+        """Title and sizes, ready for JSON."""
+        train = None if self.train is None else len(self.train)
+        test = None if isinstance(self.test, Path) else len(self.test)
+        return {"title": self.data.title, "train": train, "test": test}
+
+    def training_conversations(self, count: int | None = None) -> tuple[Dataset, str]:
+        """What methods learn from, and its hash.
+
+        Args:
+            count: How many conversations; None means all.
+
+        Raises:
+            MissingDataError: There is nothing to learn from, or less than asked for.
+        """
+        if self.train is None:
+            raise MissingDataError(self.needs)
+        if count is not None and count > len(self.train):
+            raise MissingDataError(f"needs {count} conversations to learn from, there are {len(self.train)}")
+        train = random_subset(self.train, count)
+        if count not in self._train_digests:
+            self._train_digests[count] = conversations_digest(train)
+        return train, self._train_digests[count]
+
+    def task_names(self, method: Method) -> tuple[str, ...]:
+        """The tasks that the method is measured in."""
+        return tuple(name for name in self.data.tasks if method.tasks is None or name in method.tasks)
+
+    def tasks(self, method: Method) -> dict[str, Any]:
+        """The data of each task that the method is measured in; tasks that share data load it once."""
+        found = {}
+        for name in self.task_names(method):
+            key = TASKS[name].data_key
+            if key not in self._tasks:
+                self._tasks[key] = load_task(name, self.test, seed=EVALUATION_SEED, max_queries=self.queries)
+            found[name] = self._tasks[key]
+        return found
+
+
+def random_subset(conversations: Dataset, count: int | None) -> Dataset:
+    """The first ``count`` of a random order, in their own order: a larger subset holds every smaller one."""
+    return draw_conversations(conversations, count, seed=0)

@@ -1,0 +1,107 @@
+"""A row of a paper's table: what is trained, one training after the other, and how the result is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+
+from turnwise.papers.baselines import Learning, Need
+from turnwise.papers.generated import GeneratedCandidates
+
+
+@dataclass(frozen=True)
+class TaskFigures:
+    """What a method achieved in a task.
+
+    Attributes:
+        summary: The task's figures, ready for JSON.
+        per_query: (queries,) values of the main figure under the task's key, or for a task with several ways of
+            scoring under ``"<key>/<mode>"``. Empty where queries have no values of their own.
+    """
+
+    summary: dict[str, Any]
+    per_query: dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class ScoringInputs:
+    """What a method is scored with.
+
+    Attributes:
+        encoder: The encoder after the method's trainings.
+        train: Conversations to learn from, a ``datasets.Dataset``; None for methods that learn nothing.
+        seed: Seed of what the method learns.
+        word_vectors: A file of word vectors, or None.
+        candidates: Gives the candidates of short-term planning; by default they are drawn from other conversations.
+        start: The encoder that all trainings start from: a folder or a name, None is the default encoder.
+    """
+
+    encoder: SentenceTransformer
+    train: Any
+    seed: int
+    word_vectors: str | None
+    candidates: GeneratedCandidates | None = None
+    start: str | None = None
+
+
+Tasks = Mapping[str, Any]  # name -> from ``load_task``; the tasks of one level above utterances share theirs
+Score = Callable[[ScoringInputs, Tasks], dict[str, TaskFigures]]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One training of the encoder.
+
+    Attributes:
+        name: The name of a method, with ``:paper`` behind it for the settings of its paper; ``"adapt"``,
+            ``"adapt-paper"`` or ``"simcse"``; ``"centre"`` for that of dialogue vectors; ``"average"``, of the weights
+            of ``models``; or ``"sum"``, of what each of them has learned.
+        settings: What differs from the recipe.
+        models: Other models it needs, each by its own trainings: a teacher, or what is merged.
+    """
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    models: tuple[tuple[Stage, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of a table. For a baseline of ``turnwise.papers.baselines``, ``baseline_row`` makes it.
+
+    Attributes:
+        name: Its name.
+        title: Its name in the report.
+        score: How it is scored on the tasks.
+        stages: Trainings of the encoder, one after the other. Methods that share them share the trained model.
+        learns: How ``score`` itself learns from the training conversations.
+        tasks: The tasks it serves; None means all of its suite.
+        needs: What else it needs; the user has to provide word vectors.
+        model: A Hugging Face model of its own, a name or a folder.
+        proposed: Whether the paper proposes it; the others are what its methods are compared with.
+    """
+
+    name: str
+    title: str
+    score: Score
+    stages: tuple[Stage, ...] = ()
+    learns: Learning = "nothing"
+    tasks: tuple[str, ...] | None = None
+    needs: Need = "nothing"
+    model: str = ""
+    proposed: bool = False
+
+    @property
+    def needs_conversations(self) -> bool:
+        """Whether it learns from conversations."""
+        return bool(self.stages) or self.learns != "nothing"
+
+    @property
+    def needs_seeds(self) -> bool:
+        """Whether the seed changes its result."""
+        return bool(self.stages) or self.learns == "randomly"

@@ -1,0 +1,224 @@
+"""Trained encoders of a benchmark, stock SentenceTransformers in folders named after what determines them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from turnwise.encoders.loading import load_encoder
+from turnwise.encoders.transformer import transformer_of
+from turnwise.papers.baselines import SimCSE, SimCSESettings
+from turnwise.papers.experiments.digests import digest
+from turnwise.papers.experiments.method import Stage
+from turnwise.training.adaptation import adapt_encoder
+from turnwise.training.centre import centre_encoder
+from turnwise.training.merging import merge_encoders
+from turnwise.training.recipes import METHODS, Adaptation, Pace, Schedule, get_recipe
+from turnwise.training.saving import save_encoder
+from turnwise.training.train import train
+
+_RECORD = "training.json"
+_MERGED = {"average": None, "sum": 1.0}  # stage -> scale
+_CENTRE = "centre"
+
+
+@dataclass(frozen=True)
+class Centring(Schedule):
+    """Settings of `turnwise.centre_encoder`; of those of a training only the seed counts."""
+
+    stretch: float = 0.1
+    distill: bool = False
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training with all its settings.
+
+    Attributes:
+        name: Name of the stage.
+        settings: The settings.
+        models: Other models it needs, each by its own trainings.
+    """
+
+    name: str
+    settings: Pace
+    models: tuple[tuple[Training, ...], ...] = ()
+
+    def describe(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        models = {"models": [[one.describe() for one in model] for model in self.models]} if self.models else {}
+        return {"training": self.name, **asdict(self.settings), **models}
+
+    def run(
+        self, encoder: SentenceTransformer, conversations: Dataset, unfinished: Path, models: Sequence[Path] = ()
+    ) -> SentenceTransformer:
+        """The trained encoder; the one given may be changed.
+
+        Args:
+            encoder: Where to start from.
+            conversations: What to learn from.
+            unfinished: A folder for checkpoints, from which an interrupted run continues. SimCSE has none.
+            models: The folders of the other models it needs.
+        """
+        if self.name in _MERGED:
+            return merge_encoders(models, encoder, scale=_MERGED[self.name])
+        if isinstance(self.settings, Centring):
+            centring = self.settings
+            return centre_encoder(
+                conversations, encoder, stretch=centring.stretch, distill=centring.distill, seed=centring.seed
+            )
+        if isinstance(self.settings, Adaptation):
+            return adapt_encoder(encoder, conversations, self.settings, unfinished)
+        if isinstance(self.settings, SimCSESettings):
+            simcse = SimCSE(encoder, self.settings).fit(conversations)
+            assert simcse.trained is not None  # fit has set it
+            return simcse.trained
+        output = unfinished / "model"
+        recipe: Any = self.settings
+        if models:
+            recipe = replace(recipe, teacher=str(models[0]))
+        return train(recipe, conversations, encoder, output, resume=True, force=True)
+
+
+def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), **settings: Any) -> Training:
+    """A stage with all settings; those of the suite, the seed or a study prevail. ``models`` are its other models.
+
+    Raises:
+        ValueError: An unknown stage or setting, or a value out of range.
+    """
+    given = {**stage.settings, **settings}
+    if stage.name in ("adapt", "adapt-paper"):  # by two names, so that a suite may limit the first alone
+        return Training(stage.name, Adaptation(**given))
+    if stage.name in _MERGED:
+        return Training(stage.name, Schedule(**given), models)
+    if stage.name == _CENTRE:
+        return Training(stage.name, Centring(**given))
+    if stage.name == "simcse":
+        return Training(stage.name, SimCSESettings(**given))
+    method, _, preset = stage.name.partition(":")
+    return Training(stage.name, get_recipe(method, given, preset or None), models)
+
+
+def settings_it_has(stage: Stage, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those settings of every training that a stage has: a turn-order head runs no encoder."""
+    recipe = METHODS.get(stage.name.partition(":")[0])
+    if recipe is None:
+        return dict(settings)
+    known = {field.name for field in fields(recipe)}
+    return {name: value for name, value in settings.items() if name in known}
+
+
+class ModelFolder:
+    """The folder of trained encoders.
+
+    Args:
+        folder: Where they are kept.
+        encoder: The encoder all trainings start from: a name or a path, None is the default.
+        base: What identifies that encoder, and the versions of the libraries.
+    """
+
+    def __init__(self, folder: Path, encoder: str | None, base: dict[str, Any]) -> None:
+        self.folder = folder
+        self.encoder = encoder
+        self.base = base
+
+    def key(self, trainings: Sequence[Training], conversations: str | None) -> str:
+        """What identifies the encoder after some trainings, given the hash of their conversations."""
+        if not trainings:
+            return digest(self.base)
+        return digest([self.base, conversations, [one.describe() for one in trainings]])
+
+    def get(
+        self, trainings: Sequence[Training], conversations: Dataset | None, learned: str | None
+    ) -> tuple[SentenceTransformer, dict[str, Any]]:
+        """The encoder after some trainings, each of which is run unless its result exists.
+
+        Args:
+            trainings: One after the other.
+            conversations: What to learn from.
+            learned: Their hash.
+
+        Returns:
+            The encoder, as loaded from the folder, and the time and tokens its trainings took together.
+        """
+        path, cost = self._path(trainings, conversations, learned)
+        return load_encoder(path or self.encoder), cost
+
+    def _path(
+        self, trainings: Sequence[Training], conversations: Dataset | None, learned: str | None
+    ) -> tuple[Path | None, dict[str, Any]]:
+        """As ``get``, the encoder's folder; None without trainings."""
+        path: Path | None = None
+        seconds, tokens = 0.0, 0
+        for count in range(1, len(trainings) + 1):
+            before, path = path, self.folder / self.key(trainings[:count], learned)
+            if not path.is_dir():
+                assert conversations is not None  # methods without conversations have no stages
+                self._train(trainings[count - 1], before, path, conversations, learned)
+            record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
+            seconds, tokens = seconds + record["seconds"], tokens + record["tokens"]
+        return path, {"train_seconds": round(seconds, 1), "train_tokens": tokens}
+
+    def forget(self, key: str) -> None:
+        """Delete an encoder."""
+        shutil.rmtree(self.folder / key, ignore_errors=True)
+
+    def _train(
+        self, training: Training, before: Path | None, path: Path, conversations: Dataset, learned: str | None
+    ) -> None:
+        found = [self._path(model, conversations, learned) for model in training.models]
+        models = [folder for folder, _ in found if folder is not None]
+        encoder = load_encoder(before or self.encoder)
+        unfinished = self.folder / f"{path.name}.unfinished"
+        start = time.perf_counter()
+        called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder
+        try:
+            with counted_tokens(called) as count:
+                trained = training.run(encoder, conversations, unfinished, models)
+        except Exception:
+            shutil.rmtree(unfinished, ignore_errors=True)  # what failed begins again; what was stopped continues
+            raise
+        level = getattr(training.settings, "level", "utterance")
+        record = {
+            "turnwise": self.base["turnwise"],
+            "level": level,
+            "recipe": {"method": training.name, **asdict(training.settings)},
+            "conversations": f"{len(conversations)} conversations",
+            "encoder": self.base["encoder"],
+            "seconds": round(time.perf_counter() - start + sum(cost["train_seconds"] for _, cost in found), 1),
+            "tokens": count[0] + sum(cost["train_tokens"] for _, cost in found),
+        }
+        save_encoder(trained, path, record)
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextmanager
+def counted_tokens(module: nn.Module) -> Iterator[list[int]]:
+    """Inside the block, a list of one number: the tokens that went through an encoder, padding left out.
+
+    Args:
+        module: What is called with an attention mask: the encoder, or under a masked language model its transformer.
+            Copies made in the block count as well.
+    """
+    count = [0]
+
+    def add(called: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        features = arguments[0] if arguments and isinstance(arguments[0], Mapping) else named
+        if isinstance(mask := features.get("attention_mask"), Tensor):
+            count[0] += int(mask.sum())
+
+    hook = module.register_forward_pre_hook(add, with_kwargs=True)
+    try:
+        yield count
+    finally:
+        hook.remove()

@@ -1,0 +1,108 @@
+"""The three papers, and the figures they report, as data: ``published.json`` in the room of each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+
+# Name of the suite -> its paper. Kept here, and not with the suites, for the command line: this module imports quickly.
+PAPERS = {
+    "dialoguecse": "DialogueCSE (Liu et al., EMNLP 2021)",
+    "dial2vec": "dial2vec (Liu et al., EMNLP 2022)",
+    "triple": "Triple-Encoders (Erker et al., ACL 2024)",
+    "unified": "one encoder for every task",  # no paper: all three together
+}
+_ROOMS = {"dialoguecse": "dialogue_cse", "dial2vec": "dial2vec", "triple": "triple_encoders", "unified": "tried"}
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One figure of a table.
+
+    Attributes:
+        table: The table's name in the paper.
+        task: Key of the task, as in the results of ``turnwise.evaluate``.
+        metric: The metric, named as there and in the same unit.
+        columns: Data sets, or the values of a study.
+        rows: Name of the row -> (columns,) its figures. Rows are methods, or in a study data sets.
+        study: Name of the study, "" if it is not one.
+        note: What a reader has to know about it.
+    """
+
+    table: str
+    task: str
+    metric: str
+    columns: tuple[str, ...]
+    rows: dict[str, tuple[float, ...]]
+    study: str = ""
+    note: str = ""
+
+    def show(self, value: float) -> str:
+        """A figure with the table's own number of decimals."""
+        decimals = max(len(str(one).partition(".")[2]) for row in self.rows.values() for one in row)
+        return f"{value:.{decimals}f}"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What one paper reports.
+
+    Attributes:
+        paper: Authors and year.
+        url: Where it is.
+        encoder: The encoder its methods start from.
+        encoders: Row -> its encoder, if it is another one.
+        methods: Our method -> rows of the same method.
+        tables: Its tables.
+    """
+
+    paper: str
+    url: str
+    encoder: str
+    encoders: dict[str, str]
+    methods: dict[str, tuple[str, ...]]
+    tables: tuple[PaperTable, ...]
+
+    def encoder_of(self, row: str) -> str:
+        """The encoder behind a row."""
+        return self.encoders.get(row, self.encoder)
+
+    def figure(self, method: str, data: str, task: str, metric: str) -> str:
+        """What the paper reports for one of our methods, with its encoder; "" if it reports nothing."""
+        for table in self.tables:
+            if (table.task, table.metric, table.study) != (task, metric, ""):
+                continue
+            columns = [column.lower() for column in table.columns]
+            for row in self.methods.get(method, ()):
+                if row in table.rows and data in columns:
+                    return f"{table.show(table.rows[row][columns.index(data)])} ({self.encoder_of(row)})"
+        return ""
+
+    def notes(self, data: str, task: str) -> list[str]:
+        """What a reader has to know about the figures of a task on a data set, by table."""
+        of_task = [one for one in self.tables if (one.task, one.study) == (task, "")]
+        some = [one for one in of_task if one.note and data in map(str.lower, one.columns)]
+        return list(dict.fromkeys(f"The paper's {one.table}: {one.note}" for one in some))
+
+
+def load_paper(suite: str) -> Paper:
+    """What the paper of a suite reports.
+
+    Args:
+        suite: The suite's name, one of ``PAPERS``.
+    """
+    text = (files("turnwise.papers") / _ROOMS[suite] / "published.json").read_text(encoding="utf-8")
+    found = json.loads(text)
+    tables = tuple(
+        PaperTable(
+            **{
+                **table,
+                "columns": tuple(table["columns"]),
+                "rows": {row: tuple(values) for row, values in table["rows"].items()},
+            }
+        )
+        for table in found.pop("tables")
+    )
+    methods = {method: tuple(rows) for method, rows in found.pop("methods").items()}
+    return Paper(**found, methods=methods, tables=tables)

@@ -1,0 +1,127 @@
+"""The tables of the report: a task on a data set, a study, the costs, and a table of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from turnwise.papers.experiments.papers import Paper, PaperTable
+from turnwise.papers.experiments.report_format import (
+    data_title,
+    interval_text,
+    markdown_table,
+    mean_text,
+    metric_title,
+    p_text,
+    task_title,
+)
+from turnwise.papers.experiments.report_rows import (
+    Row,
+    best_baseline,
+    cells_of,
+    distinct,
+    main_metric,
+    p_value,
+    rows_of,
+    tasks_of,
+)
+from turnwise.papers.experiments.results import CellRecord, Results
+from turnwise.papers.experiments.suite import Study
+
+# What a table shows after the task's main figure, which has the interval and the p-value.
+_FURTHER = {
+    "semantic_retrieval": ("mrr", "structure"),
+    "domain_categorization": ("purity_std", "nmi"),
+    "semantic_relatedness": ("spearman_best",),
+    "dialogue_retrieval": ("mrr",),
+    "alignment_uniformity": ("alignment", "uniformity"),
+    "next_utterance": ("average_rank_over_lengths", "mrr", "r_at_1", "r_at_10"),
+    "component_analysis": ("average_rank_over_lengths",),
+    "short_term_planning": ("hits_at_5", "hits_at_10", "hits_at_25", "hits_at_50"),
+    "additivity": ("true", "random"),
+}
+
+
+def task_table(paper: Paper, data: str, task: str, rows: Sequence[Row]) -> str:
+    """The methods' figures in a task, with the paper's beside them and notes below."""
+    metric = main_metric(task)
+    best = best_baseline(rows, metric)
+    tested = [p_value(row, best) for row in rows]
+    columns: list[tuple[str, list[str]]] = [
+        ("method", [row.title for row in rows]),
+        ("seeds", [str(len(row.figures)) for row in rows]),
+    ]
+    for name in (metric, *_FURTHER.get(task, ())):
+        columns.append((metric_title(name), [mean_text(row, name) for row in rows]))
+        if name == metric:
+            columns.append(("95 % interval", [interval_text(row, name) for row in rows]))
+            columns.append(("p", list(map(p_text, tested))))
+        columns.append((f"paper: {metric_title(name)}", [paper.figure(row.key, data, task, name) for row in rows]))
+    columns = [column for column in columns if any(column[1])]
+    notes = [f"p is against the best baseline, *{best.title}*"] if best and any(p is not None for p in tested) else []
+    notes += paper.notes(data, task) if any(title.startswith("paper:") for title, _ in columns) else []
+    below = [" ".join(f"{note}." for note in notes)] if notes else []
+    return "\n\n".join([markdown_table([title for title, _ in columns], zip(*(cells for _, cells in columns))), *below])
+
+
+def study_tables(results: Results, paper: Paper, study: Study) -> list[str]:
+    """A table for each data set and task."""
+    sections = []
+    for data in distinct(cells_of(results, study=study.name), "data"):
+        cells = cells_of(results, data, study.name)
+        for task in tasks_of(cells):
+            title = f"{data_title(results, data)}, {task_title(task)}: {metric_title(main_metric(task))}"
+            sections.append(f"**{title}**\n\n{_study_table(paper, study, task, cells)}")
+    return sections
+
+
+def _study_table(paper: Paper, study: Study, task: str, cells: Sequence[CellRecord]) -> str:
+    """The methods' main figures at each value, the paper's below them."""
+    metric = main_metric(task)
+    values = sorted({cell["study"]["value"] for cell in cells})
+    lines: dict[str, dict[float, str]] = {}
+    for value in values:
+        for row in rows_of([cell for cell in cells if cell["study"]["value"] == value], task):
+            lines.setdefault(row.title, {})[value] = mean_text(row, metric)
+    for table in paper.tables:
+        if (table.study, table.task, table.metric) == (study.name, task, metric):
+            for name, figures in table.rows.items():
+                shown = zip(map(float, table.columns), map(table.show, figures))
+                lines[f"paper: {name} ({paper.encoder})"] = dict(shown)
+    body = [[name, *(line.get(value, "") for value in values)] for name, line in lines.items()]
+    return markdown_table([study.setting.replace("_", " "), *(f"{value:g}" for value in values)], body)
+
+
+def cost_table(results: Results, costs: Sequence[dict[str, float] | None]) -> str:
+    """Means over seeds, one line for each data set, method and value of a study; "" where nothing was run.
+
+    Args:
+        results: The results.
+        costs: Time and tokens of each cell of the results; None for a cell that was not run.
+    """
+    groups: dict[tuple[str, str, str], list[dict[str, float]]] = {}
+    for cell, cost in zip(results["cells"], costs):
+        if cost is not None:
+            study = f"{cell['study']['name']} {cell['study']['value']:g}" if cell["study"] else ""
+            groups.setdefault((data_title(results, cell["data"]), cell["title"], study), []).append(cost)
+    names = ("seconds", "train_seconds", "train_tokens")
+    lines = [
+        [*group, *(f"{np.mean([cost.get(name) or 0 for cost in some]):,.0f}" for name in names)]
+        for group, some in groups.items()
+    ]
+    header = ["data", "method", "study", "seconds", "of these in training", "tokens of training"]
+    return markdown_table(header, lines) if lines else ""
+
+
+def paper_table(paper: Paper, table: PaperTable) -> str:
+    """A table of the paper, with its title."""
+    title = f"{table.table}: {task_title(table.task)}, {metric_title(table.metric)}" + (
+        f", by {table.study}" if table.study else ""
+    )
+    lines = [
+        [row, paper.encoder if table.study else paper.encoder_of(row), *map(table.show, figures)]
+        for row, figures in table.rows.items()
+    ]
+    header = ["data" if table.study else "method", "encoder", *table.columns]
+    return f"**{title}**" + (f" ({table.note})" if table.note else "") + f"\n\n{markdown_table(header, lines)}"

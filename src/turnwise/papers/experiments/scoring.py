@@ -1,0 +1,175 @@
+"""How rows are scored: the encoder's own embeddings of utterances, of whole dialogues, and of the order of turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, Self
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.loading import load_encoder
+from turnwise.encoders.utterances import encode_utterances
+from turnwise.evaluation import TASKS, EmbeddedSequences, embed_dialogues, evaluate_next_utterance
+from turnwise.evaluation.agreement import agreement, sample_texts
+from turnwise.papers.baselines import MeanOfUtterances
+from turnwise.papers.experiments.method import Score, ScoringInputs, TaskFigures, Tasks
+
+_RETRIEVAL = "semantic-retrieval"
+_COMPARED = 1000  # texts: half a million pairs
+
+# All methods are measured on the same queries, candidates and clusterings, so that they can be compared in pairs.
+EVALUATION_SEED = 0
+
+
+def task_figures(name: str, result: Any) -> TaskFigures:
+    """The figures of a task on utterances or dialogues.
+
+    Args:
+        name: The task.
+        result: What the task's evaluation returned.
+    """
+    values = getattr(result, "per_query", None)
+    return TaskFigures(result.summary(), {} if values is None else {TASKS[name].key: values})
+
+
+# --- Utterances
+
+
+def utterance_figures(encode: Callable[[list[str]], Any], tasks: Tasks) -> dict[str, TaskFigures]:
+    """The figures of a function that embeds texts."""
+    return {name: task_figures(name, TASKS[name].score(encode, task, EVALUATION_SEED)) for name, task in tasks.items()}
+
+
+def as_trained(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
+    """The encoder's own sentence embeddings."""
+    return utterance_figures(partial(encode_utterances, inputs.encoder, show_progress_bar=True), tasks)
+
+
+def character_ngrams(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
+    """One to three characters, hashed: needs no training and works in any language."""
+    hashed = HashingVectorizer(analyzer="char_wb", ngram_range=(1, 3), n_features=4096)
+    return utterance_figures(lambda texts: hashed.transform(texts).toarray(), tasks)
+
+
+# --- Whole dialogues
+
+
+def dialogue_figures(encode: Callable[[list[Any]], Any], tasks: Tasks) -> dict[str, TaskFigures]:
+    """The figures of a function that embeds whole conversations, each embedded once for all tasks."""
+    embedded = embed_dialogues(encode, next(iter(tasks.values())))
+    return {name: task_figures(name, TASKS[name].measure(embedded, EVALUATION_SEED)) for name in tasks}
+
+
+def whole_dialogue(pooling: str) -> Score:
+    """All turns through the encoder at once, see ``encode_conversations``."""
+
+    def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
+        embed = partial(encode_conversations, inputs.encoder, pooling=pooling, show_progress_bar=True)
+        return dialogue_figures(embed, tasks)
+
+    return score
+
+
+def one_interlocutor(first: bool) -> Score:
+    """All turns through the encoder, pooled over those of whoever starts the conversation, or over all the others.
+
+    A conversation with nobody else has a vector of zeros, as far from all others as from each.
+    """
+
+    def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
+        def embed(conversations: list[Any]) -> Any:
+            pooling = "speaker:first" if first else "speaker:other"
+            renamed = [_first_and_other(messages) for messages in conversations]
+            return encode_conversations(inputs.encoder, renamed, pooling, show_progress_bar=True, absent="zero")
+
+        return dialogue_figures(embed, tasks)
+
+    return score
+
+
+def _first_and_other(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    start = messages[0]["role"]
+    return [{**message, "role": "first" if message["role"] == start else "other"} for message in messages]
+
+
+def mean_of_utterances(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
+    """The mean of the encoder's own embeddings of the utterances."""
+    return dialogue_figures(MeanOfUtterances(_OwnEmbeddings(inputs.encoder)).encode_conversations, tasks)
+
+
+@dataclass(frozen=True)
+class _OwnEmbeddings:
+    """An encoder as ``MeanOfUtterances`` takes one."""
+
+    encoder: SentenceTransformer
+
+    def fit(self, conversations: Any) -> Self:
+        return self
+
+    def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
+        return encode_utterances(self.encoder, texts, show_progress_bar=True)
+
+
+# --- The order of turns
+
+
+def turn_order(*modes: str) -> Score:
+    """The next utterance scored in these ways, and the other tasks in all ways that the encoder supports."""
+
+    def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
+        embedded = EmbeddedSequences(inputs.encoder, next(iter(tasks.values())))
+        found = {}
+        for name in tasks:
+            if name == "next-utterance":
+                result: Any = evaluate_next_utterance(embedded, EVALUATION_SEED, modes)
+            else:
+                further = {"candidates": inputs.candidates} if TASKS[name].takes_candidates else {}
+                result = TASKS[name].measure(embedded, EVALUATION_SEED, **further)
+            values = {f"{TASKS[name].key}/{mode}": scores.per_query for mode, scores in result.modes.items()}
+            found[name] = TaskFigures(result.summary(), values)
+        return found
+
+    return score
+
+
+# --- All levels at once
+
+
+def every_level(pooling: str, *modes: str) -> Score:
+    """Utterances by the encoder's own embeddings, dialogues pooled in this way, next utterances in these modes.
+
+    Beside the retrieval of utterances stands the ``structure``, how far the cosines of its texts are still those of the
+    encoder that training started from: the correlation of all pairs of 1,000 texts, in percent.
+    """
+    by_level: dict[str, Score] = {
+        "utterance": as_trained,
+        "dialogue": whole_dialogue(pooling),
+        "turn-order": turn_order(*modes),
+    }
+
+    def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
+        found: dict[str, TaskFigures] = {}
+        for level, of_level in by_level.items():
+            if some := {name: task for name, task in tasks.items() if TASKS[name].level.name == level}:
+                found |= of_level(inputs, some)
+        if (task := tasks.get(_RETRIEVAL)) is not None:
+            found[_RETRIEVAL].summary["structure"] = _structure(inputs, task.texts)
+        return found
+
+    return score
+
+
+def _structure(inputs: ScoringInputs, texts: Sequence[str]) -> float:
+    some = sample_texts(texts, _COMPARED, EVALUATION_SEED)
+    found = encode_utterances(inputs.encoder, some, show_progress_bar=True)
+    return agreement(_at_the_start(inputs.start, tuple(some)), found)["cosine_correlation"]
+
+
+@lru_cache(maxsize=8)  # every row of a data set is compared with the same vectors
+def _at_the_start(start: str | None, texts: tuple[str, ...]) -> Any:
+    return encode_utterances(load_encoder(start), texts, show_progress_bar=True)

@@ -1,0 +1,100 @@
+"""One paper's experiments as data: its methods, data sets and studies, and how large a run is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from turnwise._utils.levels import LevelName
+from turnwise.papers.experiments.data_sets import DataSet
+from turnwise.papers.experiments.method import Method
+from turnwise.papers.experiments.papers import PAPERS
+
+_NUMBER_OF_CONVERSATIONS = "train_conversations"
+
+
+@dataclass(frozen=True)
+class Study:
+    """One setting of some methods over several values, on the first data set found that has training conversations.
+
+    Attributes:
+        name: Its name.
+        title: Its name in the report.
+        methods: The methods, by name.
+        setting: Setting of the method's last training; ``"train_conversations"`` is how many it learns from.
+        values: The values; the method's own is among them, or stands in the main table.
+        settings: Further settings of a method's last training, by the method's name.
+    """
+
+    name: str
+    title: str
+    methods: tuple[str, ...]
+    setting: str
+    values: tuple[float, ...]
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def varies_conversations(self) -> bool:
+        """Whether its values are how many conversations a method learns from, not a setting of its training."""
+        return self.setting == _NUMBER_OF_CONVERSATIONS
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large a run is.
+
+    Attributes:
+        settings: Settings of trainings, by the training's name; whole epochs if ``max_steps`` is not among them.
+        train: Learn from at most this many conversations, a random sample; None means all.
+        test: Test on at most this many conversations, likewise.
+        queries: Evaluate at most this many queries in the retrieval of utterances, and at most this many conversations
+            in the tasks on the order of turns.
+        studies: Whether the studies are run.
+        everywhere: Settings of every training.
+    """
+
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    train: int | None = None
+    test: int | None = None
+    queries: int | None = None
+    studies: bool = True
+    everywhere: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One paper's experiments.
+
+    Attributes:
+        name: Its name, one of ``PAPERS``.
+        level: What its methods embed.
+        methods: The rows of its tables.
+        data: The data sets.
+        full: How large a run is.
+        quick: How large a quick run is.
+        studies: The studies.
+    """
+
+    name: str
+    level: LevelName
+    methods: tuple[Method, ...]
+    data: tuple[DataSet, ...]
+    full: Scale
+    quick: Scale
+    studies: tuple[Study, ...] = ()
+
+    @property
+    def paper(self) -> str:
+        """The paper, with authors and year."""
+        return PAPERS[self.name]
+
+    @property
+    def methods_by_name(self) -> dict[str, Method]:
+        """The rows of its tables, by name."""
+        return {method.name: method for method in self.methods}
+
+
+def same_settings(names: Iterable[str], **settings: Any) -> dict[str, dict[str, Any]]:
+    """The same settings for several trainings, by the training's name."""
+    return {name: settings for name in names}

@@ -1,0 +1,65 @@
+"""Generated candidates, kept in a folder: none is generated twice, and a run that was cut off goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from turnwise._compat import datasets_cache
+from turnwise._utils.files import atomic_path
+from turnwise.data.messages import Message
+from turnwise.papers.generation import generate_candidates, generator_digest
+
+
+@dataclass(frozen=True)
+class GeneratedCandidates:
+    """What a causal language model says after contexts, as in Table 3 of the triple-encoders.
+
+    Call it with a context, and who speaks next: ``candidates(context, speaker="assistant")``.
+
+    Attributes:
+        model: A folder, or a name of the Hugging Face Hub.
+        n: Candidates for each context.
+        top_p: See `turnwise.papers.generate_candidates`, as for the others.
+        temperature: ″
+        top_k: ″
+        max_tokens: ″
+        seed: ″
+    """
+
+    model: str
+    n: int = 100
+    top_p: float = 0.8
+    temperature: float = 0.8
+    top_k: int | None = None
+    max_tokens: int | None = None
+    seed: int = 0
+
+    def __call__(self, context: Sequence[Message], speaker: str | None = None) -> list[str]:
+        """The candidates, generated unless they are in the cache."""
+        path = _folder() / f"{self._key(context, speaker)}.json"
+        if path.is_file():
+            return list(json.loads(path.read_text(encoding="utf-8"))["candidates"])
+        settings = {name: value for name, value in asdict(self).items() if name != "model"}
+        found = generate_candidates(self.model, context, speaker=speaker, show_progress=False, **settings)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(path) as temporary:
+            temporary.write_text(json.dumps({"candidates": found}, ensure_ascii=False), encoding="utf-8")
+        return found
+
+    def describe(self) -> dict[str, object]:
+        """What determines the candidates of any context, ready for JSON: weights, tokenizer and settings."""
+        return {**asdict(self), "model": generator_digest(self.model)}
+
+    def _key(self, context: Sequence[Message], speaker: str | None) -> str:
+        turns = [[message["role"], message["content"]] for message in context]
+        text = json.dumps([self.describe(), turns, speaker], sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _folder() -> Path:
+    """In the cache directory of ``datasets``, where prepared conversations are as well."""
+    return datasets_cache() / "turnwise-generated"

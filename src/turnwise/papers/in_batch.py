@@ -1,0 +1,21 @@
+"""What the recipes share that contrast a response with those of other conversations in the batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from turnwise.losses.in_batch import InBatchSettings
+from turnwise.training.recipes.base import Recipe
+
+
+@dataclass(frozen=True)
+class InBatch(Recipe, InBatchSettings):
+    """What is common to methods that contrast responses with those of other conversations in the batch."""
+
+    # Six times the paper's, the same for all: better on the default encoder, see docs/results.md.
+    learning_rate: float = 3e-4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.batch_size < 2:
+            raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")

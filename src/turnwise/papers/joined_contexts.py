@@ -1,0 +1,50 @@
+"""The data collator of methods that read the turns before a turn as one text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from turnwise.collators.utterances import Row, UtteranceCollator
+from turnwise.encoders.contexts import joined_context, newest_words_kept
+
+
+@dataclass(frozen=True)
+class JoinedContextCollator(UtteranceCollator):
+    """Utterances, and what precedes each of them joined into one further text.
+
+    Attributes:
+        context_turns: Up to this many turns before each turn are joined, see
+            `turnwise.encoders.contexts.joined_context`. The text may have this many times ``max_length`` tokens, within
+            the encoder's own limit; of a longer one the newest words are kept.
+    """
+
+    context_turns: int = 3
+
+    @override
+    def __call__(self, conversations: Sequence[Row]) -> dict[str, Tensor]:
+        """As for `UtteranceCollator`, and ``context_text`` (turns,).
+
+        That is the row of each turn's joined context, -1 where nothing precedes it.
+        """
+        texts, batch = self.turns(conversations)
+        ids = self.tokenize(texts, self.max_length)
+        contexts = [text for row in conversations for text in self._contexts(row)]
+        new = [text for text in dict.fromkeys(contexts) if text and text not in texts]
+        with newest_words_kept(self.encoder.tokenizer):
+            ids += self.tokenize(new, self.max_length * self.context_turns)
+        texts.update({text: len(texts) + number for number, text in enumerate(new)})
+        batch["messages_context_text"] = torch.tensor([texts.get(text, -1) for text in contexts])
+        return batch | self.padded(ids)
+
+    def _contexts(self, row: Row) -> list[str]:
+        """For each turn its preceding turns as one text; empty where nothing precedes it."""
+        texts = [message["content"] for message in row["messages"]]
+        separator = self.encoder.tokenizer.sep_token
+        return [
+            joined_context(texts[max(0, turn - self.context_turns) : turn], separator) for turn in range(len(texts))
+        ]

@@ -1,0 +1,63 @@
+"""The recipe of local-to-global distillation of whole dialogues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from typing_extensions import override
+
+from turnwise._utils.levels import LevelName
+from turnwise.data.drawing import draw_conversations
+from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.rendering import Keep, make_conversational
+from turnwise.papers.tried.local_to_global import LocalToGlobalLoss, LocalToGlobalSettings
+from turnwise.papers.tried.parts_collator import PartsCollator
+from turnwise.training.precision import half_precision
+from turnwise.training.recipes.base import Inputs, Recipe
+
+
+@dataclass(frozen=True)
+class LocalToGlobal(Recipe, LocalToGlobalSettings):
+    """See `turnwise.papers.LocalToGlobalSettings` for the other settings.
+
+    Attributes:
+        sample: Learn from so many conversations, drawn at random. Each is compared with all others.
+        keep: Which turns of conversations that are too long.
+    """
+
+    level: ClassVar[LevelName] = "dialogue"
+
+    learning_rate: float = 1e-4
+    attention_dropout: bool = False
+    batch_size: int = 32
+    max_length: int = 512
+    sample: int = 2000
+    keep: Keep = "head"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sample < 2:
+            raise ValueError(f"sample must be at least 2, got {self.sample!r}: conversations are compared with others")
+
+    @override
+    def prepare(self, encoder: SentenceTransformer) -> None:
+        super().prepare(encoder)
+        # The teacher is the untouched encoder, which reads plain text better than text with separators.
+        make_conversational(encoder, self.max_length, separate_turns=False)
+
+    @override
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+        sample = draw_conversations(conversations, self.sample, self.seed)
+        # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
+        wholes = encode_conversations(
+            encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=half_precision(self)
+        )
+        return {
+            "train_dataset": sample.add_column("dialogue", np.arange(len(sample))),
+            "data_collator": PartsCollator(encoder, self.max_length, self.keep, self.seed),
+            "loss": LocalToGlobalLoss(encoder, wholes, LocalToGlobalSettings.of(self)),
+        }

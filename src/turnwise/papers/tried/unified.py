@@ -1,0 +1,84 @@
+"""One pass over the messages of a batch, and everything they can teach: what comes next, and what utterances mean.
+
+The turn-order head and the encoder learn together by the softmax over the composed query (`turnwise.losses.composed`),
+from the true next utterances and from the distribution of a teacher that reads the whole context as one text; the same
+token embeddings serve the contrast of DialogueCSE. So one encoder's vectors of single messages serve utterances, whole
+dialogues and next utterances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from torch.nn.functional import normalize
+from typing_extensions import override
+
+from turnwise._utils import citations
+from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
+from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head, turn_order_head_of
+from turnwise.losses.base import ConversationLoss
+from turnwise.losses.composed import ComposedSettings, composed_loss
+from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
+
+
+@dataclass(frozen=True)
+class UnifiedSettings(ComposedSettings):
+    """Settings of `UnifiedLoss`; those of next utterances are `ComposedSettings`.
+
+    Attributes:
+        utterance_weight: Weight of the loss of DialogueCSE, with its default settings; 0 leaves it out.
+    """
+
+    utterance_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.utterance_weight < 0:
+            raise ValueError(f"utterance_weight must be 0 or more, got {self.utterance_weight!r}")
+
+
+class UnifiedLoss(ConversationLoss[UnifiedSettings]):
+    """Next utterances by composed queries, with or without a teacher, and utterances by DialogueCSE.
+
+    Takes the features of `turnwise.collators.TaughtCollator`, and learns from a teacher if they hold its vectors. Every
+    distinct text of the batch is encoded once.
+
+    Args:
+        model: The encoder, pooled by the mean. Its turn-order head learns further; if it has none, a new one is put
+            beside it.
+        settings: The settings.
+    """
+
+    citation = f"{citations.TRIPLE_ENCODERS}\n\n{citations.DIALOGUE_CSE}"
+
+    def __init__(self, model: SentenceTransformer, settings: UnifiedSettings | None = None) -> None:
+        super().__init__(model, settings or UnifiedSettings())
+        head = turn_order_head_of(model)
+        if head is None:
+            head = TurnOrderHead(model.get_embedding_dimension() or 0, self.settings.context_turns)
+            add_turn_order_head(model, head)
+        self.head = head.requires_grad_(True)
+        # In a tuple: no part of this module.
+        self._utterances = (DialogueCSELoss(model, DialogueCSESettings(negatives=self.settings.negatives)),)
+
+    @override
+    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
+        slices = list(encode_sliced(self.model, features["input_ids"], features["attention_mask"]))
+        turns = features["turn_text"], features["conversation"], features["text_key"]
+        with full_precision(features["conversation"].device):
+            vectors = normalize(take(sliced_means(slices), features["turn_text"]), dim=1)
+            loss = composed_loss(
+                self.head,
+                vectors,
+                features["speaker"],
+                features["conversation"],
+                features["text_key"],
+                self.settings,
+                (features["teacher_context"], features["teacher_response"]) if "teacher_context" in features else None,
+            )
+        if self.settings.utterance_weight:
+            (utterances,) = self._utterances
+            loss = loss + self.settings.utterance_weight * utterances.compute_loss_from_embeddings(slices, *turns)
+        return loss

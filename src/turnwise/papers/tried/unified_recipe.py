@@ -1,0 +1,74 @@
+"""The recipe of one encoder for utterances, whole dialogues and next utterances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from typing_extensions import override
+
+from turnwise._utils.levels import LevelName
+from turnwise._utils.settings import check_positive
+from turnwise.collators.utterances import UtteranceCollator
+from turnwise.encoders.loading import load_encoder
+from turnwise.encoders.transformer import use_mean_pooling
+from turnwise.papers.joined_contexts import JoinedContextCollator
+from turnwise.papers.tried.taught_collator import TaughtCollator
+from turnwise.papers.tried.teacher_vectors import TeacherVectors
+from turnwise.papers.tried.unified import UnifiedLoss, UnifiedSettings
+from turnwise.training.recipes.base import Inputs, Recipe
+
+
+@dataclass(frozen=True)
+class Unified(Recipe, UnifiedSettings):
+    """See `turnwise.papers.UnifiedSettings` for the other settings.
+
+    Attributes:
+        head_learning_rate: Peak learning rate of the matrices of the turn-order head.
+        recency_learning_rate: Peak learning rate of its weights by distance.
+        teacher: A model that reads the whole context as one text, as ``--method single-vector`` trains it: a folder or
+            a name. Its distribution over the next utterances is learned as well.
+    """
+
+    level: ClassVar[LevelName] = "turn-order"
+
+    learning_rate: float = 2e-4
+    batch_size: int = 16
+    # Half-way keeps what is learned and most of what the encoder knew, see docs/results.md.
+    interpolation: float = 0.5
+    head_learning_rate: float = 1e-3
+    recency_learning_rate: float = 2e-2
+    teacher: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "head_learning_rate", "recency_learning_rate")
+        if self.batch_size < 2:
+            raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
+
+    @override
+    def prepare(self, encoder: SentenceTransformer) -> None:
+        use_mean_pooling(encoder)  # a turn-order head that is there learns further
+
+    @override
+    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+        rates = {r"^head\.recency$": self.recency_learning_rate, r"^head\.c": self.head_learning_rate}
+        return {"weight_decay": 0.01, "learning_rate_mapping": rates}
+
+    @override
+    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+        return {
+            "train_dataset": conversations,
+            "data_collator": TaughtCollator(
+                UtteranceCollator(encoder, self.max_length), self._teacher_vectors(encoder)
+            ),
+            "loss": UnifiedLoss(encoder, UnifiedSettings.of(self)),
+        }
+
+    def _teacher_vectors(self, encoder: SentenceTransformer) -> TeacherVectors | None:
+        if self.teacher is None:
+            return None
+        teacher = use_mean_pooling(load_encoder(self.teacher, device=str(encoder.device)))
+        return TeacherVectors(JoinedContextCollator(teacher, self.max_length, self.context_turns))

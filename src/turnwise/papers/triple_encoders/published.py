@@ -1,0 +1,86 @@
+"""CCL and C3L with the settings of the paper (section 5.1) and of the authors' code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from typing_extensions import override
+
+from turnwise.encoders.views import TokenOrder, views_of
+from turnwise.losses.in_batch import Negatives
+from turnwise.papers.pieces import PieceCollator, cut_windows
+from turnwise.papers.triple_encoders.collator import TurnOrderCollator
+from turnwise.papers.triple_encoders.corpus_negatives import CorpusNegatives
+from turnwise.papers.triple_encoders.recipe import C3L, CCL, TurnOrder
+from turnwise.papers.utterance_pool import UtterancePool
+from turnwise.training.recipes.base import Recipe
+
+
+@dataclass(frozen=True)
+class Published(TurnOrder):
+    """A batch counts windows, mixed over the whole corpus, and all word embeddings learn.
+
+    Random negatives are drawn from the corpus and encoded besides: for each window and each of ``negatives``, 4
+    utterances in CCL and 16 in C3L.
+    """
+
+    token_order: ClassVar[TokenOrder | None] = "published"
+
+    learning_rate: float = 2e-5
+    epochs: float = 10.0
+    max_length: int = 512
+    negatives: Negatives = 1
+    nli: str | None = "AllNLI.tsv.gz"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.negatives == "batch":
+            raise ValueError("negatives must be a number, such as 1: as published, they are drawn from the corpus")
+        if self.frozen_layers != 0:
+            raise ValueError(
+                f"frozen_layers must be 0, got {self.frozen_layers!r}: as published, all word embeddings learn, which "
+                "lie below all layers"
+            )
+
+    @override
+    def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
+        return []
+
+    @override
+    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+        return self.shared_arguments()
+
+    @override
+    def batches(
+        self, encoder: SentenceTransformer, conversations: Dataset, directional: bool
+    ) -> tuple[Dataset, Callable[..., dict[str, Tensor]]]:
+        negatives = CorpusNegatives(UtterancePool(conversations), int(self.negatives), self.seed)
+        collator = TurnOrderCollator(encoder, self.window, self.max_length, directional, negatives)
+        return cut_windows(conversations, self.window), PieceCollator(collator, conversations)
+
+
+@dataclass(frozen=True)
+class PublishedCCL(Published, CCL):
+    """A batch of 4 windows has the 48 pairs of the authors' code."""
+
+    batch_size: int = 4
+    nli_pairs: int = 12
+
+
+@dataclass(frozen=True)
+class PublishedC3L(Published, C3L):
+    """A batch of 3 windows has about the 48 triples of the authors' code."""
+
+    batch_size: int = 3
+    nli_pairs: int = 16
+
+    @override
+    def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
+        if not self.ccl_first or views_of(encoder) is not None:
+            return None
+        return PublishedCCL(**self.shared_settings())

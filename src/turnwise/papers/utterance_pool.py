@@ -1,0 +1,54 @@
+"""All utterances of a corpus, to be drawn at random: what dial2vec mixes in, and negatives from the whole corpus."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from datasets import Dataset
+
+_TRIES = 100
+
+
+class UtterancePool:
+    """All utterances of a corpus, to be drawn at random by role. The texts stay in the memory-mapped Arrow file.
+
+    Args:
+        conversations: The corpus, with columns ``id`` and ``messages``.
+
+    Raises:
+        ValueError: Fewer than two conversations.
+    """
+
+    def __init__(self, conversations: Dataset) -> None:
+        if len(conversations) < 2:
+            raise ValueError(f"mixed dialogues need at least 2 conversations, got {len(conversations)}")
+        table = conversations.select_columns(["messages"]).flatten_indices().with_format("arrow")[:]
+        contents, roles, owners, start = [], [], [], 0
+        for chunk in table.column("messages").chunks:
+            messages = chunk.flatten()
+            contents.append(messages.field("content"))
+            roles.append(messages.field("role"))
+            owners.append(np.asarray(pc.list_parent_indices(chunk)) + start)
+            start += len(chunk)
+        self._contents = pa.chunked_array(contents)
+        codes = pa.chunked_array(roles).combine_chunks().dictionary_encode()
+        self._owner = np.concatenate(owners)  # (utterances,)
+        self._role = np.asarray(codes.indices)  # (utterances,)
+        self._codes = {name: code for code, name in enumerate(codes.dictionary.to_pylist())}
+        self._of_role = [np.flatnonzero(self._role == code) for code in range(len(self._codes))]
+        self._number = {name: number for number, name in enumerate(conversations["id"])}
+        if len(self._number) < len(conversations):
+            raise ValueError("conversation ids must be unique: utterances are drawn from conversations of other ids")
+
+    def draw(self, role: str | None, conversation: str, generator: random.Random) -> str:
+        """A random utterance of that role from another conversation; of any role if no other has it, or for None."""
+        number = self._number.get(conversation, -1)
+        for members in (self._of_role[self._codes[role]] if role in self._codes else (), range(len(self._owner))):
+            for _ in range(_TRIES if len(members) else 0):
+                position = int(members[generator.randrange(len(members))])
+                if self._owner[position] != number:
+                    return str(self._contents[position].as_py())
+        raise ValueError(f"no utterance outside the conversation {conversation!r} found to mix in")

@@ -1,0 +1,89 @@
+"""Baselines by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+from turnwise.evaluation import LabelledDialogues, RetrievalTask
+from turnwise.papers.baselines import BASELINES, PooledEncoder, SimCSE, build_baseline
+from turnwise.papers.baselines.dialogues import Concatenation, MeanOfUtterances
+
+QUICK = [name for name in BASELINES if not name.endswith("-adapted") and name != "simcse"]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_every_baseline_gives_what_the_table_says(
+    name: str,
+    tiny_encoder_path: Path,
+    corpus: Dataset,
+    tmp_path: Path,
+    retrieval: RetrievalTask,
+    dialogues: LabelledDialogues,
+) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("order 1 0\ncancel 0 1\ni 1 1\n")
+    few = corpus.select(range(15))
+    given = {"encoder": tiny_encoder_path, "word_vectors": vectors, "model": tiny_encoder_path, "topics": 3}
+    baseline = BASELINES[name]
+    assert baseline.name == name and baseline.description
+    for level in baseline.levels:
+        model = build_baseline(name, level, **given).fit(few)
+        if baseline.gives == "rankings":
+            scored = {"utterance": model.score_retrieval, "dialogue": model.score_dialogue_retrieval}[level]
+            assert scored(retrieval if level == "utterance" else dialogues).map > 0
+        elif level == "utterance":
+            found = model.encode_utterances(["I want to cancel", "my order"])
+            assert found.dtype == np.float32 and len(found) == 2 and np.isfinite(found).all()
+        else:
+            found = model.encode_conversations(few["messages"][:3])
+            assert found.dtype == np.float32 and len(found) == 3 and np.isfinite(found).all()
+            if baseline.gives == "clusters":
+                assert set(model.clusters(few["messages"][:]).tolist()) <= set(range(3))
+
+
+def test_names_mean_what_they_say(tiny_encoder: SentenceTransformer) -> None:
+    for name in ("mean-adapted", "cls-adapted"):
+        model = build_baseline(name, encoder=tiny_encoder, seed=7)
+        assert isinstance(model, PooledEncoder) and model.pooling == name.split("-")[0]
+        assert model.adaptation is not None and model.adaptation.seed == 7
+    for name in ("whitening", "flow"):
+        assert build_baseline(name, encoder=tiny_encoder).base.adaptation is None
+        assert build_baseline(f"{name}-adapted", encoder=tiny_encoder, seed=7).base.adaptation.seed == 7
+    assert build_baseline("flow", encoder=tiny_encoder, seed=7).seed == 7
+    simcse = build_baseline("simcse", encoder=tiny_encoder, seed=7)
+    assert isinstance(simcse, SimCSE) and simcse.settings.seed == 7
+    assert isinstance(build_baseline("simcse", "dialogue", encoder=tiny_encoder), MeanOfUtterances)
+    whole = build_baseline("cls", "dialogue", encoder=tiny_encoder)
+    assert isinstance(whole, Concatenation) and whole.limit is whole.utterances
+
+
+def test_misuse_is_named() -> None:
+    with pytest.raises(ValueError, match="unknown baseline 'bert': expected one of glove, word2vec"):
+        build_baseline("bert")
+    with pytest.raises(ValueError, match="the baseline lda serves dialogue, got level 'utterance'"):
+        build_baseline("lda")
+    with pytest.raises(ValueError, match="the baseline glove needs word_vectors, got none"):
+        build_baseline("glove")
+    with pytest.raises(ValueError, match="the baseline hf needs model, got none"):
+        build_baseline("hf")
+
+
+@pytest.mark.parametrize("name", [name for name in QUICK if BASELINES[name].gives == "embeddings" and name != "hf"])
+def test_the_seed_changes_what_is_learned_randomly_and_nothing_else(
+    name: str, tiny_encoder: SentenceTransformer, corpus: Dataset, tmp_path: Path
+) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("order 1 0\ncancel 0 1\ni 1 1\n")
+    few, level = corpus.select(range(15)), BASELINES[name].levels[-1]
+    first, second = (
+        build_baseline(name, level, encoder=tiny_encoder, word_vectors=vectors, seed=seed)
+        .fit(few)
+        .encode_conversations(few["messages"][:3])
+        for seed in (0, 1)
+    )
+    assert np.array_equal(first, second) == (BASELINES[name].learns != "randomly")

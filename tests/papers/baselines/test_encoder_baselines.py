@@ -1,0 +1,133 @@
+"""Pooling, adaptation, whitening and the flow on top of an encoder."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+from closeness import assert_same_vectors
+from turnwise.papers.baselines import Concatenation, Flow, PooledEncoder, Whitening
+from turnwise.papers.baselines.corpus import utterances
+from turnwise.training.recipes import Adaptation
+
+
+class Fixed:
+    """Embeddings of a stretched, correlated cloud off the origin, one for each distinct text."""
+
+    def __init__(self, dim: int = 6, rank: int = 6) -> None:
+        generator = np.random.default_rng(0)
+        self.mix = generator.normal(size=(rank, dim)) * np.logspace(0, 1, dim)
+        self.rank = rank
+
+    def fit(self, conversations: Any) -> Self:
+        return self
+
+    def encode_utterances(self, texts: Any) -> np.ndarray:
+        rows = [np.random.default_rng(list(text.encode())).normal(size=self.rank) for text in texts]
+        return (5 + np.array(rows) @ self.mix).astype(np.float32)
+
+
+def test_pooling_is_that_of_the_encoder_itself(tiny_encoder: SentenceTransformer, corpus: Dataset) -> None:
+    texts = utterances(corpus)[:30]
+    assert_same_vectors(PooledEncoder(tiny_encoder).encode_utterances(texts), tiny_encoder.encode(texts))
+    tiny_encoder[1].pooling_mode = "cls"
+    found = PooledEncoder(tiny_encoder, "cls").fit(corpus).encode_utterances(texts)
+    assert_same_vectors(found, tiny_encoder.encode(texts))
+
+
+def test_encoders_beat_random(word_encoder: SentenceTransformer, corpus: Dataset, beats_random) -> None:
+    mean, cls = PooledEncoder(word_encoder), PooledEncoder(word_encoder, "cls")
+    for baseline in (mean, cls, Whitening(mean), Flow(mean), Concatenation(mean, mean)):
+        beats_random(baseline.fit(corpus))
+
+
+def test_adaptation_changes_a_copy_and_is_settled_by_its_seed(
+    word_encoder: SentenceTransformer, corpus: Dataset, beats_random
+) -> None:
+    texts = ["i want to cancel my order", "thanks"]
+    before = PooledEncoder(word_encoder).encode_utterances(texts)
+    settings = Adaptation(max_steps=2, batch_size=16, learning_rate=1e-3)
+    first, second = (PooledEncoder(word_encoder, adaptation=settings).fit(corpus) for _ in range(2))
+    found = first.encode_utterances(texts)
+    assert np.abs(found - before).max() > 1e-3
+    assert np.array_equal(found, second.encode_utterances(texts))
+    assert np.array_equal(PooledEncoder(word_encoder).encode_utterances(texts), before)
+    beats_random(first)
+
+
+def test_whitened_embeddings_have_the_identity_as_covariance(corpus: Dataset) -> None:
+    texts = utterances(corpus)
+    white = Whitening(Fixed()).fit(corpus).encode_utterances(texts).astype(np.float64)
+    assert white.shape == (len(texts), 6)
+    assert white.mean(axis=0) == pytest.approx(np.zeros(6), abs=1e-5)
+    assert white.T @ white / len(texts) == pytest.approx(np.eye(6), abs=1e-5)
+    # The first k directions are those of most variance, and dimensions without variance are no directions.
+    some = Whitening(Fixed(), dim=2).fit(corpus).encode_utterances(texts)
+    assert_same_vectors(some, white[:, :2])
+    flat = Whitening(Fixed(rank=4)).fit(corpus).encode_utterances(texts)
+    assert flat.shape == (len(texts), 4)
+    assert np.cov(flat.T, bias=True) == pytest.approx(np.eye(4), abs=1e-4)
+
+
+def test_whitening_is_the_papers_formula(corpus: Dataset) -> None:
+    texts = utterances(corpus)
+    vectors = Fixed().encode_utterances(texts).astype(np.float64)
+    mean = vectors.sum(axis=0) / len(vectors)
+    u, s, _ = np.linalg.svd(np.cov(vectors.T, bias=True))
+    literal = (vectors - mean) @ (u @ np.diag(np.sqrt(1 / s)))
+    found = Whitening(Fixed()).fit(corpus).encode_utterances(texts)
+    assert np.abs(found) == pytest.approx(np.abs(literal), abs=1e-4)  # the sign of a direction is free
+
+
+def test_the_flow_is_invertible_and_raises_the_likelihood(corpus: Dataset) -> None:
+    flow = Flow(Fixed(dim=16), epochs=4).fit(corpus)
+    embeddings = torch.from_numpy(Fixed(dim=16).encode_utterances(utterances(corpus)))
+    mapped = flow.forward(embeddings)
+    assert (flow.inverse(mapped) - embeddings).abs().max() < 1e-4 * embeddings.abs().max()
+    assert (mapped - (embeddings - flow.centre) / flow.scale).abs().max() > 0.1
+    assert len(flow.likelihoods) == 4 and flow.likelihoods == sorted(flow.likelihoods)
+    # A standard normal has this likelihood under itself; the cloud is correlated, so the flow can do better.
+    assert flow.likelihoods[-1] > flow.likelihoods[0] + 0.1
+
+
+def test_the_likelihood_is_that_of_the_density(corpus: Dataset) -> None:
+    """By change of variables, with the determinant of the Jacobian computed from scratch."""
+    flow = Flow(Fixed(dim=4, rank=4), epochs=1).fit(corpus)
+    one = torch.tensor([0.3, -1.0, 0.5, 2.0])
+    transform = flow.flow().transform
+    jacobian = torch.autograd.functional.jacobian(transform, one)
+    normal = torch.distributions.Normal(0.0, 1.0).log_prob(transform(one)).sum()
+    assert flow.flow().log_prob(one).item() == pytest.approx((normal + jacobian.det().abs().log()).item(), abs=1e-4)
+
+
+def test_the_flow_is_settled_by_its_seed_and_leaves_the_generator_alone(corpus: Dataset) -> None:
+    texts = utterances(corpus)[:5]
+
+    def mapped(seed: int) -> np.ndarray:
+        return Flow(Fixed(), epochs=1, seed=seed).fit(corpus).encode_utterances(texts)
+
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    first = mapped(0)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(6)
+    assert np.array_equal(mapped(0), first)
+    assert not np.array_equal(mapped(1), first)
+
+
+def test_misuse_is_named(corpus: Dataset) -> None:
+    for unfitted in (Whitening(Fixed()), Flow(Fixed())):
+        with pytest.raises(ValueError, match="has learned nothing yet"):
+            unfitted.encode_utterances(["hello"])
+        with pytest.raises(ValueError, match="no conversations with text"):
+            unfitted.fit([])
+    with pytest.raises(ValueError, match="dim must be 1 or more, got 0"):
+        Whitening(Fixed(), dim=0)
+    same = [{"messages": [{"role": "user", "content": "hello"}]}]
+    with pytest.raises(ValueError, match="same embedding"):
+        Whitening(Fixed()).fit(same)

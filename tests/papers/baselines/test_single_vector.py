@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn.functional import cosine_similarity, normalize
+
+from turnwise.collators.utterances import UtteranceCollator
+from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
+from turnwise.papers.joined_contexts import JoinedContextCollator
+from turnwise.training.recipes import get_recipe
+
+
+def features_of(encoder, conversations, turns: int = 3) -> list[dict[str, torch.Tensor]]:
+    collate = JoinedContextCollator(encoder, context_turns=turns) if turns else UtteranceCollator(encoder)
+    batch = collate(list(conversations))
+    return [{name.removeprefix("messages_"): value for name, value in batch.items()}]
+
+
+def literal_loss(loss: SingleVectorLoss, conversations, turns: int) -> torch.Tensor:
+    """Text by text: the cosine of the context and the response, softmax over the allowed responses."""
+
+    def embed(texts: list[str]) -> torch.Tensor:
+        ids = loss.model.tokenizer(" [SEP] ".join(texts), return_tensors="pt")
+        return normalize(loss.model(dict(ids))["token_embeddings"][0].mean(0), dim=0)
+
+    rows = [(c, m["content"]) for c, row in enumerate(conversations) for m in row["messages"]]
+    losses = []
+    for i, (c, text) in enumerate(rows):
+        previous = [t for d, t in rows[:i] if d == c]
+        if not previous:
+            continue
+        if loss.settings.context == "joined":
+            context = embed(previous[-turns:])
+        else:
+            earlier = previous[:-1][-turns:]
+            context = (embed(previous[-1:]) + embed(earlier)) / 2 if earlier else embed(previous)
+        allowed = [t for d, t in rows if d != c and t != text]
+        scores = torch.stack([cosine_similarity(context, embed([t]), dim=0) for t in [text, *allowed]])
+        losses.append((scores / loss.settings.temperature).logsumexp(0) - scores[0] / loss.settings.temperature)
+    return torch.stack(losses).mean()
+
+
+@pytest.mark.parametrize("context", ["joined", "averaged"])
+def test_equals_the_literal_formula(tiny_encoder, conversations, context) -> None:
+    loss = SingleVectorLoss(tiny_encoder, SingleVectorSettings(context=context, temperature=0.2))
+    with torch.no_grad():
+        found = loss(features_of(tiny_encoder, conversations, turns=2))
+        torch.testing.assert_close(found, literal_loss(loss, conversations, 2), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("context", ["joined", "averaged"])
+def test_equals_hand_arithmetic(tiny_encoder, context) -> None:
+    loss = SingleVectorLoss(tiny_encoder, SingleVectorSettings(context=context, temperature=0.5))
+    # Conversation 0: texts 0, 1, 2; conversation 1: text 3. Text 4 is texts 0 and 1 joined.
+    embeddings = torch.tensor([[2.0, 0.0], [0.0, 3.0], [0.0, -1.0], [1.0, 0.0], [-1.0, 0.0]])
+    found = loss.compute_loss_from_embeddings(
+        embeddings,
+        turn_text=torch.tensor([0, 1, 2, 3]),
+        context_text=torch.tensor([-1, 0, 4, -1]),
+        conversation=torch.tensor([0, 0, 0, 1]),
+        text_key=torch.tensor([10, 11, 12, 13]),
+    )
+    # Turn 1: context [1,0], response [0,1]: 0; negative [1,0]: 1.
+    first = torch.tensor([0.0, 2.0]).logsumexp(0) - 0
+    # Turn 2, response [0,-1], joined context [-1,0]: 0; negative: -1. Averaged, of [0,1] and [1,0]: -√½; negative: √½.
+    true, negative = (0.0, -2.0) if context == "joined" else (-(2**0.5), 2**0.5)
+    second = torch.tensor([true, negative]).logsumexp(0) - true
+    torch.testing.assert_close(found, (first + second) / 2)
+
+
+def test_a_response_nearer_to_its_context_has_a_lower_loss(tiny_encoder) -> None:
+    loss = SingleVectorLoss(tiny_encoder)
+    arguments = (torch.arange(3), torch.tensor([-1, 0, -1]), torch.tensor([0, 0, 1]), torch.tensor([1, 2, 3]))
+    far = loss.compute_loss_from_embeddings(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), *arguments)
+    near = loss.compute_loss_from_embeddings(torch.tensor([[1.0, 0.0], [1.0, 0.1], [1.0, 1.0]]), *arguments)
+    assert near < far
+
+
+@pytest.mark.parametrize("context", ["joined", "averaged"])
+def test_training_steps_move_the_encoder_and_lower_the_loss(
+    tiny_encoder, conversations, context, check_learning
+) -> None:
+    loss = SingleVectorLoss(tiny_encoder, SingleVectorSettings(context=context))
+    check_learning(loss, features_of(tiny_encoder, conversations))
+
+
+def test_needs_joined_contexts(tiny_encoder, conversations) -> None:
+    with pytest.raises(ValueError, match="JoinedContextCollator"):
+        SingleVectorLoss(tiny_encoder)(features_of(tiny_encoder, conversations, turns=0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"context": "multi"}, "'joined' or 'averaged', got 'multi'"),
+        ({"temperature": 0}, "temperature must be a positive number"),
+        ({"negatives": 0}, "negatives must be 'batch'"),
+        ({"context_turns": 0}, "context_turns must be a positive number"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        get_recipe("single-vector", settings)

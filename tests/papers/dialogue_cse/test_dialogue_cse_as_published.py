@@ -1,0 +1,109 @@
+"""DialogueCSE as published: negatives of the corpus, samples as units, Eq. 7 read literally, n turns in all."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from datasets import Dataset
+
+from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings, context_turns_of
+from turnwise.papers.dialogue_cse.response_negatives import ResponseNegatives, ResponseNegativesCollator
+from turnwise.papers.pieces import PieceCollator, cut_samples
+from turnwise.papers.utterance_pool import UtterancePool
+
+
+def features_of(batch):
+    return {name.removeprefix("messages_"): value for name, value in batch.items()}
+
+
+def tokens_of(encoder, text: str) -> torch.Tensor:
+    features = encoder.tokenize([text])
+    return encoder(features)["token_embeddings"][0].double()
+
+
+def literal_similarity(context: list[torch.Tensor], response: torch.Tensor, scorer, literal_sum: bool) -> torch.Tensor:
+    """Eq. 3 to 7 with matrices padded to the longest turn, or each turn pooled on its own."""
+    refined = [turn @ response.T / math.sqrt(response.shape[1]) @ response for turn in context]
+    alphas = torch.full((len(context),), 1 / len(context), dtype=torch.float64)
+    if scorer is not None:
+        alphas = torch.stack([scorer(matrix.mean(0))[0] for matrix in refined]).softmax(0)
+    if literal_sum:
+        padded = torch.zeros(len(refined), max(map(len, refined)), response.shape[1], dtype=torch.float64)
+        for row, matrix in enumerate(refined):
+            padded[row, : len(matrix)] = matrix
+        aware = (alphas[:, None, None] * padded).sum(0).mean(0)
+    else:
+        aware = sum(alpha * matrix.mean(0) for alpha, matrix in zip(alphas, refined))
+    return torch.cosine_similarity(aware, response.mean(0), dim=0)
+
+
+@pytest.mark.parametrize("turn_weights", ["equal", "tokens"])
+@pytest.mark.parametrize("aggregation", ["mean", "attention"])
+@pytest.mark.parametrize("count", ["each-side", "in-all"])
+def test_samples_with_negatives_of_the_corpus_equal_the_literal_formula(
+    tiny_encoder, conversations, turn_weights, aggregation, count
+) -> None:
+    settings = DialogueCSESettings(
+        context_turns=2, context_count=count, aggregation=aggregation, turn_weights=turn_weights, negatives=3
+    )
+    loss = DialogueCSELoss(tiny_encoder, settings)
+    if loss.turn_scorer is not None:
+        torch.nn.init.normal_(loss.turn_scorer[0].weight)
+    collate = ResponseNegativesCollator(tiny_encoder, negatives=ResponseNegatives(UtterancePool(conversations), 3))
+    pieces = cut_samples(conversations, settings.reach)
+    assert settings.reach == (2 if count == "each-side" else 1)
+    rows = []
+    PieceCollator(rows.extend, conversations)([pieces[number] for number in (2, 5, 9)])
+    with torch.no_grad():
+        found = loss([features_of(collate(rows))])
+        scorer = None if loss.turn_scorer is None else loss.turn_scorer.double()
+        losses = []
+        for row in rows:
+            texts, place = [message["content"] for message in row["messages"]], row["response"]
+            context = [tokens_of(tiny_encoder, text) for turn, text in enumerate(texts) if turn != place]
+            (drawn,) = collate.negatives.of(row["id"], row["start"], row["messages"], [place])
+            assert len(drawn) == 3 and texts[place] not in drawn
+            candidates = [tokens_of(tiny_encoder, text) for text in (texts[place], *drawn)]
+            literal = [literal_similarity(context, one, scorer, turn_weights == "tokens") for one in candidates]
+            logits = torch.stack(literal) / settings.temperature
+            losses.append(logits.logsumexp(0) - logits[0])
+        torch.testing.assert_close(found.double(), torch.stack(losses).mean(), rtol=1e-4, atol=1e-5)
+
+
+def test_whole_conversations_may_have_negatives_of_the_corpus(tiny_encoder, conversations, check_learning) -> None:
+    collate = ResponseNegativesCollator(tiny_encoder, negatives=ResponseNegatives(UtterancePool(conversations), 4))
+    batch = collate(list(conversations))
+    assert (batch["messages_negative_text"] >= 0).all()
+    check_learning(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=4)), [features_of(batch)])
+
+
+def test_n_turns_in_all_are_the_nearest_one_before_before_one_after() -> None:
+    conversation = torch.tensor([0] * 6)
+    for count, expected in [(1, [2]), (2, [2, 4]), (3, [1, 2, 4]), (4, [1, 2, 4, 5])]:
+        found = context_turns_of(conversation, count, "in-all")
+        assert found[3].tolist() == expected
+    assert context_turns_of(conversation, 2, "in-all")[0].tolist() == [-1, 1]
+
+
+def test_negatives_have_the_role_of_the_response_if_asked() -> None:
+    rows = [
+        {"id": str(number), "messages": [{"role": role, "content": f"{number} {role}"} for role in ("user", "agent")]}
+        for number in range(6)
+    ]
+    pool = UtterancePool(Dataset.from_list(rows))
+    messages = rows[2]["messages"]
+    for drawn, role in zip(ResponseNegatives(pool, 20, same_role=True).of("2", 0, messages, [0, 1]), ("user", "agent")):
+        assert {text.split()[1] for text in drawn} == {role} and "2" not in {text.split()[0] for text in drawn}
+    (anyone,) = ResponseNegatives(pool, 40).of("2", 0, messages, [0])
+    assert {text.split()[1] for text in anyone} == {"user", "agent"}
+    fresh = ResponseNegatives(pool, 20, epoch=1).of("2", 0, messages, [0])
+    assert fresh != ResponseNegatives(pool, 20).of("2", 0, messages, [0])
+
+
+def test_a_corpus_that_says_one_thing_has_no_negatives() -> None:
+    rows = [{"id": str(number), "messages": [{"role": "a", "content": "yes"}] * 2} for number in range(3)]
+    negatives = ResponseNegatives(UtterancePool(Dataset.from_list(rows)), 1)
+    with pytest.raises(ValueError, match="no utterance outside the conversation '0' found that differs"):
+        negatives.of("0", 0, rows[0]["messages"], [0])

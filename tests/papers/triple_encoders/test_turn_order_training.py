@@ -1,0 +1,165 @@
+"""Training CCL and C3L from raw conversations to a saved model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from datasets import Dataset
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from closeness import assert_same_vectors
+from turnwise.encoders.views import TOKENS, Views, token_rows, views_of
+from turnwise.papers.triple_encoders.collator import TurnOrderCollator
+from turnwise.papers.triple_encoders.recipe import C3L, CCL
+from turnwise.training.freezing import learning_rows
+from turnwise.training.recipes import Adaptation, get_recipe
+from turnwise.training.train import train
+
+SHORT = {"batch_size": 4, "max_steps": 4, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
+
+
+@pytest.fixture
+def corpus() -> Dataset:
+    return turnwise.sample_conversations(16, seed=1).select_columns(["id", "messages"])
+
+
+@pytest.fixture
+def pairs(tmp_path) -> str:
+    path = tmp_path / "pairs.jsonl"
+    labels = ["entailment", "neutral", "contradiction", "-"]
+    rows = [
+        {"premise": f"my card {n} is lost", "hypothesis": "i want a card", "label": labels[n % 4]} for n in range(20)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return str(path)
+
+
+def words(encoder: SentenceTransformer) -> torch.Tensor:
+    return encoder.transformers_model.get_input_embeddings().weight.detach()
+
+
+def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
+
+
+@pytest.mark.parametrize("frozen_layers", [0, 2])
+def test_only_the_new_rows_of_the_word_embeddings_learn(corpus, tiny_encoder_path, frozen_layers) -> None:
+    start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    recipe = CCL(**SHORT, frozen_layers=frozen_layers)
+    recipe.prepare(start)
+    found = train(recipe, corpus, tiny_encoder_path)
+    new = token_rows(found)
+    # [B1] and [B2] are for C3L.
+    learned = [token for token, row in zip(TOKENS, new) if not torch.equal(words(found)[row], words(start)[row])]
+    assert learned == ["[BEFORE]", "[AFTER]", "[E]", "[O]"]
+    old = [row for row in range(len(words(start))) if row not in new]
+    assert torch.equal(words(found)[old], words(start)[old])
+    name = "0.model.encoder.layer.{}.output.dense.weight"
+    moved = [not torch.equal(weights(found)[name.format(n)], weights(start)[name.format(n)]) for n in range(4)]
+    assert moved == [n >= frozen_layers for n in range(4)]
+
+
+def test_the_prefix_tokens_have_a_learning_rate_of_their_own(corpus, tiny_encoder_path) -> None:
+    def moved(rate: float) -> float:
+        recipe = CCL(**{**SHORT, "learning_rate": 1e-6, "max_steps": 2}, token_learning_rate=rate)
+        start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+        recipe.prepare(start)
+        return float((words(train(recipe, corpus, tiny_encoder_path)) - words(start)).abs().max())
+
+    assert moved(1e-2) > 50 * moved(1e-4)
+
+
+def test_rows_learn_only_inside_the_block(tiny_encoder) -> None:
+    weight = tiny_encoder.transformers_model.get_input_embeddings().weight
+    weight.requires_grad = False
+    with learning_rows(tiny_encoder, [3, 5]):
+        (weight**2).sum().backward()
+    assert weight.grad.abs().sum(1).nonzero().squeeze(1).tolist() == [3, 5]
+    assert not weight.requires_grad
+
+
+def test_c3l_is_ccl_and_then_c3l(corpus, tiny_encoder_path, tmp_path) -> None:
+    settings = {**SHORT, "max_steps": 2}
+    both = train(C3L(**settings), corpus, tiny_encoder_path)
+    assert views_of(both) == Views(triple=True, speakers=True)
+    train(CCL(**settings), corpus, tiny_encoder_path, tmp_path / "ccl")
+    after = train(C3L(**settings), corpus, tmp_path / "ccl")
+    scratch = train(C3L(**settings, ccl_first=False), corpus, tiny_encoder_path)
+    assert all(torch.equal(a, b) for a, b in zip(weights(both).values(), weights(after).values()))
+    assert not all(torch.equal(a, b) for a, b in zip(weights(both).values(), weights(scratch).values()))
+
+
+@pytest.mark.parametrize("batches", [3, 7])
+def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
+    corpus, tiny_encoder_path, tmp_path, monkeypatch, batches
+) -> None:
+    recipe = C3L(**SHORT, adaptation=Adaptation(max_steps=2, batch_size=8))
+    whole = train(recipe, corpus, tiny_encoder_path, tmp_path / "whole")
+    seen, collate = [], TurnOrderCollator.__call__
+
+    def cut(self, rows):
+        seen.append(rows)
+        if len(seen) == batches:  # in the first stage, or in the second
+            raise RuntimeError("power cut")
+        return collate(self, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TurnOrderCollator, "__call__", cut)
+        with pytest.raises(RuntimeError, match="power cut"):
+            train(recipe, corpus, tiny_encoder_path, tmp_path / "cut")
+    resumed = train(recipe, corpus, tiny_encoder_path, tmp_path / "cut", resume=True)
+    assert all(torch.equal(a, b) for a, b in zip(weights(whole).values(), weights(resumed).values()))
+    stock = SentenceTransformer(str(tmp_path / "cut"), device="cpu")
+    assert_same_vectors(*(one.encode(["hello"], prompt_name="after") for one in (stock, resumed)))
+    assert len(words(stock)) == len(
+        load_file(tmp_path / "cut" / "model.safetensors")["embeddings.word_embeddings.weight"]
+    )
+
+
+def test_stories_have_no_speakers(corpus, tiny_encoder_path) -> None:
+    story = corpus.map(lambda row: {"messages": [{**message, "role": "text"} for message in row["messages"]]})
+    encoder = train(CCL(**{**SHORT, "max_steps": 1}, speakers=False), story, tiny_encoder_path)
+    assert views_of(encoder) == Views(triple=False, speakers=False)
+
+
+def test_conversations_shorter_than_the_window_are_left_out(corpus, tiny_encoder_path) -> None:
+    with pytest.raises(ValueError, match="2 conversations of 90 turns or more, got 0"):
+        train(CCL(**SHORT, window=90), corpus, tiny_encoder_path)
+
+
+def test_inference_pairs_train_too(corpus, pairs, tiny_encoder_path, tmp_path) -> None:
+    recipe = CCL(**SHORT, nli=pairs)
+    found = train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    without = train(CCL(**SHORT), corpus, tiny_encoder_path)
+    assert not all(torch.equal(a, b) for a, b in zip(weights(found).values(), weights(without).values()))
+
+
+def test_the_model_card_shows_a_view(corpus, tiny_encoder_path, tmp_path) -> None:
+    train(CCL(**{**SHORT, "max_steps": 1}), corpus, tiny_encoder_path, tmp_path / "model")
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert 'prompt_name="after"' in card
+    assert "Turn-order encoder" in card
+
+
+def test_the_papers_way_of_training(corpus, pairs, tiny_encoder_path, tmp_path) -> None:
+    settings = {"max_steps": 4, "nli": pairs, "nli_pairs": 2, "learning_rate": 1e-3}
+    start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    for method in ("ccl", "c3l"):
+        recipe = get_recipe(method, settings, preset="paper")
+        found = train(recipe, corpus, tiny_encoder_path, tmp_path / method)
+        views = Views(triple=method == "c3l", speakers=True, token_order="published")
+        assert views_of(found) == views_of(turnwise.load_encoder(tmp_path / method)) == views
+        used = found.tokenizer("thanks")["input_ids"]
+        assert not torch.equal(words(found)[used[1]], words(start)[used[1]])  # not the prefix tokens alone
+
+
+def test_a_file_of_pairs_that_is_missing_is_noticed_before_anything_is_written(
+    corpus, tiny_encoder_path, tmp_path
+) -> None:
+    with pytest.raises(FileNotFoundError, match=r"AllNLI.tsv.gz: no such file .*--set nli=none"):
+        train(get_recipe("c3l", preset="paper"), corpus, tiny_encoder_path, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
