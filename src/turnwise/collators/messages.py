@@ -14,10 +14,10 @@ from turnwise.collators.utterances import UtteranceCollator
 
 @dataclass(frozen=True)
 class MessageCollator:
-    """Messages, each read alone, and where they come from.
+    """Makes batches of messages, each read alone, and of the numbers that say where they come from.
 
     Attributes:
-        utterances: Makes what the encoder reads.
+        utterances: The collator that makes the inputs of the encoder.
     """
 
     utterances: UtteranceCollator
@@ -29,11 +29,11 @@ class MessageCollator:
         """Collate a batch.
 
         Args:
-            messages: Rows of ``text``, ``conversation``, the number of the message's conversation, and ``message``, its
-                own among all.
+            messages: Rows of ``text``; ``conversation``, the number of the message's conversation; and ``message``, its
+                own number among all messages.
 
         Returns:
-            What `UtteranceCollator` returns, of as many turns as there are messages; both numbers as
+            What `UtteranceCollator` returns, with a turn for each message, and both numbers as
             ``messages_conversation`` and ``messages_message`` (messages,).
         """
         batch = self.utterances([{"id": "", "messages": [{"content": row["text"]}]} for row in messages])

@@ -47,7 +47,7 @@ class UtteranceCollator:
         return batch | self.padded(self.tokenize(texts, self.max_length))
 
     def turns(self, conversations: Sequence[Row]) -> tuple[dict[str, int], dict[str, Tensor]]:
-        """The distinct texts of a batch, each with its row, and what is known of the turns without their tokens."""
+        """The distinct texts of a batch, each with its row, and the tensors about turns that need no tokens."""
         texts: dict[str, int] = {}
         turn_text, conversation, keys = [], [], []
         for number, row in enumerate(conversations):

@@ -1,9 +1,10 @@
 """The centre of an encoder's dialogue vectors, kept in a small file beside a stock encoder.
 
-All conversations of a corpus have much in common, as vectors too. Their mean is taken away from each, so that cosines
-tell what is particular to it. What is left may be stretched a little along the directions in which conversations differ
-most, which are those of their topics more than those of chance (whitening, the other way round). Where dialogues are
-pooled from messages, what each counts may be learned. The vectors of single messages stay as they are.
+All conversations of a corpus have much in common, and so have their vectors. The mean of these vectors is subtracted
+from each, so that cosines show what is particular to a conversation. What is left may be stretched a little along the
+directions in which conversations differ most, because these come from their topics more than from chance (the reverse
+of whitening). Where dialogues are pooled from messages, the weight of each message may be learned. The vectors of
+single messages stay as they are.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _PARTS = ("mean", "stretch", "weight")
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """What is done to the vectors of whole conversations that were pooled in one way.
+    """The transformation of the vectors of whole conversations that were pooled in one way.
 
     Attributes:
-        mean: Taken away from each vector, which has length 1 (dim,).
-        stretch: What the rest is multiplied by (dim, dim).
-        weight: Whose inner product with the vector of a message is the logarithm of what its tokens count, where
-            messages are pooled; zero where all count alike (dim,).
+        mean: Subtracted from each vector, which has length 1 (dim,).
+        stretch: The matrix that the rest is multiplied by (dim, dim).
+        weight: Used only where messages are pooled: the inner product of this vector with the vector of a message is
+            the logarithm of the weight of that message's tokens. Zero where all tokens count alike (dim,).
     """
 
     mean: FloatArray
@@ -46,13 +47,14 @@ class Centre:
         """The centre of some vectors.
 
         Args:
-            vectors: Those of conversations (n, dim).
-            stretch: What power of its variance a principal component is multiplied by; 0 leaves them as they are.
+            vectors: The vectors of conversations (n, dim).
+            stretch: Each principal component is multiplied by this power of its variance; 0 leaves them all as they
+                are.
         """
         units = unit_vectors(vectors).astype(np.float64)
         mean = units.mean(0)
         variances, components = np.linalg.eigh((units - mean).T @ (units - mean) / len(units))
-        # Rounding leaves tiny or negative variances where there is none.
+        # Where there is no variance, rounding leaves a tiny or a negative one.
         variances = np.maximum(variances, 1e-9)
         matrix = (components * variances**stretch) @ components.T if stretch else np.eye(len(mean))
         return cls(mean.astype(np.float32), matrix.astype(np.float32), np.zeros(len(mean), np.float32))
@@ -72,7 +74,7 @@ def add_centre(encoder: SentenceTransformer, centre: Mapping[str, Centre]) -> Se
     """Put a centre for each way of pooling beside an encoder, in place; its own ``encode`` stays as it is.
 
     Raises:
-        ValueError: It is of vectors of a different length, or not finite.
+        ValueError: The centre is for vectors of a different length, or not finite.
     """
     dim = encoder.get_embedding_dimension()
     for pooling, one in centre.items():
@@ -115,7 +117,7 @@ def restore_centre(encoder: SentenceTransformer, folder: str | os.PathLike[str])
     """Add the centre in a folder that turnwise wrote, if there is one.
 
     Raises:
-        ValueError: The file does not hold a centre, or one of vectors of a different length.
+        ValueError: The file does not hold a centre, or its centre is for vectors of a different length.
     """
     path = Path(folder) / CENTRE_FILE
     if not path.is_file():

@@ -51,9 +51,9 @@ def encode_contexts(
 
     Args:
         encoder: The encoder.
-        contexts: For each context its turns, oldest first.
-        context: ``"joined"``, all turns as one text; ``"averaged"``, the mean of the last turn alone and of the earlier
-            ones joined, each of length 1.
+        contexts: The turns of each context, oldest first.
+        context: ``"joined"``, all turns as one text; or ``"averaged"``, the mean of two vectors of length 1, that of
+            the last turn alone and that of the earlier turns joined.
         batch_size: At most this many texts in a forward pass; by default as many as suit the device.
         show_progress_bar: Show a progress bar.
 

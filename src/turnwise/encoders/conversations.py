@@ -45,23 +45,24 @@ def encode_conversations(
     Args:
         encoder: The encoder.
         conversations: Lists of messages, ``{"role", "content"}``, or what `turnwise.read_conversations` reads or gives.
-        pooling: ``"mean"`` of all tokens, which for conversations within its limit is what the ``encode`` of an encoder
-            that pools this way gives (unless it has turn tables, which only this function uses);
-            ``"interlocutor"``, the sum over speakers of the mean of their tokens (dial2vec, Eq. 4), zero where nobody
-            says anything; ``"speaker:<role>"``, the mean of one speaker's tokens; or ``"messages"``, the mean of the
-            vectors of the messages, each embedded by itself and weighted by its tokens, for which ``long`` and
-            ``keep`` do not count.
+        pooling: ``"mean"`` is the mean of all tokens. For conversations within the limit of an encoder that pools this
+            way, it is what the encoder's own ``encode`` gives, unless the encoder has turn tables, which only this
+            function uses. ``"interlocutor"`` is the sum over speakers of the mean of their tokens (dial2vec, Eq. 4),
+            and zero where nobody says anything. ``"speaker:<role>"`` is the mean of one speaker's tokens.
+            ``"messages"`` is the mean of the vectors of the messages, each embedded by itself and weighted by its
+            number of tokens; ``long`` and ``keep`` then have no effect.
         long: What to do with conversations longer than the encoder's limit: ``"truncate"`` keeps whole turns at the
-            ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns (of parts of
-            those longer than half the limit) and weights them by their tokens.
+            ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns and weights them
+            by their tokens. In these, turns longer than half the limit are split into parts.
         keep: ``"head"``, ``"tail"`` or ``"both"``.
         show_progress_bar: Show a progress bar.
-        absent: What a conversation in which the role asked for is missing or says nothing is: an error or zeros.
+        absent: What to do with a conversation in which the role asked for is missing or says nothing: raise an error,
+            or give zeros.
         dtype: Half precision to compute in, see `encode_utterances`.
 
     Returns:
         Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim). If the encoder has a
-        centre, see `turnwise.centre_encoder`, it is taken away from those pooled by ``"mean"`` or ``"messages"``.
+        centre, see `turnwise.centre_encoder`, it is applied to embeddings pooled by ``"mean"`` or ``"messages"``.
 
     Raises:
         ValueError: An unknown setting, an empty conversation, or one in which the role asked for is absent.
@@ -97,7 +98,7 @@ def encode_conversations(
 
 
 def _without_transformer(encoder: SentenceTransformer, conversations: Sequence[Messages], pooling: str) -> np.ndarray:
-    """What a static encoder, which has no limit and whose tokens do not see each other, makes of the joined turns."""
+    """The joined turns embedded by a static encoder, which has no limit and whose tokens do not see each other."""
     if pooling != "mean":
         raise ValueError(f"pooling {pooling!r} needs a transformer: take 'mean' or 'messages' with a static encoder")
     texts = ["\n".join(message["content"] for message in messages) for messages in conversations]
@@ -107,7 +108,7 @@ def _without_transformer(encoder: SentenceTransformer, conversations: Sequence[M
 def _sums_by_speaker(
     encoder: SentenceTransformer, renderer: Renderer, conversations: Sequence[Messages], long: str
 ) -> tuple[Tensor, Tensor]:
-    """Sum and number of the tokens of no speaker (0) and of each speaker: (conversations, 1 + speakers[, dim])."""
+    """Sum and number of the tokens of each speaker; speaker 0 is none: (conversations, 1 + speakers[, dim])."""
     tokens = renderer.tokenize(conversations)
     if long == "window":
         windows = [renderer.windows(turns) for turns in tokens]

@@ -42,7 +42,7 @@ def embed_messages(
 ) -> pa.Table:
     """One row for every message: id, turn, role, text, vector (float32); see `turnwise.encode_utterances`.
 
-    With ``history`` what was said before a message is added to its vector, see `turnwise.add_history`.
+    With ``history``, the vector of a message also contains the messages before it, see `turnwise.add_history`.
     """
     table = _messages(conversations)
     vectors = encode_utterances(encoder, table["text"].to_pylist(), dtype=dtype, cache=cache)
@@ -62,12 +62,12 @@ def embed_messages_in_context(
 def embed_taught(
     encoder: SentenceTransformer, teacher: SentenceTransformer, context_turns: int, conversations: Dataset
 ) -> pa.Table:
-    """As `embed_messages`, and what a teacher makes of each message and of the turns before it.
+    """As `embed_messages`, and also the teacher's vectors of each message and of the turns before it.
 
     Args:
         encoder: The encoder.
         teacher: Reads the turns before a message as one text, see `turnwise.encoders.contexts.encode_contexts`.
-        context_turns: How many turns, at most.
+        context_turns: The teacher reads at most this many turns before a message.
         conversations: The conversations.
 
     Returns:
@@ -168,12 +168,12 @@ def read_vectors(
     Args:
         path: The Parquet file.
         encoder: The encoder they must be of.
-        expected: What else they must depend on, as given to `write_embeddings`, and ``conversations``, the fingerprint
-            of those; by default anything will do.
+        expected: The settings that they must have been made with, as given to `write_embeddings`, and
+            ``conversations``, the fingerprint of the conversations. By default, any will do.
 
     Raises:
-        ValueError: They are from a different encoder, not of each message alone, or depend on something else than
-            expected.
+        ValueError: They are from a different encoder, are not of each message alone, or were made with other settings
+            than expected.
     """
     table = pq.read_table(path)
     record = json.loads((table.schema.metadata or {}).get(_METADATA.encode(), b"{}"))

@@ -1,4 +1,4 @@
-"""Whether what names an encoder is a folder; needs none of the libraries that load one."""
+"""Tells whether an encoder's name is that of a folder, without the libraries that load encoders."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def encoder_folder(name_or_path: str | os.PathLike[str] | None) -> Path | None:
-    """The folder of an encoder; ``None`` where a name of the Hub or the default encoder is meant.
+    """The folder of an encoder; ``None`` for a name on the Hub and for the default encoder.
 
     Raises:
-        FileNotFoundError: ``name_or_path`` looks like a path and no folder is there.
+        FileNotFoundError: ``name_or_path`` looks like a path, but there is no such folder.
     """
     if name_or_path is None:
         return None

@@ -48,8 +48,8 @@ def encode_sliced(
         further: Other inputs of the encoder, by name (rows, length).
 
     Yields:
-        Slices that together hold every row once. Each is computed when it is asked for, so that without gradients only
-        one is in memory.
+        Slices that together hold every row once. Each is computed only when it is asked for, so that without gradients
+        only one slice is in memory at a time.
     """
     budget = tokens_per_slice or TOKENS_PER_SLICE.get(input_ids.device.type, 8192)
     lengths = attention_mask.sum(1)
@@ -90,12 +90,12 @@ def sliced_means(slices: Iterable[TokenSlice]) -> Tensor:
 def take(values: Tensor, rows: Tensor, dim: int = 0) -> Tensor:
     """Entries of a tensor by their numbers, as by indexing, but with gradients summed in a fixed order.
 
-    The backward pass of indexing sums the gradients of an entry taken twice in whatever order threads finish, so no
-    two runs are alike; here, on processors, they are summed in the order of ``rows``.
+    When an entry is taken twice, the backward pass of indexing sums its gradients in whatever order the threads finish,
+    so that no two runs are alike. Here, on processors, they are summed in the order of ``rows``.
 
     Args:
         values: What to take from.
-        rows: Numbers of entries; for a negative one, which stands for none, the entry is arbitrary (any shape).
-        dim: The dimension to take from; the shape of ``rows`` takes its place.
+        rows: Numbers of the entries. A negative number stands for no entry and gives an arbitrary one (any shape).
+        dim: The dimension to take from; the result has the shape of ``rows`` in its place.
     """
     return values.index_select(dim, rows.flatten().clamp(min=0)).unflatten(dim, rows.shape)

@@ -28,20 +28,22 @@ def encode_in_context(
     show_progress_bar: bool = False,
     dtype: Half | None = None,
 ) -> np.ndarray:
-    """Embed each message of conversations with all that is said around it, before and after.
+    """Embed each message of conversations together with everything said before and after it.
 
-    "Yes, please." is near what was asked, where `encode_utterances` sees its words only. The mean of a conversation's
-    messages, weighted by their tokens before they are scaled to length 1, is the mean of the tokens of its joined text.
+    The vector of "Yes, please." is close to that of the question, whereas `encode_utterances` sees only its words. The
+    mean of a conversation's messages, taken before they are scaled to length 1 and weighted by their tokens, is the
+    mean of the tokens of its joined text.
 
     Args:
         encoder: The encoder, made of a transformer.
         conversations: Lists of messages, ``{"role", "content"}``, or what `turnwise.read_conversations` reads or
-            gives. Longer ones than the encoder's limit are read in overlapping windows of whole turns.
+            gives. Conversations longer than the encoder's limit are read in overlapping windows of whole turns.
         show_progress_bar: Show a progress bar.
         dtype: Half precision to compute in, see `encode_utterances`.
 
     Returns:
-        The messages of all conversations in a row, float32, of length 1; zero where one has no tokens (messages, dim).
+        The messages of all conversations in a row, float32, of length 1; zero for a message without tokens (messages,
+        dim).
 
     Raises:
         ValueError: An empty conversation, or an encoder whose tokens do not see each other.
@@ -58,7 +60,8 @@ def sums_in_context(
 ) -> tuple[FloatArray, FloatArray]:
     """Sum (messages, dim) and number (messages,) of the tokens of each message; arguments as for `encode_in_context`.
 
-    A token of no message, such as the classification token, counts to the one next to it; one in two windows twice.
+    A token that belongs to no message, such as the classification token, is counted with the message next to it. A
+    token in two windows is counted twice.
     """
     conversations = messages_of(conversations)
     if encoder.transformers_model is None:
@@ -94,7 +97,7 @@ def _sums(encoder: SentenceTransformer, renderer: Renderer, conversations: Seque
 
 
 def _nearest(turn: Tensor) -> Tensor:
-    """The turn of each token; of one that has none (-1), that of the token before it, else of the first with a turn."""
+    """The turn of each token; without one (-1), the turn of the token before it, else of the first that has one."""
     first = turn.masked_fill(turn < 0, turn.shape[1] + int(turn.max())).amin(1, keepdim=True)
     filled = turn.cummax(1).values.maximum(first)
     return filled.where(turn.amax(1, keepdim=True) >= 0, 0)  # a conversation that says nothing

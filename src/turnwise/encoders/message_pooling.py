@@ -1,4 +1,4 @@
-"""Whole conversations from the vectors of their messages: nothing is encoded that a store of messages does not have."""
+"""Vectors of whole conversations from the vectors of their messages, which a store of messages already has."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from turnwise.encoders.utterances import encode_utterances
 def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray, centre: Centre | None = None) -> FloatArray:
     """The mean of each conversation's message vectors, weighted by their tokens.
 
-    A long message says more of what a conversation is about than "Yes, please."; as in the mean over the tokens of the
-    joined text, it counts by its length.
+    A long message says more about the topic of a conversation than "Yes, please." So each message counts by its length,
+    as in the mean over the tokens of the joined text.
 
     Args:
-        vectors: The vector of each message, those of a conversation in a row (messages, dim).
-        tokens: How many tokens each message has; none counts as one (messages,).
+        vectors: The vector of each message, with the messages of one conversation in a row (messages, dim).
+        tokens: How many tokens each message has; a message without tokens counts as if it had one (messages,).
         starts: Where each conversation starts (conversations,).
-        centre: Applied to the means; its weight says what else the messages count.
+        centre: Applied to the means; its ``weight`` changes how much each message counts.
 
     Returns:
         (conversations, dim), of length 1.
@@ -43,7 +43,7 @@ def message_tokens(encoder: SentenceTransformer, texts: Sequence[str]) -> IntArr
     def lengths(distinct: list[str]) -> list[int]:
         if encoder.transformers_model is None:  # a static encoder's tokenizer is one of the library tokenizers
             return [len(row.ids) for row in encoder.tokenizer.encode_batch(distinct, add_special_tokens=False)]
-        # Not verbose: what is too long is cut when it is embedded.
+        # Not verbose: texts that are too long are cut later, when they are embedded.
         ids = encoder.tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
         return [min(len(row), limit) for row in ids]
 
@@ -60,7 +60,7 @@ def encode_from_messages(
 
     Args:
         encoder: The encoder.
-        conversations: Lists of messages, ``{"role", "content"}``, none empty.
+        conversations: Lists of messages, ``{"role", "content"}``; no list is empty.
         show_progress_bar: Show a progress bar.
         dtype: Half precision to compute in, see `turnwise.encode_utterances`.
 

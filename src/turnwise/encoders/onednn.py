@@ -1,4 +1,4 @@
-"""Linear layers through oneDNN: torch takes MKL for float32, which is half as fast on other processors than Intel's."""
+"""Linear layers through oneDNN: torch uses MKL for float32, which is half as fast on processors not made by Intel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from turnwise import _compat
 
 
 def through_onednn(device: torch.device) -> AbstractContextManager[Any]:
-    """Inside the block, linear layers in float32 go through oneDNN where torch takes MKL, with gradients or without."""
+    """Inside the block, float32 linear layers use oneDNN where torch would use MKL, with gradients or without."""
     return _ThroughOneDnn() if device.type == "cpu" and _compat.has_onednn_linear() else nullcontext()
 
 

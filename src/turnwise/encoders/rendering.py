@@ -18,8 +18,8 @@ from turnwise.encoders.transformer import positions, transformer_of
 Keep = Literal["head", "tail", "both"]
 Piece = tuple[int, list[int]]  # the number of a turn, and its token ids or some of them
 
-# The templates themselves write the special tokens: a separator after every turn, or the turns as one plain text. Of a
-# classification token that a tokenizer does not have (PLATO's), they write nothing.
+# The templates themselves write the special tokens: a separator after every turn, or the turns as one plain text. Where
+# a tokenizer has no classification token (PLATO's), they write none.
 SEPARATED_TURNS = "{{ cls_token }}{% for message in messages %}{{ message['content'] }}{{ sep_token }}{% endfor %}"
 PLAIN_TEXT = "{{ cls_token }}{% for message in messages %} {{ message['content'] }}{% endfor %}{{ sep_token }}"
 
@@ -31,7 +31,7 @@ def make_conversational(
 
     Args:
         encoder: An encoder with a ``[SEP]``-like token; changed in place.
-        max_length: Longest conversation in tokens; at most what the transformer has positions for.
+        max_length: Longest conversation in tokens; no more than the transformer has positions for.
         separate_turns: Mark the end of every turn with the separator token; else the turns are one plain text.
 
     Raises:
@@ -56,11 +56,11 @@ class Renderer:
 
     Args:
         encoder: The encoder.
-        max_length: Longest row in tokens; by default the limit of a dialogue model, and for any other encoder what the
-            transformer has positions for, 512 at most.
-        keep: Which turns of a longer conversation: from its ``"head"``, its ``"tail"``, or ``"both"`` ends in turn.
-            Whole turns are kept; only where the conversation does not fit is a turn longer than half a row itself
-            cut, so that two always fit.
+        max_length: Longest row in tokens. By default, this is the limit of a dialogue model; for any other encoder it
+            is the number of the transformer's positions, but no more than 512.
+        keep: Which turns of a longer conversation to keep: from its ``"head"``, its ``"tail"``, or ``"both"`` ends in
+            turn. Turns are kept whole, with one exception: in a conversation that does not fit, turns longer than half
+            a row are cut to that length, so that two always fit.
     """
 
     def __init__(self, encoder: SentenceTransformer, max_length: int | None = None, keep: Keep = "head") -> None:
@@ -81,7 +81,7 @@ class Renderer:
         self._before_turn, self._after_turn, self._after_all = ("", end, []) if separated else (" ", [], end)
         first = self.tokenizer.cls_token_id
         self._before_all = [first] if first is not None else []
-        self._half = (self.max_length - 1) // 2 - 1  # of a row, less a separator
+        self._half = (self.max_length - 1) // 2 - 1  # half a row, without a separator
         self._seen = self._cut_short = 0
 
     def rows(self, conversations: Sequence[Messages]) -> Rows:
@@ -108,7 +108,7 @@ class Renderer:
         return [self._fitting(turns) for turns in tokens]
 
     def warn_of_cuts(self) -> bool:
-        """Log how many of the conversations given to ``fitting`` did not fit, if any; returns whether any did not."""
+        """Log how many of the conversations given to ``fitting`` did not fit, and return whether there were any."""
         if self._cut_short:
             logging.getLogger("turnwise").warning(
                 "%d of %d conversations have more than %d tokens; only their turns at the %s are kept, and of a turn "
@@ -133,7 +133,7 @@ class Renderer:
             start += max(1, len(window) // 2)
 
     def pack(self, conversations: Sequence[Messages], chosen: Sequence[Sequence[Piece]]) -> Rows:
-        """A row of the pieces chosen from each conversation."""
+        """Make one row from the pieces chosen from each conversation."""
         ids, speaker, turn = [], [], []
         for messages, pieces in zip(conversations, chosen):
             names = list(dict.fromkeys(message["role"] for message in messages))
@@ -156,7 +156,7 @@ class Renderer:
 
     @property
     def _room(self) -> int:
-        """Tokens of a row that turns may have."""
+        """How many tokens of a row are left for turns."""
         return self.max_length - len(self._before_all) - len(self._after_all)
 
     def _fit(self, turns: list[list[int]]) -> bool:
@@ -169,7 +169,8 @@ class Renderer:
         if self.keep == "tail":
             order = list(range(count - 1, -1, -1))
         elif self.keep == "both":
-            # The first two before the last: neighbours have different speakers, the two ends may have the same.
+            # The first two come before the last: neighbours have different speakers, but the two ends may have the
+            # same.
             order = [*range(min(2, count)), *_from_both_ends(2, count)]
         else:
             order = list(range(count))

@@ -45,25 +45,25 @@ Distilled from: {teacher}
 
 
 def distill_static(encoder: SentenceTransformer, dimensions: int = 256) -> SentenceTransformer:
-    """A static encoder from the vectors that a transformer gives to each token of its vocabulary by itself.
+    """Make a static encoder from the vectors that a transformer gives to the single tokens of its vocabulary.
 
-    No data is needed. Their principal components are taken, and frequent tokens weigh less.
+    No data is needed. The vectors are reduced to their principal components, and frequent tokens weigh less.
 
     Args:
-        encoder: The teacher; stays as it is. What comes after its pooling (dense layers) is left out.
-        dimensions: Length of the vectors; that of the teacher's token embeddings if these are shorter.
+        encoder: The teacher, which is not changed. Modules after its pooling (dense layers) are left out.
+        dimensions: Length of the vectors. If the teacher's token embeddings are shorter, their length is used.
 
     Returns:
         A stock SentenceTransformer of a ``StaticEmbedding``, whose vectors have length 1.
 
     Raises:
         ImportError: The extra ``static`` is missing.
-        ValueError: The encoder is no transformer, or pools in a way that model2vec does not know.
+        ValueError: The encoder is not a transformer, or pools in a way that model2vec does not know.
     """
     distill = require("model2vec.distill", "static")
     transformer, mode = transformer_of(encoder), _pooling_mode(encoder)
     student = copy.deepcopy(transformer)
-    student.name_or_path = os.curdir  # an existing path: of a name, model2vec would ask the Hub for the language
+    student.name_or_path = os.curdir  # an existing path: for a name, model2vec would ask the Hub for the language
     with inference(encoder.device):
         static = distill.distill_from_model(
             student,
@@ -80,7 +80,7 @@ def distill_static(encoder: SentenceTransformer, dimensions: int = 256) -> Sente
 
 def save_static(static: SentenceTransformer, teacher: SentenceTransformer, output: str | os.PathLike[str]) -> None:
     """Write a static encoder (safetensors), with a model card and what it was distilled from."""
-    name = "/".join(Path(encoder_source(teacher)).parts[-2:])  # where it lay on somebody's disk is left out
+    name = "/".join(Path(encoder_source(teacher)).parts[-2:])  # the rest of the path may be private
     with atomic_path(output) as temporary:
         static.save_pretrained(str(temporary), create_model_card=False)
         record = {"method": "static", "encoder": name, "weights": weights_digest(teacher)}

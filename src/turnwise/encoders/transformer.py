@@ -12,8 +12,8 @@ from transformers import PreTrainedModel
 def use_mean_pooling(encoder: SentenceTransformer) -> SentenceTransformer:
     """Make the sentence embedding the mean of the last layer's token embeddings, as all methods here expect.
 
-    An encoder that pools otherwise is given a mean pooling module, and what comes after pooling (dense layers) is left
-    out, with a warning; the scaling to length 1 is kept.
+    An encoder that pools in another way is given a mean pooling module. Modules after the pooling (dense layers) are
+    then left out, with a warning, but the scaling to length 1 is kept.
     """
     from sentence_transformers.base.modules import Normalize
     from sentence_transformers.sentence_transformer.modules import Pooling
@@ -37,7 +37,7 @@ def transformer_of(encoder: SentenceTransformer) -> PreTrainedModel:
     """The transformer inside an encoder.
 
     Raises:
-        ValueError: The encoder is not made of one.
+        ValueError: The encoder does not contain a transformer.
     """
     transformer = encoder.transformers_model
     if transformer is None:

@@ -1,12 +1,12 @@
-"""The turn-order head: a few matrices beside a stock encoder that compose what is said next from stored vectors.
+"""The turn-order head: a few matrices beside a stock encoder that turn stored vectors into queries for what comes next.
 
-With e the vectors of messages, each embedded once and of length 1, and r_d whether the speaker of the turn d turns back
-is another one than the candidate's:
+Let e be the vectors of messages, each embedded once and of length 1, and let r_d say whether the turn d turns back has
+another speaker than the candidate:
 
     query q = Σ_{d ≤ D} w[r_d, d] (I + W[r_d]) e_{t-d},    candidate a = (I + C) e,    score = cos(q, a)
 
-At the start W and C are zero and w falls with the distance: a sum of cosines that forgets. The encoder's own vectors
-are untouched, so one store of them also serves search and whole dialogues.
+At the start W and C are zero and w falls with the distance, so the score is a sum of cosines in which older turns count
+less. The encoder's own vectors are not changed, so one store of them also serves search and whole dialogues.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class TurnOrderHead(nn.Module):
         return normalize(query, dim=1)
 
     def candidates(self, vectors: Tensor) -> Tensor:
-        """Candidates as the queries are compared with them: (m, dim) of length 1 to (m, dim) of length 1."""
+        """Candidates mapped to what queries are compared with: (m, dim) of length 1 to (m, dim) of length 1."""
         return normalize(vectors + vectors @ self.candidate.T, dim=1)
 
 

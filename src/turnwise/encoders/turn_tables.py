@@ -1,10 +1,11 @@
 """Input embeddings of a token's place in the conversation: position within its turn, turn, and role.
 
 dial2vec (Liu et al., EMNLP 2022, section 3.2.1) sums four input embeddings, as PLATO does (Bao et al., ACL 2020):
-token, position within the turn, turn and role. Here the last three are tables added to the word embeddings of any
-encoder, whose own absolute positions stay; or the positions within the turn are looked up in its own table, and only
-turn and role are added. The tables are saved with its weights and used where turns are known: in
-``Dial2vecLoss`` and ``encode_conversations``. Plain ``SentenceTransformer(path)`` loads such a model without them, and
+token, position within the turn, turn and role. Here the last three are tables that are added to the word embeddings of
+any encoder, whose own absolute positions stay. Alternatively, the positions within the turn are looked up in the
+encoder's own table, and only turn and role are added. The tables are saved with the encoder's weights and used where
+turns are known: in ``Dial2vecLoss`` and ``encode_conversations``. Plain ``SentenceTransformer(path)`` loads such a
+model without them, and
 the model's own ``encode`` never uses them: it knows texts, not turns.
 """
 
@@ -30,13 +31,13 @@ class TurnTables(nn.Module):
     """Embeddings of a token's position within its turn, its turn and its role, summed; zero at first.
 
     Args:
-        turns: Rows of the table of turns; its last row serves all later ones, as in the others.
-        positions: Rows of the table of positions within the turn; ``None`` for no such table, since the encoder looks
-            them up in its own table of positions, which then counts within the turn instead of within the row.
+        turns: Rows of the table of turns. In each table, the last row also serves everything beyond it.
+        positions: Rows of the table of positions within the turn. With ``None`` there is no such table: the encoder's
+            own table of positions then counts within the turn instead of within the row.
         roles: Rows of the table of roles (speakers by first appearance).
         dim: Width.
-        from_end: Count turns from the end of the row, the last as 1, as PLATO does (its 0 is a response to come); by
-            default from its start, the first as 0.
+        from_end: Count turns from the end of the row, where the last turn is 1, as PLATO does (its 0 is a response to
+            come). By default turns are counted from the start, where the first turn is 0.
     """
 
     from_end: Tensor
@@ -59,11 +60,11 @@ class TurnTables(nn.Module):
         return any(bool(parameter.any()) for parameter in self.parameters())
 
     def forward(self, turn: Tensor, speaker: Tensor) -> Tensor:
-        """What is added to the word embeddings.
+        """The embeddings to add to the word embeddings.
 
         Args:
             turn: Turn of each token; -1 for tokens of no speaker and padding (rows, length).
-            speaker: Speaker of each token, from 0; -1 likewise (rows, length).
+            speaker: Speaker of each token, from 0; -1 for the same tokens (rows, length).
 
         Returns:
             The sum of the embeddings, zero for tokens of no speaker (rows, length, dim).
@@ -82,7 +83,7 @@ def turn_and_position(turn: Tensor) -> tuple[Tensor, Tensor]:
     Turns are counted as they stand in the row, so that a window of a longer conversation looks like a conversation.
 
     Args:
-        turn: Turn of each token, the tokens of a turn together; -1 for tokens of no speaker (rows, length).
+        turn: Turn of each token, with the tokens of one turn in a row; -1 for tokens of no speaker (rows, length).
 
     Returns:
         Both (rows, length); meaningless for tokens of no speaker.
@@ -107,14 +108,15 @@ def add_turn_tables(
 ) -> SentenceTransformer:
     """Let an encoder take each token's turn and speaker as additional inputs, ``turn`` and ``speaker`` (rows, length).
 
-    The tables start at zero, so nothing changes until they learn (but for ``positions=None``). Without those inputs,
-    nothing ever changes.
+    The tables start at zero, so nothing changes until they learn, except with ``positions=None``. Where these inputs
+    are not given, nothing ever changes.
 
     Args:
         encoder: An encoder without such tables; changed in place.
         turns: Rows of the tables, see `TurnTables`.
-        positions: Likewise; ``None`` lets the encoder's own positions count within the turn.
-        roles: Likewise.
+        positions: Rows of the tables, see `TurnTables`; ``None`` lets the encoder's own positions count within the
+            turn.
+        roles: Rows of the tables, see `TurnTables`.
         from_end: Whether turns are counted from the end.
 
     Raises:
@@ -163,7 +165,7 @@ def restore_turn_tables(encoder: SentenceTransformer, weights: str | os.PathLike
 
 
 def tables_from(state: dict[str, Tensor]) -> TurnTables:
-    """Tables with these weights, ``from_end`` among them; without ``position.weight``, the encoder's own positions."""
+    """Tables with these weights, including ``from_end``; no ``position.weight`` means the encoder's own positions."""
     position = state.get("position.weight")
     turns, dim = state["turn.weight"].shape
     tables = TurnTables(turns, len(position) if position is not None else None, len(state["role.weight"]), dim)
@@ -172,7 +174,7 @@ def tables_from(state: dict[str, Tensor]) -> TurnTables:
 
 
 def attach_turn_tables(encoder: SentenceTransformer, tables: TurnTables) -> None:
-    """Make tables part of the encoder's transformer, whose weights they are saved with."""
+    """Make tables part of the encoder's transformer, so that they are saved with its weights."""
     module = _transformer_module(encoder)
     if tables.position is None:
         _check_positions(module)
@@ -181,7 +183,8 @@ def attach_turn_tables(encoder: SentenceTransformer, tables: TurnTables) -> None
     # Registered last, so that freezing lower layers does not freeze the tables.
     module.model.turn_tables = tables.to(words.device, words.dtype)
     if is_first:
-        # On the module around the transformer: it calls the transformer's forward directly, past any hook.
+        # The hook is on the module around the transformer, which calls the transformer's forward directly, past any
+        # hook.
         module.register_forward_pre_hook(_add_to_words)
 
 

@@ -25,17 +25,18 @@ def encode_utterances(
     dtype: Half | None = None,
     cache: VectorCache | None = None,
 ) -> np.ndarray:
-    """Embed utterances, each distinct text once: what the encoder's own ``encode`` gives, sooner.
+    """Embed utterances, each distinct text once: the same vectors as from the encoder's own ``encode``, but faster.
 
     Args:
         encoder: The encoder.
         texts: The utterances.
         batch_size: At most this many texts in a forward pass; by default as many as suit the device.
         show_progress_bar: Show a progress bar on a terminal.
-        prompt_name: The encoder's prompt to put before each text; by default that of the encoder, if any.
-        dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision, on hardware made for it several times
-            faster; cosines move by some thousandths. By default the precision in which the encoder was loaded.
-        cache: Keeps vectors of this encoder for next time.
+        prompt_name: The encoder's prompt to put before each text; by default its default prompt, if it has one.
+        dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision, which is several times faster on hardware
+            made for it and changes cosines by some thousandths. By default the precision in which the encoder was
+            loaded.
+        cache: Keeps the vectors of this encoder for later calls.
 
     Returns:
         Embeddings, float32 (len(texts), dim).

@@ -1,4 +1,4 @@
-"""Vectors of texts kept on disk: what one file, or yesterday's, has in common with another is not embedded again."""
+"""Vectors of texts kept on disk, so that a text that occurs again, in any file, is not embedded again."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from turnwise._compat import datasets_cache
 from turnwise.encoders.loading import weights_digest
 
 MAX_BYTES = 1 << 30  # 650,000 vectors of 384 numbers
-_KEYS_IN_QUERY = 500  # SQLite takes no more than 999 in old versions
+_KEYS_IN_QUERY = 500  # old versions of SQLite take no more than 999
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"
 
 
 class VectorCache:
-    """The vectors of one encoder in a file that many encoders share; of the texts it holds hashes only.
+    """The vectors of one encoder, in a file that many encoders share and that holds only hashes of the texts.
 
-    Any number of processes may use the file, and be killed. Where it cannot be read or written, a warning says so and
-    everything is embedded.
+    Any number of processes may use the file at the same time, and any of them may be killed. If the file cannot be read
+    or written, a warning says so and everything is embedded.
 
     Args:
-        encoder: The encoder, as it is now: what is trained further needs another `VectorCache`.
+        encoder: The encoder, as it is now. If it is trained further, it needs another `VectorCache`.
         path: The SQLite file; by default ``turnwise-vectors.sqlite`` in the cache directory of ``datasets``.
-        max_bytes: Where the file grows beyond this, the oldest quarter of the vectors is dropped.
+        max_bytes: When the file grows beyond this, the oldest quarter of the vectors is dropped.
 
     Raises:
-        ValueError: The encoder is none of a transformer with a fast tokenizer: its vectors cost less than to keep them,
-            or nothing tells what they depend on. See `can_be_cached`.
+        ValueError: The encoder is not a transformer with a fast tokenizer. Its vectors are then cheaper to compute than
+            to keep, or it cannot be told what they depend on. See `can_be_cached`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class VectorCache:
         self._works = True
 
     def embed(self, embed: Callable[[list[str]], np.ndarray], texts: Sequence[str], kind: str = "") -> np.ndarray:
-        """Embed the texts that are not there, and keep their vectors.
+        """Embed the texts that are not in the file, keep their vectors, and return the vectors of all texts.
 
         Args:
             embed: Embeds n texts: float32 (n, dim).
@@ -84,7 +84,7 @@ class VectorCache:
         rows = ((key, vector.astype("<f4").tobytes()) for key, vector in vectors.items() if np.isfinite(vector).all())
 
         def write(file: sqlite3.Connection) -> None:
-            with file:  # all of them or, if it is killed, none
+            with file:  # all of them or, if the process is killed, none
                 file.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
                 self._forget_oldest(file)
 
@@ -95,18 +95,18 @@ class VectorCache:
             file.execute(f"PRAGMA {fact}").fetchone()[0] for fact in ("page_size", "page_count", "freelist_count")
         )
         if size * (pages - free) > self.max_bytes:
-            # Freed pages are used again, so the file stays as large as it is.
+            # Freed pages are used again, so the file does not grow.
             (count,) = file.execute("SELECT count(*) FROM vectors").fetchone()
             oldest = "SELECT rowid FROM vectors ORDER BY rowid LIMIT ?"
             file.execute(f"DELETE FROM vectors WHERE rowid IN ({oldest})", [-(-count // 4)])
 
     def _use(self, action: Callable[[sqlite3.Connection], None]) -> None:
-        """Do something with the file; once that has failed, nothing."""
+        """Do something with the file, unless that has failed before."""
         if not self._works:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # A connection for each call: none must be kept over a fork or used by another thread.
+            # A connection for each call, because none may be kept over a fork or used by another thread.
             with closing(sqlite3.connect(self.path, timeout=60)) as file:
                 file.execute(_TABLE)
                 action(file)
@@ -126,7 +126,7 @@ def forget_vectors() -> Path:
         The file.
 
     Raises:
-        OSError: Another process holds it for a minute.
+        OSError: Another process has kept the file locked for a minute.
     """
     path = _usual_path()
     if path.is_file():
@@ -146,7 +146,7 @@ def _usual_path() -> Path:
 
 
 def can_be_cached(encoder: SentenceTransformer) -> bool:
-    """Whether it pays to keep an encoder's vectors, and what they depend on can be told."""
+    """Whether it pays to keep an encoder's vectors, and whether it can be told what they depend on."""
     return encoder.transformers_model is not None and hasattr(encoder.tokenizer, "backend_tokenizer")
 
 
@@ -154,7 +154,7 @@ def _digest(encoder: SentenceTransformer) -> str:
     """A hash of all that the vector of a text depends on: weights, modules, tokenizer and limits."""
     tokenizer = encoder.tokenizer
     tokenizing = json.loads(tokenizer.backend_tokenizer.to_str())
-    for passing in ("truncation", "padding"):  # as the last call had them
+    for passing in ("truncation", "padding"):  # these are left over from the last call
         tokenizing.pop(passing, None)
     transformer = encoder.transformers_model
     parts = [

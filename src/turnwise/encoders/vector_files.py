@@ -19,7 +19,7 @@ _VECTOR = "vector"
 
 
 def check_vector_file(path: str | os.PathLike[str], force: bool = False) -> Path:
-    """Return ``path`` if embeddings can be written there; errors as of `check_file`.
+    """Return ``path`` if embeddings can be written there; it raises the errors of `check_file`, too.
 
     Raises:
         ValueError: It has another ending.
@@ -34,9 +34,9 @@ def write_vectors(parts: list[Path], output: Path, metadata: dict[str, str]) -> 
     """Join embeddings into the file, or the pair of files, that the ending of its name asks for.
 
     Args:
-        parts: Parquet files with the column ``vector``, all of one schema.
-        output: A name that `check_vector_file` let pass. It appears only when complete.
-        metadata: What a Parquet file says about itself; the others cannot.
+        parts: Parquet files with the column ``vector`` and the same schema.
+        output: A name that `check_vector_file` has accepted. The file appears only when it is complete.
+        metadata: Metadata for a Parquet file; other formats cannot hold it.
 
     Returns:
         The number of rows.

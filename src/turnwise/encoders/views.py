@@ -60,13 +60,13 @@ def add_views(
 ) -> SentenceTransformer:
     """Give an encoder the prefix tokens and the prompts of CCL or C3L.
 
-    Tokens it has already keep their embeddings, so C3L can follow CCL.
+    Tokens that the encoder already has keep their embeddings, so C3L can follow CCL.
 
     Args:
         encoder: The encoder; changed in place.
         views: ``"ccl"``, one before-view; ``"c3l"``, two.
         speakers: Whether the before-views distinguish the speakers.
-        token_order: See `Views`; by default that of the views the encoder has, else ``"turnwise"``.
+        token_order: See `Views`; by default the order of the views that the encoder already has, else ``"turnwise"``.
 
     Raises:
         ValueError: Unknown views.
@@ -169,7 +169,7 @@ def encode_view(
         encoder: The encoder.
         texts: The utterances.
         view: See `view_prompt`.
-        same: Likewise.
+        same: See `view_prompt`.
         batch_size: At most this many texts in a forward pass; by default as many as suit the device.
         show_progress_bar: Show a progress bar.
 
@@ -186,8 +186,8 @@ def encode_view(
 def _add_tokens(encoder: SentenceTransformer) -> None:
     """Add the tokens that the tokenizer lacks, with embeddings that hardly change a text's own.
 
-    They start as copies of the full stop, which of all tokens tried disturbs embeddings and their neighbours least,
-    with some noise that makes them different. Measured in docs/training.md.
+    They start as copies of the full stop, with some noise that makes them different. Of all tokens tried, the full stop
+    disturbs embeddings and their neighbours least; docs/training.md has the measurements.
     """
     tokenizer, transformer = encoder.tokenizer, transformer_of(encoder)
     new = [token for token in TOKENS if token not in tokenizer.get_vocab()]

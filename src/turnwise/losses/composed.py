@@ -35,10 +35,10 @@ class ComposedSettings(InBatchSettings):
 
 
 def last_turns(conversation: Tensor, count: int) -> Tensor:
-    """The turns before each turn of the same conversation, the latest first.
+    """The turns before each turn in its conversation, the latest first.
 
     Args:
-        conversation: The conversation of each turn, the turns of one conversation in a row (turns,).
+        conversation: The conversation of each turn, with the turns of one conversation in a row (turns,).
         count: How many turns back.
 
     Returns:
@@ -65,11 +65,12 @@ def composed_loss(
         head: The head.
         vectors: The vector of each turn, of length 1 (turns, dim).
         speaker: A number for each speaker of a conversation (turns,).
-        conversation: The position in the batch of each turn's conversation, its turns in a row (turns,).
+        conversation: The position in the batch of each turn's conversation, with its turns in a row (turns,).
         text_key: Equal for equal texts, which are never negatives of each other (turns,).
         settings: The settings.
-        teacher: What a teacher makes of what precedes each turn and of the turn itself, both of length 1: its
-            distribution over the candidates, at the same temperature, is learned as well. (turns, its dim) each.
+        teacher: A teacher's vectors of the context before each turn and of the turn itself, both of length 1. The
+            teacher's distribution over the candidates, at the same temperature, is learned as well. (turns, its dim)
+            each.
 
     Returns:
         The mean over turns, a scalar.

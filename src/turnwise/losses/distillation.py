@@ -1,19 +1,19 @@
-"""Distillation without negatives: a student learns which items its teacher finds alike, and how much."""
+"""Distillation without negatives: a student learns which items its teacher finds similar, and how similar."""
 
 from __future__ import annotations
 
 from torch import Tensor
 from torch.nn.functional import kl_div
 
-_NEVER = -1e9  # the logit of an item that is left out; finite, so that the divergence is
+_NEVER = -1e9  # the logit of an item that is left out; it is finite so that the divergence is finite, too
 
 
 def soft_neighbours(scores: Tensor, taught: Tensor, left_out: Tensor, temperature: float) -> Tensor:
-    """The KL divergence of a student's distribution over neighbours from its teacher's, for each row (rows,).
+    """For each row, the KL divergence of a student's distribution over neighbours from its teacher's (rows,).
 
     Args:
         scores: The student's cosines of each row's item with the others (rows, items).
-        taught: The teacher's cosines of the same (rows, items).
+        taught: The teacher's cosines of the same items (rows, items).
         left_out: Items that do not count as neighbours, such as the row's own (rows, items).
         temperature: Divides all cosines.
     """

@@ -1,8 +1,8 @@
 """What contrastive losses over the turns of a batch share: gathering across processes, negatives, cross-entropy.
 
-Every process holds some whole conversations. The candidates (responses) never travel: each process scores the contexts
-of all processes against its own responses, and only the scores are exchanged. Gradients flow through all of it, so
-several processes compute exactly what one would with the joined batch.
+Every process holds some whole conversations. The candidates (responses) are never sent: each process scores the
+contexts of all processes against its own responses, and only the scores are exchanged. Gradients flow through all of
+this, so several processes compute exactly what a single one would compute with the joined batch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch.nn.functional import kl_div, pad
 from turnwise._utils.settings import Settings
 
 Negatives = Literal["batch"] | int
-# The logit of what is no candidate. Finite: the divergence from a distribution without it would not be.
+# The logit of a turn that is not a candidate. It is finite, because with an infinite one the divergence would be, too.
 _NEVER = -1e9
 
 
@@ -36,9 +36,9 @@ class InBatchSettings(Settings):
     """Settings of losses that contrast responses with those of other conversations.
 
     Attributes:
-        negatives: ``"batch"``, every response of another conversation in the batch; or a number of them drawn at random
-            for each response (the 1, 4, 9 and 19 of the DialogueCSE paper), or all there are in a batch that has fewer,
-            such as the last one of an epoch. Equal texts are never negatives of each other.
+        negatives: ``"batch"``, every response of another conversation in the batch; or how many of these are drawn at
+            random for each response (the 1, 4, 9 and 19 of the DialogueCSE paper). A batch that has fewer, such as the
+            last one of an epoch, uses all it has. Equal texts are never negatives of each other.
     """
 
     negatives: Negatives = "batch"
@@ -50,7 +50,7 @@ class InBatchSettings(Settings):
 
 @cache
 def _tell_of_fewer(negatives: int, fewest: int) -> None:
-    """Say once what is harmless in the last batch of an epoch, and a mistake in all of them."""
+    """Tell once that negatives are too few, which is harmless in an epoch's last batch but a mistake in every batch."""
     logging.getLogger("turnwise").warning(
         "negatives=%d, but a response of a batch has only %d: if it is not the last, smaller batch, raise batch_size, "
         "lower negatives, or (for dialogue-cse) take them from the whole data with negatives_from='corpus'",
@@ -60,12 +60,11 @@ def _tell_of_fewer(negatives: int, fewest: int) -> None:
 
 
 def process_mean(total: Tensor, count: float) -> Tensor:
-    """The mean over all processes' items from the sum over this one's, 0 where there are none.
+    """The mean over the items of all processes, from the sum over the items of this process; 0 without any items.
 
-    Items may have weights: then ``total`` is the weighted sum and ``count`` the sum of the weights.
-
-    The mean of the returned scalars over processes, which distributed trainers take of gradients, is the mean over all
-    items, however unevenly they are spread.
+    Items may have weights: then ``total`` is the weighted sum and ``count`` the sum of the weights. Distributed
+    trainers average gradients over processes; the average of the returned scalars over processes is the mean over all
+    items, even if some processes have more items than others.
     """
     counts = torch.tensor(count, device=total.device, dtype=total.dtype)
     if get_world_size() > 1:
@@ -106,13 +105,14 @@ class Turns:
         )
 
     def gather_rows(self, rows: Tensor, padding: float = 0) -> Tensor:
-        """One row per turn of this process (own, …) to one row per turn of all (turns, …), with gradients."""
+        """From one row per turn of this process (own, …) to one row per turn of all processes (turns, …), with
+        gradients."""
         if get_world_size() == 1:
             return rows
         rows = pad(rows, [0, 0] * (rows.ndim - 1) + [0, self.per_process - len(rows)], value=padding)
         gathered = all_gather(rows.contiguous(), with_grad=rows.requires_grad)
         if gathered.requires_grad:
-            # The backward pass of the gather sends memory as it lies: a transposed gradient would arrive scrambled.
+            # The backward pass of the gather sends raw memory: a transposed gradient would arrive scrambled.
             gathered.register_hook(lambda gradient: gradient.contiguous())
         return gathered
 
@@ -129,8 +129,8 @@ class Turns:
 
         Args:
             own_turns: Numbers among this process's own turns (rows,).
-            negatives: ``"batch"``, all that are allowed; or this many of them, drawn at random for each row, or all
-                where there are fewer.
+            negatives: ``"batch"``, all turns that are allowed; or how many of them are drawn at random for each row.
+                Where there are fewer, all are used.
 
         Returns:
             A boolean mask (rows, turns).
@@ -153,10 +153,10 @@ class Turns:
     def mean_cross_entropy(
         self, logits: Tensor, own_turns: Tensor, negatives: Negatives, teacher: Tensor | None = None
     ) -> Tensor:
-        """NT-Xent: of each row's response against its negatives (Eq. 8 of DialogueCSE).
+        """NT-Xent of each row's response against its negatives (Eq. 8 of DialogueCSE).
 
         Args:
-            logits: Scores over the temperature of own turns' contexts for all responses (rows, turns).
+            logits: Scores of own turns' contexts for all responses, divided by the temperature (rows, turns).
             own_turns: The number of each row's own response among this process's turns (rows,).
             negatives: See `Turns.negatives`.
             teacher: The logits of a teacher; the divergence of its distribution over the same candidates is added
@@ -187,9 +187,9 @@ def batch_softmax(
     """Mean cross-entropy of each response against the others of the batch; the scores are inner products.
 
     Args:
-        contexts: The vector of what precedes each turn of this process (turns, dim).
+        contexts: The vector of the context before each turn of this process (turns, dim).
         responses: The vector of each turn (turns, dim).
-        has_context: Whether anything precedes the turn; the context of other turns is ignored (turns,).
+        has_context: Whether anything precedes the turn; where nothing does, ``contexts`` is ignored (turns,).
         conversation: The position in the batch of each turn's conversation (turns,).
         text_key: Equal for equal texts (turns,).
         negatives: See `turnwise.losses.in_batch.InBatchSettings`.

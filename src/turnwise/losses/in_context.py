@@ -1,8 +1,9 @@
-"""What a message is said about: its vector alone learns the similarities it has in its conversation.
+"""Learning from context: the vectors of single messages learn the similarities that the messages have in context.
 
-Most of what is said in a conversation has its sense from what surrounds it ("Tomorrow at five."). An encoder that reads
-the whole conversation sees that; one that reads the message alone can learn what such a message is usually about. No
-negatives: how alike two messages are is what the encoder, before it learns, makes of them in context.
+Most messages of a conversation get their meaning from the messages around them ("Tomorrow at five."). An encoder that
+reads the whole conversation sees that meaning. An encoder that reads the message alone can learn what such a message is
+usually about. There are no negatives: the target for two messages is the similarity that the encoder, before it learns,
+gives them in context.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ class InContextSettings(Settings):
 
 
 class InContextLoss(ConversationLoss[InContextSettings]):
-    """Messages alone learn the similarities that they have in context, among those of a batch.
+    """The vectors of messages read alone learn the similarities that the messages of a batch have in context.
 
     Takes the features of `turnwise.collators.MessageCollator`.
 
     Args:
         model: The encoder, pooled by the mean.
-        in_context: Vectors of all messages in context, from before the encoder learns, such as those of
-            `turnwise.encode_in_context` (messages, any). Their mean is taken away.
+        in_context: Vectors of all messages in context, made before the encoder learns, for instance by
+            `turnwise.encode_in_context` (messages, any). Their mean is subtracted from them.
         settings: The settings.
     """
 
@@ -56,7 +57,7 @@ class InContextLoss(ConversationLoss[InContextSettings]):
         self, model: SentenceTransformer, in_context: FloatArray, settings: InContextSettings | None = None
     ) -> None:
         super().__init__(model, settings or InContextSettings())
-        # In a tuple, which is no part of this module: no checkpoint needs them.
+        # In a tuple, so that they are not part of this module: no checkpoint needs them.
         self._taught = (normalize(torch.from_numpy(in_context - in_context.mean(0)), dim=1),)
 
     @override
@@ -78,15 +79,15 @@ class InContextLoss(ConversationLoss[InContextSettings]):
 def in_context_loss(
     vectors: Tensor, in_context: Tensor, conversation: Tensor, text_key: Tensor, temperature: float
 ) -> Tensor:
-    """The divergence of the similarities of messages alone from those in context, of each message (messages,).
+    """For each message, the divergence of its similarities when read alone from those in context (messages,).
 
-    Messages of one conversation are not compared, which have its topic in common, whatever each says; nor are equal
-    texts.
+    Messages of the same conversation are not compared, because they share its topic whatever each of them says. Equal
+    texts are not compared either.
 
     Args:
-        vectors: Of the messages of a batch, each read alone, of length 1 (messages, dim).
-        in_context: Of the same in context, of length 1 (messages, any).
-        conversation: The conversation of each (messages,).
+        vectors: The vectors of the messages of a batch, each read alone, of length 1 (messages, dim).
+        in_context: The vectors of the same messages in context, of length 1 (messages, any).
+        conversation: The conversation of each message (messages,).
         text_key: Equal for equal texts (messages,).
         temperature: Divides all cosines.
     """

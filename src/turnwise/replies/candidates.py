@@ -17,11 +17,11 @@ from turnwise.data.messages import distinct_utterances
 from turnwise.data.reading.standard_input import standard_input
 from turnwise.replies.sequence import SequenceModel
 
-_ROUNDING = 2e-3  # more than that of a component in half precision
+_ROUNDING = 2e-3  # more than the rounding of a component in half precision
 
 
 def read_candidates(path: str | os.PathLike[str], read: Callable[[Path], Dataset] = read_conversations) -> list[str]:
-    """The distinct utterances of a ``.txt`` file with one per line, or else of conversations.
+    """The distinct utterances of a ``.txt`` file with one utterance per line, or of any file of conversations.
 
     Args:
         path: The file.
@@ -29,7 +29,7 @@ def read_candidates(path: str | os.PathLike[str], read: Callable[[Path], Dataset
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: There are none, or the file cannot be read.
+        ValueError: There are no utterances, or the file cannot be read.
     """
     path = standard_input() if is_standard(path) else Path(path)
     if path.suffix == ".txt":
@@ -49,7 +49,7 @@ def read_candidates(path: str | os.PathLike[str], read: Callable[[Path], Dataset
 def candidate_embeddings(
     model: SequenceModel, candidates: list[str], path: str | os.PathLike[str], half: bool = False
 ) -> np.ndarray:
-    """Embeddings of candidates, computed once and from then on mapped from a file.
+    """Embeddings of candidates, computed once and afterwards mapped from a file.
 
     Args:
         model: The model.

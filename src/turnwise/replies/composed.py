@@ -34,7 +34,7 @@ class ComposedContext:
         return unit_vectors(self._sum(start=0))
 
     def queries_after(self, vectors: FloatArray, same: bool) -> FloatArray:
-        """The query after each of several turns, if that one came next; no turn is added.
+        """For each of several turns, the query as it would be if that turn came next; no turn is added.
 
         Args:
             vectors: The vectors of the turns (m, dim).
@@ -47,7 +47,7 @@ class ComposedContext:
         return unit_vectors(self._recency[relation, 0] * self._mapped(vectors, relation) + self._sum(start=1))
 
     def _mapped(self, vectors: FloatArray, relation: int) -> FloatArray:
-        """Vectors (..., dim) of turns as they enter a query, but for their weights."""
+        """Vectors (..., dim) of turns as they enter a query, before they are weighted."""
         return unit_vectors(vectors) @ self._maps[relation].T
 
     def _sum(self, start: int) -> FloatArray:

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from turnwise._utils.vectors import unit_vectors
 
-# Candidates at a time, so that what is computed from them stays in the processor's cache.
+# Candidates processed at a time, so that intermediate results stay in the processor's cache.
 _ROWS_CONVERTED = 4096
 _ROWS_MAXIMISED = 16384
 
 
 def inverse_pair_norms(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """``1 / |left_i + right_j|`` of all pairs, 0 where the two cancel out; no (n, m, dim) array is made.
+    """``1 / |left_i + right_j|`` for all pairs, 0 where the two cancel out; no (n, m, dim) array is made.
 
     The normalised mean of two vectors is their sum times this.
 
@@ -62,8 +62,8 @@ def triple_query(before1: ArrayLike, before2: ArrayLike, last_rows: int | None =
     ``cos((B1_i + B2_j) / 2, c)`` (Eq. 3). The query of a single utterance, which has no pair, is its normalised ``B2``.
 
     Args:
-        before1: The utterances as earlier ones of a pair (..., n, dim); the last is never used.
-        before2: The same as later ones (..., n, dim).
+        before1: The utterances embedded as the earlier one of a pair (..., n, dim); the last is never used.
+        before2: The same utterances embedded as the later one of a pair (..., n, dim).
         last_rows: Only pairs whose later utterance is among this many last ones; ``None`` for all.
 
     Returns:
@@ -102,14 +102,15 @@ def bi_query(before: ArrayLike) -> np.ndarray:
 def max_scores(before1: ArrayLike, before2: ArrayLike, candidates: Any) -> np.ndarray:
     """MaxSim (appendix B): the mean of the best pair scores, each of which adds an utterance to those covered.
 
-    The paper goes through the pair scores of a candidate in decreasing order and adds one if an utterance of the pair
-    is not yet covered. The first pair in that order that contains u is always added (u was not covered), and no pair
-    is added for any other reason: what is added is the best pair of every utterance, each pair once. So nothing needs
-    sorting. Equal scores are taken in the order in which the pairs arise: (0, 1), (0, 2), (1, 2), (0, 3), …
+    The paper goes through the pair scores of a candidate in decreasing order and adds a pair's score if one of its
+    utterances is not yet covered. The first pair in that order that contains an utterance u is always added, because u
+    was not covered before, and no pair is added for any other reason. So what is added is the best pair of every
+    utterance, each pair once, and nothing needs sorting. Equal scores are taken in the order in which the pairs arise:
+    (0, 1), (0, 2), (1, 2), (0, 3), …
 
     Args:
-        before1: The utterances as earlier ones of a pair (n, dim); the last is never used.
-        before2: The same as later ones (n, dim).
+        before1: The utterances embedded as the earlier one of a pair (n, dim); the last is never used.
+        before2: The same utterances embedded as the later one of a pair (n, dim).
         candidates: Normalised after-embeddings (m, dim), float32 or float16, perhaps memory-mapped.
 
     Returns:
@@ -150,7 +151,7 @@ def _mean_of_best_pairs(earlier: np.ndarray, later: np.ndarray, weights: np.ndar
         scores = scores_with_earlier(j)
         np.maximum(best[:j], scores, out=best[:j])
         best[j] = scores.max(0)
-    # Computed again rather than kept: that is cheap, and keeping them would take n² / 2 numbers per candidate.
+    # The scores are computed again: that is cheap, and keeping them would take n² / 2 numbers per candidate.
     for j in range(1, n):
         scores = scores_with_earlier(j)
         best_of_earlier, best_of_j = scores == best[:j], scores == best[j]

@@ -32,7 +32,7 @@ _JOINED_TURNS = 10  # as many as the recipe of a single-vector encoder joins
 
 
 def encode_turns(encoder: SentenceTransformer, texts: Sequence[str], same: Sequence[bool], view: View) -> np.ndarray:
-    """Embed turns in a view, each text once for each relation of its speaker to that of the after-text.
+    """Embed turns in a view, each text once for a speaker who says the after-text, and once for any other speaker.
 
     Args:
         encoder: The encoder.
@@ -51,7 +51,7 @@ def encode_turns(encoder: SentenceTransformer, texts: Sequence[str], same: Seque
 
 
 def next_speaker(messages: Sequence[dict[str, Any]]) -> str | None:
-    """Who most likely speaks next: whoever last spoke before the last speaker; ``None`` for someone new."""
+    """The most likely next speaker: whoever spoke most recently before the last speaker; ``None`` for someone new."""
     last = messages[-1]["role"] if messages else None
     return next((message["role"] for message in reversed(messages) if message["role"] != last), None)
 
@@ -60,9 +60,10 @@ class SequenceModel:
     """An encoder applied to running conversations.
 
     Args:
-        encoder: One with a turn-order head serves mode ``"composed"``, a triple-encoder (C3L) ``"average"``, ``"max"``
-            and ``"bi"``, a bi-encoder (CCL) ``"bi"``. A plain encoder serves ``"bi"``, the sum of the cosines of the
-            texts as they are, and ``"joined"``, the last turns as one text, which is what ``single-vector`` trains.
+        encoder: The encoder, which decides the modes. One with a turn-order head serves ``"composed"``. A
+            triple-encoder (C3L) serves ``"average"``, ``"max"`` and ``"bi"``, and a bi-encoder (CCL) serves ``"bi"``. A
+            plain encoder serves ``"bi"``, the sum of the cosines of the texts as they are, and ``"joined"``, the last
+            turns as one text, which is what ``single-vector`` trains.
     """
 
     def __init__(self, encoder: SentenceTransformer) -> None:
@@ -73,7 +74,7 @@ class SequenceModel:
         self.modes = self._served_modes(plain=views is None)
 
     def _served_modes(self, plain: bool) -> tuple[Mode, ...]:
-        """The ways of scoring that the encoder serves, the default first."""
+        """The ways of scoring that the encoder supports, the default first."""
         if self.head is not None:
             return ("composed",)
         if self.is_triple:
@@ -103,7 +104,7 @@ class SequenceModel:
         return map_candidates(self.head, vectors)
 
     def start(self, candidate_speaker: str | None = None) -> RunningConversation:
-        """A conversation without turns, whose next utterance that speaker would say (``None``: someone new)."""
+        """Start a conversation without turns. Candidates are said by ``candidate_speaker``; ``None`` is someone new."""
         return RunningConversation(self, candidate_speaker)
 
 
@@ -115,8 +116,9 @@ class _Turn(NamedTuple):
 class RunningConversation:
     """A conversation to which turns are added; see `SequenceModel.start`.
 
-    Each turn is encoded once in each view that is asked for, when it is first needed: the newest one is not encoded
-    as before-1 until another follows. A further turn costs O(n·dim), for its pairs with the n turns before it.
+    Each turn is encoded once in each view that is asked for, and only when it is first needed: the newest turn is not
+    encoded as before-1 until another one follows. A further turn costs O(n·dim), for its pairs with the n turns before
+    it.
     """
 
     def __init__(self, model: SequenceModel, candidate_speaker: str | None) -> None:
@@ -159,7 +161,7 @@ class RunningConversation:
             ValueError: There is no turn.
         """
         self._check_not_empty()
-        # A triple-encoder's before-view is its before-2, which is thus encoded just once.
+        # A triple-encoder's before-view is its before-2 view, so that this view is encoded just once.
         return bi_query(self._embeddings("before2" if self._model.is_triple else "before"))
 
     def composed_query(self) -> np.ndarray:
@@ -194,7 +196,7 @@ class RunningConversation:
                 perhaps memory-mapped.
             mode: ``"average"`` over all pairs of turns (Eq. 3), ``"max"`` (`max_scores`), ``"bi"``, the sum of the
                 cosines with each turn, ``"composed"`` (`composed_query`) or ``"joined"`` (`joined_query`). By default
-                the first the model serves.
+                the first one that the model supports.
             last_rows: With ``"average"``: only pairs whose later turn is among this many last ones.
 
         Returns:
