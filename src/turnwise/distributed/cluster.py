@@ -1,4 +1,4 @@
-"""The Ray cluster that a job runs on: one that is there, or one on this machine for as long as the job takes."""
+"""The Ray cluster that a job runs on: an existing one, or one on this machine that ends with the job."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _STARTS = 3
 
 @dataclass(frozen=True)
 class Actors:
-    """How many processes embed, and with what.
+    """How many processes embed, and which resources each of them has.
 
     Attributes:
-        number: How many.
-        cpus: Of the processor, each.
-        gpus: Each, or its share of one.
+        number: The number of processes.
+        cpus: CPUs of each process.
+        gpus: GPUs of each process; a fraction is a share of one GPU.
     """
 
     number: int
@@ -32,15 +32,15 @@ class Actors:
 
     @property
     def resources(self) -> dict[str, Any]:
-        """What Ray reserves for each."""
+        """The resources that Ray reserves for each actor."""
         return {"num_cpus": self.cpus, "num_gpus": self.gpus}
 
     @classmethod
     def on(cls, resources: dict[str, float], wanted: int | None) -> Actors:
-        """The actors for a cluster with these resources, of which readers keep one CPU.
+        """The actors for a cluster with these resources, one CPU of which is left for readers.
 
         Raises:
-            ValueError: There are not enough CPUs for so many.
+            ValueError: The cluster has too few CPUs for the number wanted.
         """
         cpus, gpus = max(1, int(resources.get("CPU", 1)) - 1), int(resources.get("GPU", 0))
         if wanted is not None and not 1 <= wanted <= cpus:
@@ -55,11 +55,11 @@ class Actors:
 
 @contextmanager
 def cluster(actors: int | None, worker_output: bool = True) -> Iterator[Any]:
-    """Ray, connected: to what this process or ``RAY_ADDRESS`` is connected to, else to a cluster of its own.
+    """Connect to Ray: to the cluster of this process or of ``RAY_ADDRESS``, or else to a new one on this machine.
 
     Args:
-        actors: How many its own must have room for.
-        worker_output: Whether what workers print, Ray's own included, is shown here too.
+        actors: How many actors a new cluster must have room for.
+        worker_output: Whether to show here what workers print, including Ray's own output.
 
     Raises:
         ImportError: Ray is not installed.
@@ -81,8 +81,9 @@ def cluster(actors: int | None, worker_output: bool = True) -> Iterator[Any]:
 
 
 def _start(ray: Any, actors: int, worker_output: bool) -> None:
-    """Start Ray on this machine; what starts it gives up after seconds, which a busy machine may need more of."""
-    # One CPU more than there are, for readers, which hardly need any: actors that hold all leave them none.
+    """Start Ray on this machine. Ray gives up starting after some seconds, which may be too few on a busy machine."""
+    # Ray is told of one CPU too many. It is for readers, which hardly need it but could not run if actors held all
+    # CPUs.
     cpus = 1 + max(actors, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     for left in reversed(range(_STARTS)):
         try:

@@ -45,41 +45,42 @@ def embed_corpus(
 ) -> int:
     """Embed conversations into a folder of Parquet parts, one for each shard, with a manifest.
 
-    A part appears only when it is whole, and its name says what it holds. So whatever kills the job, going on with it
-    embeds only the shards that have no part; and where files were added to the corpus, only what is new. Both engines
-    write the same parts; the manifest comes last.
+    A part appears only when it is complete, and its name identifies its content. So if the job is killed, resuming it
+    embeds only the shards that have no part yet. If files were added to the corpus, only new content is embedded.
+    Both engines write the same parts; the manifest is written last.
 
     Args:
-        data: Files, folders, globs, or URLs of any of them (``s3://…``, ``gs://…``), which all workers can read. With
-            the engine ``"local"``, whatever else `turnwise.read_conversations` reads or gives.
+        data: Files, folders, globs, or URLs of any of them (``s3://…``, ``gs://…``), which all workers can read. The
+            engine ``"local"`` also takes whatever else `turnwise.read_conversations` reads or gives.
         output: A folder or a URL, which all workers can write.
         model: A folder that all workers see, or a Hub name; by default the default encoder.
-        level: ``"utterance"``, a vector for each message, ``"utterance-with-history"``, the same with what was said
-            before it (`turnwise.add_history`), ``"utterance-in-context"``, with all that is said around it
-            (`turnwise.encode_in_context`), or ``"dialogue"``, one for each conversation.
+        level: ``"utterance"``, a vector for each message; ``"utterance-with-history"``, the same with the messages
+            before it (`turnwise.add_history`); ``"utterance-in-context"``, the same with all messages around it
+            (`turnwise.encode_in_context`); or ``"dialogue"``, a vector for each conversation.
         pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
         engine: ``"local"``, this process, or ``"ray"``: the cluster that this process or ``RAY_ADDRESS`` names, else
             one on this machine.
-        actors: Of Ray: processes that embed, each with an encoder. By default one for each GPU, or for four CPUs.
-        resume: Go on with the parts that are there.
-        force: Remove them.
+        actors: With Ray, the number of processes that embed, each with an encoder. By default there is one for each
+            GPU, or one for every four CPUs.
+        resume: Continue with the parts that are already there.
+        force: Remove the parts that are already there.
         format: As for `turnwise.read_conversations`.
-        on_error: ″
-        columns: ″
-        redact: ″
-        encoding: ″
-        split_by: ″
-        shard_size: Conversations in a shard. With another number, nothing is found again.
+        on_error: As for `turnwise.read_conversations`.
+        columns: As for `turnwise.read_conversations`.
+        redact: As for `turnwise.read_conversations`.
+        encoding: As for `turnwise.read_conversations`.
+        split_by: As for `turnwise.read_conversations`.
+        shard_size: Conversations in a shard. If it is changed, existing parts are not recognised.
 
     Returns:
         The number of rows.
 
     Raises:
-        BlockingIOError: Another process of this machine writes there.
-        ConversationError: Nothing to read, or a bad row; names the file and line.
-        FileExistsError: The folder holds something, and neither ``resume`` nor ``force`` is given.
-        ValueError: An argument is none of these, or the parts that are there were made with other settings.
+        BlockingIOError: Another process on this machine is writing there.
+        ConversationError: There is nothing to read, or a row is bad; the message names the file and line.
+        FileExistsError: The folder is not empty, and neither ``resume`` nor ``force`` is given.
+        ValueError: An argument has none of the values above, or the existing parts were made with other settings.
     """
     if engine not in ("local", "ray"):
         raise ValueError(f"engine is {engine!r}; expected 'local' or 'ray'")
@@ -117,7 +118,7 @@ def _write_here(
 
 
 def _collected(shards: Iterator[Shard]) -> list[Shard]:
-    """Each shard once, whatever an engine did twice."""
+    """Each shard once, even if an engine has done it twice."""
     done: dict[tuple[int, int], Shard] = {}
     with progress_bar() as bar:
         task = bar.add_task("embedding conversations", total=None)

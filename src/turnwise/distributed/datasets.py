@@ -39,17 +39,17 @@ def read_dataset(
     Args:
         paths: Files, folders, globs, or URLs of any of them, which all workers can read.
         format: As for `turnwise.read_conversations`.
-        on_error: ″
-        columns: ″
-        redact: ″
-        encoding: ″
-        split_by: ″
+        on_error: As for `turnwise.read_conversations`.
+        columns: As for `turnwise.read_conversations`.
+        redact: As for `turnwise.read_conversations`.
+        encoding: As for `turnwise.read_conversations`.
+        split_by: As for `turnwise.read_conversations`.
 
     Returns:
         Columns ``id`` and ``messages``, a list of ``{"role", "content"}``.
 
     Raises:
-        ConversationError: A path stands for no file; of bad rows when the dataset is computed.
+        ConversationError: A path stands for no file. Bad rows raise it only when the dataset is computed.
         ImportError: Ray is not installed.
     """
     data = require("ray.data", "ray")
@@ -76,9 +76,9 @@ def embed_dataset(
     actors: int | None = None,
     batch_size: int = CONVERSATIONS_IN_SHARD,
 ) -> ray.data.Dataset:
-    """Embed conversations of a dataset of Ray Data, with an encoder in each of some actors.
+    """Embed the conversations of a dataset of Ray Data in several actors, each with its own encoder.
 
-    To embed files into a folder that a killed job finds again, see `embed_corpus`.
+    To embed files into a folder, with jobs that can be resumed after a kill, see `embed_corpus`.
 
     Args:
         dataset: Columns ``id`` and ``messages``, as `read_dataset` gives them.
@@ -86,14 +86,14 @@ def embed_dataset(
         level: ``"utterance"``, ``"utterance-with-history"``, ``"utterance-in-context"`` or ``"dialogue"``.
         pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
         dtype: As for `embed_corpus`.
-        actors: ″
+        actors: As for `embed_corpus`.
         batch_size: Conversations that an actor takes at a time.
 
     Returns:
         The columns of ``turnwise embed``: id, turn, role, text and vector, or id and vector of whole conversations.
 
     Raises:
-        ValueError: The level is none of these, or there is no room for so many actors.
+        ValueError: The level is unknown, or the cluster has no room for that many actors.
     """
     ray = require("ray", "ray")
     plan = Actors.on(ray.cluster_resources(), actors)

@@ -23,8 +23,8 @@ class Embedder:
     """An encoder that embeds tables of conversations; each process loads its own.
 
     Args:
-        embedding: How.
-        threads: Of the processor; 0 leaves their number as it is.
+        embedding: How conversations are embedded.
+        threads: Number of processor threads; 0 leaves it as it is.
     """
 
     def __init__(self, embedding: Embedding, threads: int = 0) -> None:
@@ -35,14 +35,14 @@ class Embedder:
         self.settings = settings_of_embedding(encoder, embedding)
 
     def embed(self, conversations: list[dict[str, Any]]) -> pa.Table:
-        """The table that ``turnwise embed`` makes of conversations."""
+        """The table that ``turnwise embed`` makes from conversations."""
         return self._embed(Dataset.from_list(conversations))
 
 
 def rows_of_embedding(
     encoder: SentenceTransformer, embedding: Embedding, cache: VectorCache | None = None
 ) -> Callable[[Dataset], pa.Table]:
-    """What makes the rows of ``turnwise embed`` of conversations; messages may be looked up in a cache."""
+    """A function from conversations to the rows of ``turnwise embed``; it may look messages up in a cache."""
     if embedding.level == "dialogue":
         return partial(embed_whole, encoder, embedding.pooling, dtype=embedding.dtype)
     if embedding.level == "utterance-in-context":
@@ -52,7 +52,7 @@ def rows_of_embedding(
 
 
 def settings_of_embedding(encoder: SentenceTransformer, embedding: Embedding) -> dict[str, Any]:
-    """What the vectors depend on, as outputs record it."""
+    """What the vectors depend on, in the form that outputs record."""
     what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
     digest = centre_digest(encoder)
     return {**what, "centre": digest} if digest and embedding.level == "dialogue" else what
@@ -79,7 +79,7 @@ class ShardWriter:
             raise ValueError(f"{problem}: all workers must find the same model")
 
     def write(self, shard: Shard) -> Shard:
-        """The shard, done."""
+        """Embed a shard, write its part, and return the shard as done."""
         if shard.is_unfinished:
             self._job.output.write_part(shard, self._embedder.embed(shard.rows_to_embed()), self._job.settings)
         return shard.done()

@@ -1,4 +1,4 @@
-"""The files of a corpus, on disks or object storage, each with a place and a name that all workers agree on."""
+"""The files of a corpus, on disk or object storage, with a number and a name each that all workers agree on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class InputFile:
 
     Attributes:
         number: Its place among the files.
-        name: What the default ids of its conversations begin with.
+        name: The beginning of the default ids of its conversations.
         path: An absolute path, or a URL.
     """
 
@@ -55,7 +55,7 @@ class InputFile:
 
 @dataclass(frozen=True)
 class GivenInput(InputFile):
-    """Conversations that this process holds, in the place of a file.
+    """Conversations that this process holds in memory, used in place of a file.
 
     Attributes:
         data: What the user gave.
@@ -65,7 +65,7 @@ class GivenInput(InputFile):
 
     @classmethod
     def of(cls, data: Any) -> GivenInput:
-        """The one input that the data are."""
+        """Make the single input that stands for the data."""
         return cls(0, ROW, type(data).__name__, data)
 
     @override
@@ -80,8 +80,8 @@ def find_inputs(paths: Paths, format: str = "auto") -> list[InputFile]:
     """The files that paths and URLs (of files, folders, globs) stand for, in the order in which they are embedded.
 
     Raises:
-        ConversationError: One stands for no file, or is the standard input, which has no place to begin again at; or
-            they are no paths.
+        ConversationError: A path stands for no file, is the standard input, which cannot be read again from a given
+            place, or is not a path at all.
     """
     if not is_paths(paths):
         problem = "expected files that all workers can read: write them with turnwise.convert_conversations"
@@ -122,7 +122,7 @@ def _find(path: str, format: str) -> list[str]:
 
 @contextmanager
 def _on_disk(path: str) -> Iterator[Path]:
-    """The file itself, or a copy for as long as it is read: readers look at a file's begin before they read it."""
+    """The file itself, or a temporary copy: readers look at the beginning of a file before they read it."""
     if not is_url(path):
         yield Path(path)
         return
@@ -134,7 +134,7 @@ def _on_disk(path: str) -> Iterator[Path]:
 
 
 def total(reports: Sequence[SkippedRows]) -> SkippedRows:
-    """What was left out of all files together."""
+    """The rows left out of all files together."""
     whole = SkippedRows("skip")
     for report in reports:
         whole.count += report.count

@@ -1,4 +1,4 @@
-"""What every process of a job knows: what is read how, embedded by what, and written where; needs no torch."""
+"""What every process of a job knows: how to read, how to embed and where to write. It needs no torch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Embedding:
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
 
     Raises:
-        ValueError: The level is none of these.
+        ValueError: The level is unknown.
     """
 
     model: str | None = None
@@ -55,7 +55,7 @@ class Job:
     Attributes:
         output: Where the parts go.
         embedding: How conversations are embedded.
-        settings: What the vectors depend on, as `Embedder` says it.
+        settings: What the vectors depend on, as `Embedder` gives it.
         options: How files are read.
         shard_size: Conversations in a shard.
     """
@@ -67,7 +67,7 @@ class Job:
     shard_size: int = CONVERSATIONS_IN_SHARD
 
     def shards(self, file: InputFile, parts: Mapping[str, Sequence[str]]) -> Iterator[Shard]:
-        """The shards of a file; those that have a part, among these by digest, have nothing left to do."""
+        """The shards of a file. Those whose digest is among ``parts`` have nothing left to do."""
         for shard in read_shards(file, self.options, self.settings, self.shard_size):
             name = part_of(shard, parts)
             yield shard.done() if name and self.output.holds(name, shard.rows) else shard

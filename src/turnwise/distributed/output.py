@@ -20,13 +20,13 @@ from fsspec.implementations.local import LocalFileSystem
 from turnwise._utils.files import is_standard, is_url, only_writer
 from turnwise.distributed.shards import Shard, digest_of
 
-MANIFEST = "_manifest.json"  # readers of folders of Parquet pass over names that begin so
+MANIFEST = "_manifest.json"  # readers of Parquet folders skip names that begin with an underscore
 _METADATA = "turnwise"
 _PART = "part-"
 
 
 def is_folder_name(output: str) -> bool:
-    """Whether embeddings go into a folder of parts: a URL, or a name without ending."""
+    """Whether the name means a folder of parts, which is a URL or a name without an ending."""
     return is_url(output) or not (is_standard(output) or Path(output).suffix)
 
 
@@ -51,13 +51,13 @@ class PartFolder:
 
         Args:
             settings: What the vectors depend on. JSON values.
-            resume: Go on with the parts that are there.
-            force: Remove them.
+            resume: Continue with the parts that are already there.
+            force: Remove the parts that are already there.
 
         Raises:
-            BlockingIOError: Another process writes here.
-            FileExistsError: There are parts, and neither flag is given; or something else is there.
-            ValueError: The parts there were made with other settings.
+            BlockingIOError: Another process is writing here.
+            FileExistsError: There are parts, and neither flag is given; or the folder holds something else.
+            ValueError: The existing parts were made with other settings.
         """
         system, path = self._place
         if not isinstance(system, LocalFileSystem):
@@ -111,7 +111,7 @@ class PartFolder:
         return [PurePosixPath(name).name for name in system.ls(path, detail=False)]
 
     def holds(self, name: str, rows: int) -> bool:
-        """Whether a part is there and whole."""
+        """Whether a part exists and is complete."""
         system, path = self._place
         try:
             with system.open(f"{path}/{name}") as file:
@@ -120,13 +120,13 @@ class PartFolder:
             return False
 
     def write_part(self, shard: Shard, table: pa.Table, settings: Mapping[str, Any]) -> None:
-        """Write the vectors of a shard; whoever writes it again writes the same."""
+        """Write the vectors of a shard; writing it again gives the same part."""
         packed = io.BytesIO()
         pq.write_table(table.replace_schema_metadata({_METADATA: json.dumps(dict(settings))}), packed)
         self._write(shard.name, packed.getvalue())
 
     def _write(self, name: str, data: bytes) -> None:
-        """Write a file that is there whole or not at all, as object stores do it; on disks by renaming it."""
+        """Write a file completely or not at all. Object stores do so by themselves; on disks the file is renamed."""
         system, path = self._place
         if not isinstance(system, LocalFileSystem):
             system.pipe_file(f"{path}/{name}", data)
@@ -139,7 +139,7 @@ class PartFolder:
             temporary.unlink(missing_ok=True)
 
     def commit(self, shards: Iterable[Shard], settings: Mapping[str, Any], files: Sequence[str]) -> int:
-        """Make the folder hold exactly these shards, and the manifest say so.
+        """Make the folder hold exactly these shards, and write the manifest that lists them.
 
         Args:
             shards: All shards of the corpus, in any order.
@@ -159,7 +159,7 @@ class PartFolder:
             source = part_of(shard, there)
             if source is None:
                 raise FileNotFoundError(f"{self.url}: {shard.name} is gone: run the command again with --resume")
-            if source != shard.name:  # its file has another place than when it was embedded
+            if source != shard.name:  # its file had another number when it was embedded
                 system.cp_file(f"{path}/{source}", f"{path}/{shard.name}")
         rows = sum(shard.rows for shard in ordered)
         parts = [{"name": s.name, "file": s.file, "conversations": s.conversations, "rows": s.rows} for s in ordered]
@@ -169,7 +169,7 @@ class PartFolder:
         return rows
 
     def _remove_others(self, kept: Container[str]) -> None:
-        """Remove parts that belong to no shard, and what killed processes were writing."""
+        """Remove parts that belong to no shard, and files that killed processes left unfinished."""
         system, path = self._place
         for name in self._listed():
             if name.startswith((_PART, f".{_PART}")) and name not in kept:
@@ -177,7 +177,7 @@ class PartFolder:
 
 
 def part_of(shard: Shard, parts: Mapping[str, Sequence[str]]) -> str | None:
-    """The part with a shard's content: that of its name, else one from another place; ``None`` if there is none."""
+    """The part with a shard's content, preferably of the shard's own name; ``None`` if there is none."""
     names = parts.get(shard.digest, ())
     return shard.name if shard.name in names else next(iter(names), None)
 

@@ -1,4 +1,4 @@
-"""A job on Ray Data: files are read by tasks, shards embedded by actors, and one process collects what is done."""
+"""A job on Ray Data: tasks read files, actors embed shards, and one process collects the shards that are done."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from turnwise.distributed.job import Job
 from turnwise.distributed.shards import Shard
 
 _READER_CPUS = 0.25  # readers mostly wait for the actors
-_BYTES_IN_BLOCK = 1 << 22  # of what a reader hands on at a time
-_SHARDS_AHEAD = 2  # of an actor: one that it embeds and one that is ready
+_BYTES_IN_BLOCK = 1 << 22  # what a reader hands on at a time
+_SHARDS_AHEAD = 2  # for each actor: one that it embeds and one that is ready
 
 
 def write_on_ray(
@@ -27,12 +27,12 @@ def write_on_ray(
         files: The files.
         job: The job.
         parts: The names of the parts that are there, by their digests.
-        actors: Processes that embed.
+        actors: The processes that embed.
 
     Raises:
-        ConversationError: As in this process.
+        ConversationError: Raised as if the files were read in this process.
         ImportError: Ray is not installed.
-        ValueError: There is no room for so many actors, or a worker has another encoder.
+        ValueError: The cluster has no room for that many actors, or a worker has another encoder.
     """
     with cluster(actors) as ray, _quietly(ray), _own_errors(ray):
         plan = Actors.on(ray.cluster_resources(), actors)
@@ -45,7 +45,7 @@ def write_on_ray(
         shards = (
             ray.data.from_items([asdict(file) for file in files], override_num_blocks=len(files))
             .flat_map(read, num_cpus=_READER_CPUS)
-            # a block is what an actor takes at a time, and Ray makes one of all shards of a small file
+            # An actor takes one block at a time, and Ray puts all shards of a small file into one block.
             .repartition(target_num_rows_per_block=1)
             .map(
                 _Actor,
@@ -62,7 +62,7 @@ class _Actor:
     """One encoder in a process of its own."""
 
     def __init__(self, job: Job, threads: int) -> None:
-        from turnwise.distributed.embedder import Embedder, ShardWriter  # torch, which readers do without
+        from turnwise.distributed.embedder import Embedder, ShardWriter  # imports torch, which readers do not need
 
         self._writer = ShardWriter(job, Embedder(job.embedding, threads))
 
@@ -72,7 +72,7 @@ class _Actor:
 
 @contextmanager
 def _quietly(ray: Any) -> Iterator[None]:
-    """Without Ray's own bars and notes, which would stand among ours."""
+    """Hide Ray's own progress bars and messages, which would mix with ours."""
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current().copy()
     context.enable_progress_bars = False
@@ -83,7 +83,7 @@ def _quietly(ray: Any) -> Iterator[None]:
 
 @contextmanager
 def _own_errors(ray: Any) -> Iterator[None]:
-    """What our code raised in a worker is raised here as it was, for users to read."""
+    """Raise here the original errors that our code raised in a worker, so that users can read them."""
     try:
         yield
     except ray.exceptions.RayTaskError as error:

@@ -1,4 +1,4 @@
-"""Training on Ray Train: the same work in every worker of a cluster, joined in one process group of torch."""
+"""Training on Ray Train: every worker of a cluster does the same work, and all form one torch process group."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from turnwise._utils.progress import error_console, log_handler, note
 from turnwise.distributed.cluster import Actors, cluster
 
 _RESTARTS = 3
-# A minute by default, after which Ray begins again for ever; importing torch on a busy machine may take longer.
+# Ray's default is a minute, after which it starts workers again, endlessly. Importing torch may take longer than that.
 _SECONDS_TO_START = 600
 
 
 def train_on_ray(work: Callable[[bool], object], workers: int | None = None, resume: bool = False) -> None:
     """Train in several workers of a Ray cluster, as ``torchrun`` does in several processes.
 
-    Where a worker dies, Ray ends the others; all are started again and go on with the newest checkpoint. What the first
-    worker tells is shown here.
+    If a worker dies, Ray ends the others; then all are started again and continue from the newest checkpoint. Messages
+    of the first worker are shown here.
 
     Args:
-        work: What each worker does, given whether to go on with an unfinished run. It and what it holds can be pickled.
-        workers: How many; by default one for each GPU, or for four CPUs.
-        resume: Whether there may be an unfinished run to go on with at first.
+        work: What each worker does. It is told whether to continue an unfinished run, and it must be picklable.
+        workers: The number of workers; by default one for each GPU, or one for every four CPUs.
+        resume: Whether the first start may continue an unfinished run.
 
     Raises:
         ChildProcessError: Workers died again and again.
         ImportError: Ray is not installed.
-        ValueError: There is no room for so many workers; and any error of the work that users can mend, as it was.
+        ValueError: The cluster has no room for that many workers. Errors of the work that users can mend are raised
+            unchanged, too.
     """
     os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(_SECONDS_TO_START))
     with cluster(workers, worker_output=False) as ray:
@@ -77,7 +78,7 @@ def _run(work: Callable[[bool], object], plan: Actors, resume: bool) -> None:
             ),
             run_config=train.RunConfig(
                 name="turnwise",
-                storage_path=folder,  # of Ray's own records: our checkpoints are beside the output
+                storage_path=folder,  # for Ray's own records: our checkpoints are beside the output
                 failure_config=train.FailureConfig(0, controller_failure_limit=_RESTARTS, max_preemption_failures=0),
                 logging_config=train.LoggingConfig(log_level="ERROR"),
             ),
@@ -86,7 +87,7 @@ def _run(work: Callable[[bool], object], plan: Actors, resume: bool) -> None:
 
 
 def _in_worker(config: dict[str, Any]) -> None:
-    """What each worker runs: paths mean what they meant where the command was given."""
+    """The code of each worker, which runs in the folder where the command was given, so that paths stay valid."""
     folder = config["folder"]
     try:
         os.chdir(folder)
@@ -114,7 +115,7 @@ class _Notes:
 
 @contextmanager
 def _notes() -> Iterator[Any]:
-    """A queue of notes, each of which is shown when it comes."""
+    """A queue of notes, each of which is shown as soon as it arrives."""
     queue = require("ray.util.queue", "ray").Queue(actor_options={"num_cpus": 0})
 
     def show() -> None:
@@ -131,7 +132,7 @@ def _notes() -> Iterator[Any]:
 
 
 def _reason(error: Exception) -> str:
-    """Why workers failed, in a line; what a user can mend is raised as it was."""
+    """Why workers failed, in one line; an error that a user can mend is raised unchanged."""
     failures = getattr(error, "worker_failures", {})
     for failure in map(raised_in_worker, failures.values()):
         if isinstance(failure, ValueError | OSError | ImportError):
@@ -142,7 +143,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _ctrl_c_raises() -> Iterator[None]:
-    """Ray takes Ctrl-C over and exits with 0 or 1; here it is an interruption as elsewhere, and SIGTERM what it was."""
+    """Make Ctrl-C raise ``KeyboardInterrupt``, where Ray would exit with 0 or 1; SIGTERM keeps its own exit code."""
     previous = signal.getsignal(signal.SIGINT)
     try:
         yield

@@ -13,8 +13,8 @@ from turnwise.data.reading.loop import SkippedRows
 from turnwise.data.reading.options import ReadingOptions
 from turnwise.distributed.inputs import InputFile
 
-# As many as in a part of a run with one output file, so that both give the same vectors to the last bit: what shares a
-# forward pass with a text changes its last digits.
+# As many as in a part of a run with one output file, so that both give the same vectors to the last bit: the other
+# texts in a forward pass change the last digits of a vector.
 CONVERSATIONS_IN_SHARD = 200
 
 
@@ -23,13 +23,13 @@ class Shard:
     """Some conversations of one file.
 
     Attributes:
-        file: The file's place among the inputs.
-        number: Its place in the file.
-        digest: Of its conversations and of what their vectors depend on.
-        conversations: Their number.
+        file: The number of its file among the inputs.
+        number: The number of the shard in its file.
+        digest: A hash of its conversations and of what their vectors depend on.
+        conversations: The number of its conversations.
         rows: How many vectors they get.
         content: The conversations as JSON; none once it is embedded.
-        skipped: With the last shard of a file, what reading the file left out, as JSON.
+        skipped: In the last shard of a file, the rows that were left out when the file was read, as JSON.
     """
 
     file: int
@@ -42,16 +42,16 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """The name of its part of the output. Sorted by name, parts are in the order of the corpus."""
+        """The name of the shard's part. Sorted by name, parts are in the order of the corpus."""
         return f"part-{self.file:05d}-{self.number:07d}-{self.digest}.parquet"
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it must be embedded yet."""
+        """Whether it still has to be embedded."""
         return bool(self.content)
 
     def done(self) -> Shard:
-        """The shard without what it takes to embed it."""
+        """The shard without the content that is needed to embed it."""
         return replace(self, content=b"")
 
     def rows_to_embed(self) -> list[dict[str, Any]]:
@@ -70,12 +70,12 @@ def digest_of(name: str) -> str:
 def read_shards(
     file: InputFile, options: ReadingOptions, settings: Mapping[str, Any], size: int = CONVERSATIONS_IN_SHARD
 ) -> Iterator[Shard]:
-    """The shards of one file, at least one, which is empty if all of the file was left out.
+    """The shards of one file. There is at least one, which is empty if everything in the file was left out.
 
     Args:
         file: The file.
         options: How it is read.
-        settings: What the vectors depend on; ``level`` says if messages or conversations get one.
+        settings: What the vectors depend on; ``level`` says whether each message or each conversation gets one.
         size: Conversations in a shard.
     """
     skipped = SkippedRows(options.on_error)

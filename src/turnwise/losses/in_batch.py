@@ -105,8 +105,7 @@ class Turns:
         )
 
     def gather_rows(self, rows: Tensor, padding: float = 0) -> Tensor:
-        """From one row per turn of this process (own, …) to one row per turn of all processes (turns, …), with
-        gradients."""
+        """From a row per turn of this process (own, …) to a row per turn of all (turns, …), with gradients."""
         if get_world_size() == 1:
             return rows
         rows = pad(rows, [0, 0] * (rows.ndim - 1) + [0, self.per_process - len(rows)], value=padding)

@@ -56,7 +56,7 @@ def adapt_encoder(
     if len(conversations) == 0:
         raise ValueError("no conversations to adapt the encoder to")
     set_seed(settings.seed)
-    remove_centre(encoder)  # its vectors become others
+    remove_centre(encoder)  # training changes the vectors that it was fitted to
     model = masked_language_model(encoder)
     utterances = conversations.map(
         lambda rows: {
@@ -83,7 +83,7 @@ def adapt_encoder(
 
 
 def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
-    """The encoder's own transformer, shared, under the prediction head of its checkpoint or a new one.
+    """The encoder's own transformer, shared, with the prediction head of its checkpoint or a new one on top.
 
     Raises:
         ValueError: Its architecture has no masked language model.
@@ -93,7 +93,7 @@ def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
     try:
         try:
             model = AutoModelForMaskedLM.from_pretrained(source, use_safetensors=True, trust_remote_code=False)
-            # The encoder may have been given tokens since it was loaded, such as those of turnwise.encoders.views.
+            # Tokens may have been added to the encoder since it was loaded, such as those of turnwise.encoders.views.
             model.resize_token_embeddings(len(transformer.get_input_embeddings().weight), mean_resizing=False)
         except OSError as error:
             logging.getLogger("turnwise").warning("the prediction head of adaptation starts anew: %s", error)
@@ -141,7 +141,7 @@ class MaskingCollator:
         examples = [{field: encoded[field][row] for field in fields} for row in range(len(rows))]
         batch: dict[str, Tensor] = self.mask(examples)
         labels = batch["labels"]
-        # The first ones in a random order of the masked positions stay; the others get their own token back.
+        # The masked positions are put in a random order. The first ones stay masked; the others get their token back.
         order = torch.rand(labels.shape).masked_fill(labels == -100, 2).argsort(1).argsort(1)
         extra = (labels != -100) & (order >= self.max_predictions)
         batch["input_ids"] = torch.where(extra, labels, batch["input_ids"])

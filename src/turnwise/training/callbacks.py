@@ -1,4 +1,4 @@
-"""What goes on beside the training steps: progress, clean stopping, evaluation, keeping the loss's own weights."""
+"""What happens between training steps: progress, clean stopping, evaluation, keeping the loss's own weights."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from turnwise.training.checkpoints import save_loss
 
 
 class StopInGoodOrder(TrainerCallback):
-    """On Ctrl-C or SIGTERM, finish the step in progress and write a checkpoint; at the second, stop at once."""
+    """On Ctrl-C or SIGTERM, finish the step in progress and write a checkpoint; on a second signal, stop at once."""
 
     def __init__(self) -> None:
         self._signal: int | None = None
 
     @contextmanager
     def catching_signals(self) -> Iterator[None]:
-        """Inside the block, both signals wait for the end of the step in progress; the exception comes at its end.
+        """Inside the block, both signals wait for the end of the step in progress; then the exception is raised.
 
         Raises:
             KeyboardInterrupt: Ctrl-C was pressed.
-            SystemExit: SIGTERM came, which clusters send before they kill.
+            SystemExit: SIGTERM was received, which clusters send before they kill a process.
         """
         try:
             previous = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -68,14 +68,14 @@ class StopInGoodOrder(TrainerCallback):
 
 
 class LossState(TrainerCallback):
-    """What the trainer leaves out of checkpoints: the loss's own parameters, and its sum since the last log line.
+    """Keeps what the trainer leaves out of checkpoints: the loss's own parameters, and its sum since the last log line.
 
-    The parameters it also leaves out of averages over processes.
+    The trainer does not average the gradients of these parameters over processes either, so that is done here.
 
     Args:
         trainer: The trainer.
-        parameters: The loss's own.
-        unlogged: The sum of the losses since the last log line, and the step of that line, where a run goes on.
+        parameters: The loss's own parameters.
+        unlogged: When a run is continued, the sum of the losses since the last log line, and the step of that line.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class LossState(TrainerCallback):
 
 
 class TellEpoch(TrainerCallback):
-    """Tells a collator the epoch before its batches are asked for, so that workers started for them know it too."""
+    """Tells a collator the epoch before batches are requested, so that the workers started for them know it, too."""
 
     def __init__(self, set_epoch: Callable[[int], None]) -> None:
         self.set_epoch = set_epoch
@@ -129,7 +129,7 @@ class TellEpoch(TrainerCallback):
 
 
 class EvaluateLastStep(TrainerCallback):
-    """Evaluates the last step too, whether or not a checkpoint is due; it may be the best."""
+    """Evaluates after the last step even if no checkpoint is due, since the last step may be the best."""
 
     @override
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
@@ -152,7 +152,7 @@ class Snapshots(TrainerCallback):
 
 
 class TrainingProgress(TrainerCallback):
-    """Steps done, time left and the last loss of a stage."""
+    """Shows the steps done, the time left and the last loss of a stage."""
 
     def __init__(self, stage: str) -> None:
         self.stage = stage
@@ -190,7 +190,7 @@ class TrainingProgress(TrainerCallback):
             self._print(state, f"{best.removeprefix('eval_').replace('_', ' ')} {logs[best]:.2f}", always=True)
 
     def _print(self, state: TrainerState, figure: str, always: bool = False) -> None:
-        """A line in the log where there is no terminal to show the bar on; where there is one, above the bar."""
+        """Print a line above the bar or, if there is no terminal to show a bar on, into the log."""
         if not (state.is_world_process_zero and (always or self.bar.disable)):
             return
         line = f"{self.stage}: step {state.global_step}/{state.max_steps}, {figure}"

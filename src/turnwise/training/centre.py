@@ -1,4 +1,4 @@
-"""Fitting the centre of an encoder's dialogue vectors to conversations, without labels, to a saved model."""
+"""Fitting the centre of an encoder's dialogue vectors to conversations without labels, and saving the model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from turnwise.encoders.utterances import encode_utterances
 from turnwise.training.dialogue_distillation import distill_centre
 from turnwise.training.saving import save_encoder
 
-# To centre, more change nothing; to distill, they would still help: docs/results.md.
+# For centring, more conversations change nothing; for distilling, they would still help: docs/results.md.
 _SAMPLE, _DISTILLED = 1000, 3000
 
 
@@ -39,21 +39,21 @@ def centre_encoder(
     seed: int = 0,
     force: bool = False,
 ) -> SentenceTransformer:
-    """Put the mean of whole conversations beside an encoder, to be taken away from the vector of each.
+    """Put the mean of whole conversations beside an encoder, to be subtracted from the vector of each.
 
-    What is left is stretched along the directions in which conversations differ most. `encode_conversations` with the
-    poolings ``"mean"`` and ``"messages"`` does both from now on, and with it evaluation and stores. Weights, and
-    vectors of messages, stay as they are.
+    What is left is stretched along the directions in which conversations differ most. From then on,
+    `encode_conversations` does both with the poolings ``"mean"`` and ``"messages"``, and so do evaluation and stores.
+    The encoder's weights and the vectors of messages stay as they are.
 
     Args:
-        conversations: Conversations such as those to be embedded, as `turnwise.read_conversations` reads or gives
-            them; 1,000 drawn from them count, 3,000 with ``distill``.
+        conversations: Conversations like those to be embedded, as `turnwise.read_conversations` reads or gives them.
+            1,000 of them are drawn and used, or 3,000 with ``distill``.
         encoder: The encoder (it is changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer.
-        stretch: What power of its variance each principal component is multiplied by; 0 only centres.
-        distill: Let dialogues pooled by ``"messages"`` learn to be alike as their joined texts are: what a message
-            counts, what is taken away and how the rest is stretched. Without labels, and for the better where messages
-            say little by themselves, as in small talk.
+        stretch: Each principal component is multiplied by this power of its variance; 0 only centres.
+        distill: Learn the centre for the pooling ``"messages"`` such that dialogues become as similar as their joined
+            texts are. The weights of messages, what is subtracted and how the rest is stretched are learned. This needs
+            no labels, and it helps where messages say little by themselves, as in small talk.
         seed: Seed of the sample and of what is learned.
         force: Overwrite the output.
 
@@ -74,7 +74,7 @@ def centre_encoder(
         encoder = load_encoder(encoder)
     with only_writer(output) if output is not None else nullcontext():
         sample = _sample(conversations, _DISTILLED if distill else _SAMPLE, seed)
-        remove_centre(encoder)  # or it would be of vectors that are centred already
+        remove_centre(encoder)  # or the new centre would be fitted to vectors that are already centred
         add_centre(encoder, _fit(encoder, sample["messages"][:], stretch, distill, seed))
         if output is not None:
             record = {

@@ -13,14 +13,14 @@ from transformers.trainer import TRAINER_STATE_NAME
 
 from turnwise._utils.files import atomic_path
 
-# The last file written to a checkpoint: one without it was cut off and is not used.
+# The last file written to a checkpoint. A checkpoint without it is incomplete and is not used.
 LOSS_FILE = "loss.safetensors"
 # In its metadata: the sum of the losses since the last log line, and the step of that line.
 _SUM, _LAST_LOGGED = "unlogged_loss", "last_logged_step"
 
 
 def newest_unfinished(folder: Path | None) -> Path | None:
-    """The newest checkpoint whose last file was written, but for that of the last step: the library would train on."""
+    """The newest complete checkpoint, except that of the last step, from which the library would train further."""
     if folder is None or not folder.is_dir():
         return None
     complete = [path for path in folder.glob("checkpoint-*") if (path / LOSS_FILE).is_file() and not _is_last(path)]
@@ -41,7 +41,7 @@ def loss_parameters(trainer: Trainer) -> dict[str, nn.Parameter]:
 
 
 def save_loss(checkpoint: Path, parameters: dict[str, nn.Parameter], unlogged: tuple[float, int] | None) -> None:
-    """Write the loss's own parameters and what it has not logged yet."""
+    """Write the loss's own parameters and the sum of losses that has not been logged yet."""
     weights = {name: weight.detach().cpu() for name, weight in parameters.items()}
     metadata = {_SUM: repr(unlogged[0]), _LAST_LOGGED: str(unlogged[1])} if unlogged is not None else None
     with atomic_path(checkpoint / LOSS_FILE) as temporary:
@@ -58,7 +58,7 @@ def unlogged_loss_of(checkpoint: Path | None) -> tuple[float, int] | None:
 
 
 def load_loss(trainer: Trainer, checkpoint: Path) -> None:
-    """Put the loss's own parameters back that were written with a checkpoint."""
+    """Restore the loss's own parameters that were written with a checkpoint."""
     parameters = loss_parameters(trainer)
     for name, tensor in load_file(checkpoint / LOSS_FILE).items():
         parameters[name].data.copy_(tensor)

@@ -1,4 +1,4 @@
-"""Dialogue vectors from the vectors of messages, taught by those of the joined texts; the encoder stays as it is."""
+"""Learning dialogue vectors from vectors of messages; the vectors of joined texts teach. The encoder is unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from turnwise.losses.distillation import soft_neighbours
 _STEPS = 100
 _DIALOGUES_IN_STEP = 384
 _TEMPERATURE = 0.05
-_SHARE = (0.3, 0.6)  # of the messages of a dialogue, that are to tell what all of them do
+_SHARE = (0.3, 0.6)  # of the messages of a dialogue: this part has to tell as much as all of them
 _LEARNING_RATE, _WEIGHT_LEARNING_RATE = 1e-3, 1.0
 _WARM_UP = 5
 
@@ -25,14 +25,15 @@ class _Student(nn.Module):
 
     def __init__(self, centre: Centre) -> None:
         super().__init__()
-        # Of no consequence for the vectors, which have length 1; but learning rates are for numbers of this size.
+        # The scale does not matter for the vectors, which have length 1, but learning rates are for numbers of this
+        # size.
         stretch = centre.stretch / np.linalg.norm(centre.stretch, 2)
         self.mean, self.stretch, self.weight = (
             nn.Parameter(torch.from_numpy(array.astype(np.float32))) for array in (centre.mean, stretch, centre.weight)
         )
 
     def forward(self, vectors: Tensor, tokens: Tensor, owner: Tensor, dialogues: int) -> Tensor:
-        """Messages (n, dim) with so many tokens (n,) of the dialogues of these numbers (n,) to (dialogues, dim)."""
+        """From messages (n, dim), their numbers of tokens (n,) and of their dialogues (n,) to (dialogues, dim)."""
         weighted = vectors * (tokens * (vectors @ self.weight).exp()).unsqueeze(1)
         pooled = weighted.new_zeros(dialogues, weighted.shape[1]).index_add(0, owner, weighted)
         return normalize((normalize(pooled, dim=1) - self.mean) @ self.stretch, dim=1)
@@ -47,11 +48,11 @@ def distill_centre(
     """Learn a centre for dialogues pooled from messages.
 
     Args:
-        centre: To start from.
-        vectors: The vector of each message, those of a conversation in a row (messages, dim).
+        centre: The centre to start from.
+        vectors: The vector of each message, with the messages of one conversation in a row (messages, dim).
         tokens: How many tokens each message has (messages,).
         starts: Where each conversation starts (conversations,).
-        teacher: Dialogue vectors to be like (conversations, any).
+        teacher: Dialogue vectors whose similarities are learned (conversations, any).
         seed: Seed of batches and parts.
     """
     generator = torch.Generator().manual_seed(seed)
@@ -88,7 +89,7 @@ def distill_centre(
 
 
 def _parts(owner: Tensor, dialogues: int, generator: torch.Generator) -> Tensor:
-    """Whether a message is in the random part of its dialogue, of which there is one message at least (messages,)."""
+    """Whether a message is in the random part of its dialogue, which holds at least one message (messages,)."""
     low, high = _SHARE
     share = torch.rand(dialogues, generator=generator) * (high - low) + low
     lots = torch.rand(len(owner), generator=generator)

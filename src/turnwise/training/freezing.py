@@ -29,8 +29,8 @@ def frozen_lower_layers(encoder: SentenceTransformer, layers: int) -> Iterator[N
 
     They are not merely left out of the optimiser: no gradient reaches them, so their backward pass is never run
     and their activations are not kept; and they stay in evaluation mode, so no dropout noise enters below the
-    layers that learn. Turn tables are frozen with the embeddings if they have learned; those that are still zero learn,
-    for which the backward pass has to go all the way.
+    layers that learn. Turn tables that have learned are frozen with the embeddings. Turn tables that are still zero
+    learn, so the backward pass then has to go all the way down.
 
     Args:
         encoder: The encoder.
@@ -60,7 +60,7 @@ def frozen_lower_layers(encoder: SentenceTransformer, layers: int) -> Iterator[N
     modules = list(_wholly_frozen(encoder))
     for module in modules:
         module.eval()
-        # Trainers call train() on the whole model before every step; these modules must not follow.
+        # Trainers call train() on the whole model before every step, but these modules must stay in evaluation mode.
         module.train = lambda mode=True, module=module: module  # type: ignore[method-assign,misc]
     try:
         yield
@@ -77,7 +77,7 @@ def learning_rows(encoder: SentenceTransformer, rows: Sequence[int]) -> Iterator
 
     Args:
         encoder: The encoder.
-        rows: The rows; without any, nothing changes.
+        rows: The rows; if there are none, nothing changes.
     """
     if not rows:
         yield
@@ -99,7 +99,7 @@ def learning_rows(encoder: SentenceTransformer, rows: Sequence[int]) -> Iterator
 def no_attention_dropout(encoder: SentenceTransformer) -> Iterator[None]:
     """Inside the block, attention weights are not dropped, so that attention may take its fast, fused path.
 
-    Any other dropout stays. Encoders whose attention keeps its dropout elsewhere are left as they are.
+    Any other dropout stays. Encoders whose attention stores its dropout under another name are left as they are.
     """
     dropouts = list(attention_dropouts(encoder))
     shares = [dropout.p for dropout in dropouts]

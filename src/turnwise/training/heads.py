@@ -1,4 +1,4 @@
-"""Training a turn-order head from conversations, or from the vectors of their messages, to a saved model."""
+"""Training a turn-order head on conversations, or on the vectors of their messages, and saving the model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def train_turn_order_head(
     resume: bool = False,
     force: bool = False,
 ) -> SentenceTransformer:
-    """Put a turn-order head beside an encoder, which stays as it is; arguments and errors as for `train`."""
+    """Put a turn-order head beside an encoder, which is not changed; arguments and errors are those of `train`."""
     if output is not None:
         check_folder(output, force)
     if not isinstance(encoder, SentenceTransformer):
@@ -67,7 +67,7 @@ def _messages(
     resume: bool,
     force: bool,
 ) -> tuple[pa.Table, str]:
-    """The embedded messages that the head learns from, and what they are of, for the record."""
+    """The embedded messages that the head learns from, and for the record what they were made from."""
     teacher = load_encoder(recipe.teacher, device=str(encoder.device)) if recipe.teacher is not None else None
     if isinstance(conversations, str | os.PathLike) and holds_vectors(conversations):
         if teacher is not None:
@@ -91,7 +91,7 @@ def _embedded(
     resume: bool,
     force: bool,
 ) -> pa.Table:
-    """The vectors of all messages, made in parts that survive a kill where there is an output."""
+    """The vectors of all messages; if there is an output, they are made in parts that survive a kill."""
     embed = partial(embed_messages, encoder)
     taught: dict[str, str | None] = {"teacher": None}
     if teacher is not None:

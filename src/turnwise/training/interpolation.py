@@ -1,4 +1,4 @@
-"""Weights between those before and those after training, and what several trainings have learned, in one encoder."""
+"""Weights between those before and after training, and one encoder that combines what several have learned."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def interpolate_weights(trained: nn.Module, before: dict[str, Tensor], interpola
 
     Args:
         trained: The trained encoder or head.
-        before: The weights it had before, by name; weights that are not among them stay.
-        interpolation: The position on the line, from those before (0) to the trained ones (1).
+        before: The weights it had before, by name; other weights are not changed.
+        interpolation: The position on the line, from the weights before (0) to the trained ones (1).
     """
     weights = trained.state_dict()
     with torch.no_grad():
@@ -27,19 +27,20 @@ def interpolate_weights(trained: nn.Module, before: dict[str, Tensor], interpola
 def merge_weights(
     encoder: SentenceTransformer, trained: Sequence[SentenceTransformer], scale: float | None = None
 ) -> SentenceTransformer:
-    """Give an encoder, in place, what several have learned that were trained from it, each from its weights.
+    """Merge into an encoder, in place, what several encoders have learned that were each trained from its weights.
 
-    Tokens that a training has added are left out, and so are turn tables and turn-order heads.
+    Tokens that a training added are left out, and so are turn tables and turn-order heads.
 
     Args:
         encoder: The encoder they were trained from.
         trained: The trained encoders.
-        scale: What is multiplied with each difference from the encoder before all are added to it: 1 is their sum
-            (Ilharco et al., Editing Models with Task Arithmetic, ICLR 2023); by default one over their number, which
-            is the average of their weights (Wortsman et al., Model Soups, ICML 2022).
+        scale: The difference of each trained encoder from the encoder is multiplied by this factor, and all are added
+            to the encoder. 1 gives their sum (Ilharco et al., Editing Models with Task Arithmetic, ICLR 2023). The
+            default is one over their number, which gives the average of their weights (Wortsman et al., Model Soups,
+            ICML 2022).
 
     Raises:
-        ValueError: There is none, one has other weights than the encoder, or ``scale`` is not above 0.
+        ValueError: ``trained`` is empty, one of them does not have the encoder's weights, or ``scale`` is out of range.
     """
     if not trained:
         raise ValueError("merging needs at least one trained encoder")

@@ -1,4 +1,4 @@
-"""Merging models that were trained from the same encoder, to a saved model."""
+"""Merging models that were trained from the same encoder, and saving the result."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def merge_encoders(
     scale: float | None = None,
     force: bool = False,
 ) -> SentenceTransformer:
-    """One encoder from several that were trained from the same one, each for something else.
+    """Make one encoder from several that were trained from the same one, each for a different purpose.
 
-    What they have learned is in the differences of their weights from those they started from, and mostly adds up.
-    Turn-order heads and centres of dialogue vectors are left out: they are for the vectors of one encoder, and quickly
-    fitted to those of the new one.
+    What each has learned is the difference of its weights from those it started from, and these differences mostly add
+    up. Turn-order heads and centres of dialogue vectors are left out: they fit the vectors of one encoder only, and
+    fitting new ones to the merged encoder is quick.
 
     Args:
         models: Folders of trained encoders.
         encoder: The encoder they were trained from (it is changed), or its name or path; ``None`` is the default one.
         output: A folder to write the model to, as a stock SentenceTransformer.
-        scale: What each difference is multiplied with, see `turnwise.training.interpolation.merge_weights`; by default
-            one over the number of models, their average, which forgets little; 1 adds them all.
+        scale: Each difference is multiplied by this factor, see `turnwise.training.interpolation.merge_weights`. The
+            default is one over the number of models, which averages them and forgets little; 1 adds them all.
         force: Overwrite the output.
 
     Returns:
@@ -44,7 +44,7 @@ def merge_encoders(
 
     Raises:
         FileExistsError: The output exists and ``force`` is not given.
-        ValueError: No model, one that was trained from another encoder, or a scale out of range.
+        ValueError: There is no model, a model was trained from another encoder, or the scale is out of range.
     """
     if output is not None:
         check_folder(output, force)

@@ -1,4 +1,4 @@
-"""The README of a saved model: how it was made and how to use it, and nothing of the data it was made from."""
+"""The README of a saved model: how it was made and how to use it, but nothing from its training data."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _EXAMPLES = {
 
 
 def without_paths(record: dict[str, Any]) -> dict[str, Any]:
-    """A training record fit for publication: where files lay on somebody's disk is left out."""
+    """A training record fit for publication, without the folders in which files were kept."""
     shown = {**record, "recipe": dict(record.get("recipe", {}))}
     for of, name in ((shown, "encoder"), (shown["recipe"], "teacher"), (shown["recipe"], "nli")):
         if of.get(name):
-            of[name] = "/".join(Path(of[name]).parts[-1 if name == "nli" else -2 :])  # models as long as a Hub name
+            of[name] = "/".join(Path(of[name]).parts[-1 if name == "nli" else -2 :])  # two parts, like a Hub name
     return shown
 
 

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def runs_in_bf16(settings: Schedule) -> bool:
-    """Whether to run in bfloat16: by default on GPUs made for it, otherwise as asked.
+    """Whether to run in bfloat16: as the settings say, and by default only on GPUs made for it.
 
     Raises:
-        ValueError: It is asked for on a processor without such instructions, where it is several times slower than
-            float32, and not forced.
+        ValueError: The settings ask for bfloat16, without forcing it, on a processor that has no instructions for it
+            and would be several times slower than in float32.
     """
     if settings.bf16 is None:
         return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
@@ -28,12 +28,12 @@ def runs_in_bf16(settings: Schedule) -> bool:
 
 
 def half_precision(settings: Schedule) -> Literal["bfloat16"] | None:
-    """What vectors are embedded in that a stage learns from."""
+    """The precision in which to embed the vectors that a stage learns from; ``None`` is the encoder's own."""
     return "bfloat16" if runs_in_bf16(settings) else None
 
 
 def check_precision(*stages: Schedule | None) -> None:
-    """Raise ``ValueError`` if one of these stages asks for bfloat16 in vain."""
+    """Raise ``ValueError`` if one of these stages asks for bfloat16 on a processor that has no instructions for it."""
     for settings in stages:
         if settings is not None:
             runs_in_bf16(settings)

@@ -1,4 +1,4 @@
-"""What training requires of conversations and encoder, checked before anything is written."""
+"""Checks, made before anything is written, that conversations and encoder fit the training."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def frozen_layers(recipe: Recipe, encoder: SentenceTransformer) -> int:
 
 
 def clean(conversations: Dataset, recipe: Recipe) -> tuple[Dataset, dict[str, int]]:
-    """Make conversations what the methods expect: no empty messages, speakers who take turns, enough turns.
+    """Bring conversations into the form that methods expect: no empty messages, alternating speakers, enough turns.
 
     Returns:
-        The conversations, and how many were left out, by the reason.
+        The conversations, and for each reason how many were left out.
     """
     left_out = {}
     before = len(conversations)

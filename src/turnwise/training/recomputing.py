@@ -1,8 +1,8 @@
 """Large batches in little memory: activations are computed again in the backward pass instead of being kept.
 
-What is left in memory of a batch are the token embeddings that the loss needs, and the activations of one slice. The
-gradients are those of keeping everything, to the last bit. Gradient accumulation gives others where a loss contrasts:
-its batches do not see each other's negatives.
+Only the token embeddings that the loss needs and the activations of one slice stay in memory. The gradients are the
+same, to the last bit, as if everything had been kept. With contrastive losses, gradient accumulation gives other
+gradients, because its batches do not see each other's negatives.
 
 Gao et al., Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup (GradCache), RepL4NLP 2021; Chen et
 al., Training Deep Nets with Sublinear Memory Cost, 2016.
@@ -23,11 +23,11 @@ from turnwise.encoders.onednn import replaced_forward
 
 @contextmanager
 def recomputed_activations(encoder: SentenceTransformer, wanted: bool) -> Iterator[None]:
-    """Inside the block, if wanted, each pass through the transformer keeps its result only, for a forward pass more."""
+    """Inside the block, if wanted, passes through the transformer keep only results and are repeated for gradients."""
     if not wanted:
         yield
         return
-    # Not around the encoder: what wraps that for several processes must not be run in the backward pass.
+    # Not around the whole encoder: its wrapper for several processes must not be run again in the backward pass.
     transformer = encoder[0]
     forward = transformer.forward
 

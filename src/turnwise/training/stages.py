@@ -29,13 +29,13 @@ from turnwise.training.trainer import ConversationTrainer, fit, training_argumen
 def finish_stage(
     encoder: SentenceTransformer, name: str, work: Callable[[Path | None], object], run: RunFolder | None
 ) -> SentenceTransformer:
-    """Run a stage before the contrastive one, or load what an earlier part of this run has made of the encoder.
+    """Run a stage before the contrastive one, or load its result if an earlier part of this run has finished it.
 
     Args:
         encoder: The encoder; it may be changed.
         name: Name of the stage.
-        work: Changes the encoder, given a folder for checkpoints.
-        run: The run; without one, nothing is kept.
+        work: The stage itself: a function that changes the encoder, given a folder for checkpoints.
+        run: The run that keeps the result; without one, nothing is kept.
 
     Returns:
         The encoder after the stage.
@@ -70,17 +70,17 @@ def contrast(
         frozen: How many of the lowest layers are frozen.
         checkpoints: A folder to write checkpoints to and to continue from.
         snapshots: A folder for models kept during training, if the recipe asks for them.
-        evaluator: Chooses the best checkpoint; without it the last step counts.
+        evaluator: Chooses the best checkpoint; without it, the last step is taken.
 
     Returns:
-        What goes into the training record, ready for JSON: the steps and their losses, and with an evaluator the steps
-        and their figure.
+        Entries of the training record, ready for JSON: the steps and their losses and, with an evaluator, the steps and
+        their figures.
 
     Raises:
         ValueError: Training has diverged.
     """
     set_seed(recipe.seed)
-    remove_centre(encoder)  # its vectors become others
+    remove_centre(encoder)  # training changes the vectors that it was fitted to
     before = {}
     if recipe.interpolation < 1:
         before = {name: tensor.detach().clone() for name, tensor in encoder.state_dict().items()}

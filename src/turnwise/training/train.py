@@ -1,4 +1,4 @@
-"""Training an encoder on conversations, from raw rows to a saved model."""
+"""Training an encoder on conversations: all steps from raw rows to a saved model."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def train(
             ``<output>.run`` until it is written.
         resume: Continue the unfinished run of this output, if there is one.
         force: Overwrite the output, and forget an unfinished run.
-        evaluator: Chooses the best step, such as `turnwise.evaluation.TaskEvaluator` on a validation set; it is called
-            at every checkpoint and at the last step. By default the last step counts.
+        evaluator: Chooses the best step, such as `turnwise.evaluation.TaskEvaluator` on a validation set. It is called
+            at every checkpoint and at the last step. Without it, the last step is taken.
 
     Returns:
         The trained encoder.
@@ -76,7 +76,7 @@ def train(
         encoder = load_encoder(encoder)
     stage = recipe.stage_before(encoder)
     (stage or recipe).prepare(encoder)
-    frozen = frozen_layers(recipe, encoder)  # what cannot be is an error before anything is written
+    frozen = frozen_layers(recipe, encoder)  # raises errors before anything is written
     check_precision(recipe, recipe.adaptation)
     conversations, left_out = clean(conversations, recipe)
     settings = {
@@ -114,7 +114,7 @@ def _stages_before(
     frozen: int,
     run: RunFolder | None,
 ) -> SentenceTransformer:
-    """The encoder after adaptation and after the method that comes first, as far as the recipe asks for them."""
+    """The encoder after adaptation and after the method that comes first, if the recipe asks for these."""
     if recipe.adaptation is not None:
         adapt = partial(adapt_encoder, encoder, conversations, recipe.adaptation)
         encoder = finish_stage(encoder, "adaptation", adapt, run)
@@ -132,7 +132,7 @@ def adapt_and_save(
     resume: bool = False,
     force: bool = False,
 ) -> SentenceTransformer:
-    """Adapt an encoder by masked language modelling and write it; arguments and errors as for `train`."""
+    """Adapt an encoder by masked language modelling and write it; arguments and errors are those of `train`."""
     check_precision(settings)
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)

@@ -66,7 +66,7 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
 
     @override
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
-        """All that decay by default except the word embeddings: those that do not learn must stay as they are."""
+        """All parameters that decay by default, except word embeddings: rows that do not learn must not change."""
         words = transformer_of(self.model).get_input_embeddings().weight
         decaying = set(super().get_decay_parameter_names(model))
         return [name for name, parameter in model.named_parameters() if name in decaying and parameter is not words]

@@ -1,4 +1,4 @@
-"""Training the turn-order head on vectors that are already there: each message is embedded once, ever."""
+"""Training the turn-order head on stored vectors, so that each message is embedded only once."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from turnwise.training.recipes import TurnOrderHeadRecipe
 
 @dataclass(frozen=True)
 class EmbeddedMessages:
-    """The messages of conversations, those of one in a row.
+    """The embedded messages of conversations, with the messages of one conversation in a row.
 
     Attributes:
         vectors: The vector of each message, of length 1 (messages, dim).
         speaker: A number for each role (messages,).
         text_key: Equal for equal texts (messages,).
-        starts: Where each conversation starts, and behind the last the number of messages (conversations + 1,).
-        teacher: If there is one, what it makes of the turns before each message and of the message, of length 1
-            (messages, its dim) each.
+        starts: Where each conversation starts, followed by the number of messages (conversations + 1,).
+        teacher: If there is a teacher, its vectors of the turns before each message and of the message itself, of
+            length 1 (messages, its dim) each.
     """
 
     vectors: Tensor
@@ -44,7 +44,7 @@ class EmbeddedMessages:
 
     @classmethod
     def of(cls, table: pa.Table) -> EmbeddedMessages:
-        """The messages of what `embed_messages` or `embed_taught` of `turnwise.encoders` made, empty ones left out.
+        """The messages in a table from `embed_messages` or `embed_taught` of `turnwise.encoders`, without empty ones.
 
         Raises:
             ValueError: Columns are missing, or fewer than two conversations have two messages or more.
@@ -75,7 +75,7 @@ class EmbeddedMessages:
         return len(self.starts) - 1
 
     def loss(self, head: TurnOrderHead, chosen: Tensor, settings: ComposedSettings) -> tuple[Tensor, int]:
-        """The loss on some conversations, and how many turns it is the mean of."""
+        """The loss on some conversations, and the number of turns over which it is the mean."""
         lengths = self.starts[chosen + 1] - self.starts[chosen]
         rows = torch.cat([torch.arange(int(self.starts[one]), int(self.starts[one + 1])) for one in chosen.tolist()])
         conversation = torch.arange(len(chosen)).repeat_interleave(lengths)
@@ -100,7 +100,7 @@ def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[T
         recipe: The settings.
 
     Returns:
-        The head of the best epoch by the loss on the conversations held out, moved back as far as the recipe says, and
+        The head of the epoch with the lowest loss on the held-out conversations, interpolated as the recipe says, and
         the losses of all epochs.
 
     Raises:
@@ -109,7 +109,7 @@ def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[T
     messages = EmbeddedMessages.of(table)
     settings = ComposedSettings.of(recipe)
     generator = torch.Generator().manual_seed(recipe.seed)
-    torch.manual_seed(recipe.seed)  # of negatives drawn at random
+    torch.manual_seed(recipe.seed)  # for negatives drawn at random
     order = torch.randperm(messages.conversations, generator=generator)
     held_out, learned = order.tensor_split([int(recipe.held_out * len(order))])
     head = TurnOrderHead(messages.vectors.shape[1], recipe.context_turns)

@@ -18,7 +18,7 @@ from turnwise.encoders.turn_order_head import remove_turn_order_head
 
 @dataclass(frozen=True)
 class Pace(Settings):
-    """How long and how fast anything learns, an encoder or what stands beside it.
+    """How long and how fast an encoder, or something beside it, learns.
 
     Attributes:
         learning_rate: Peak learning rate of AdamW, reached after a tenth of the steps and then falling linearly to 0.
@@ -43,14 +43,15 @@ class Pace(Settings):
 
 @dataclass(frozen=True)
 class Schedule(Pace):
-    """How a stage learns that runs an encoder.
+    """How a stage that runs an encoder learns.
 
     Attributes:
-        gradient_accumulation_steps: Batches whose gradients make up one step; saves memory.
-        max_length: Longest text in tokens: an utterance, or for whole-dialogue methods a conversation.
+        gradient_accumulation_steps: How many batches make up one step with their gradients. Saves memory.
+        max_length: Longest text in tokens. A text is an utterance, or for whole-dialogue methods a conversation.
         checkpoint_steps: Write a checkpoint every this many steps.
-        bf16: Run the encoder in bfloat16, several times as fast on processors and GPUs made for it; by default on such
-            GPUs only. Losses are computed in float32 all the same. On other processors only if ``"forced"``.
+        bf16: Run the encoder in bfloat16, which is several times as fast on processors and GPUs made for it. By default
+            this is done on such GPUs only, and on processors not made for it only if ``"forced"``. Losses are always
+            computed in float32.
     """
 
     gradient_accumulation_steps: int = 1
@@ -90,9 +91,9 @@ class Inputs(TypedDict):
     """What the trainer learns from.
 
     Attributes:
-        train_dataset: The rows; several data sets by name have a loss each.
-        data_collator: Rows to the tensors of a batch.
-        loss: The loss, with the settings that it shares with the recipe.
+        train_dataset: The rows; if there are several data sets, by name, each has its own loss.
+        data_collator: Makes the tensors of a batch from rows.
+        loss: The loss, with those settings of the recipe that it has, too.
     """
 
     train_dataset: Dataset | dict[str, Dataset]
@@ -105,17 +106,18 @@ class Recipe(Schedule, ABC):
     """What all methods share.
 
     Attributes:
-        frozen_layers: How many of the lowest transformer layers are frozen, along with the embeddings; ``None`` is the
-            lower half, as in the DialogueCSE paper.
+        frozen_layers: How many of the lowest transformer layers are frozen, along with the embeddings. ``None`` freezes
+            the lower half, as in the DialogueCSE paper.
         min_turns: Leave out conversations of fewer turns, counted once consecutive messages of one speaker are merged.
-        interpolation: How far the weights of the result lie on the straight line from the weights before (0) to the
+        interpolation: The position of the result's weights on the straight line from the weights before (0) to the
             trained ones (1, as published). In between, the encoder keeps more of what it knew (Wortsman et al., Robust
             Fine-tuning of Zero-shot Models, CVPR 2022).
-        attention_dropout: Drop attention weights while training, as the encoder's configuration says.
-        recompute: Keep no activations but compute them again for the gradient, which is the same to the last bit: a
-            batch takes the memory of its token embeddings and of one slice, and one forward pass more (GradCache).
-        snapshots: Keep a model every this many steps, in the folder ``<output>.snapshots``, to see how training goes;
-            these are as trained, without interpolation.
+        attention_dropout: Drop attention weights during training, at the rate in the encoder's configuration.
+        recompute: Do not keep activations, but compute them again for the gradient, which stays the same to the last
+            bit. A batch then needs memory only for its token embeddings and one slice, at the cost of one more forward
+            pass (GradCache).
+        snapshots: Keep a model every this many steps in the folder ``<output>.snapshots``, to see how training goes.
+            These models have the trained weights, without interpolation.
         adaptation: Continued pre-training beforehand, if any.
     """
 
@@ -142,16 +144,16 @@ class Recipe(Schedule, ABC):
 
     def prepare(self, encoder: SentenceTransformer) -> None:
         """Prepare the encoder for the method, in place."""
-        remove_turn_order_head(encoder)  # it was made for the vectors of before
+        remove_turn_order_head(encoder)  # it was made for the vectors before this training
         use_mean_pooling(encoder)
 
     @property
     def shortest(self) -> int:
-        """Turns of the shortest conversation that teaches something."""
+        """The number of turns that a conversation must have to be of use."""
         return self.min_turns
 
     def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
-        """The method to train this encoder with first, if any."""
+        """The method with which to train this encoder first, if any."""
         return None
 
     @abstractmethod
@@ -159,7 +161,7 @@ class Recipe(Schedule, ABC):
         """What the trainer learns from: data set, collator and loss. These are the method."""
 
     def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
-        """The only rows of the word embeddings that learn, even in a frozen layer; empty for no exception."""
+        """The only rows of the word embeddings that learn, even in a frozen layer; empty if all learn as usual."""
         return []
 
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:

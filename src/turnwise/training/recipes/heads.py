@@ -16,16 +16,16 @@ class TurnOrderHeadRecipe(Pace, ComposedSettings):
     """The encoder stays as it is; see `turnwise.losses.ComposedSettings` for the other settings.
 
     Attributes:
-        learning_rate: Of the matrices.
-        recency_learning_rate: Of the weights by distance.
-        weight_decay: Of the matrices, towards the untouched vectors.
+        learning_rate: Learning rate of the matrices.
+        recency_learning_rate: Learning rate of the weights by distance.
+        weight_decay: Weight decay of the matrices, which pulls them towards leaving the vectors unchanged.
         batch_size: Conversations in a step; all their turns are candidates.
-        sample: Learn from so many conversations, drawn at random; by default from all.
-        held_out: Share of the conversations by which the best epoch is chosen; with 0 the last epoch counts.
-        teacher: A model that reads the whole context as one text, as ``--method single-vector`` trains it: a folder or
-            a name. Its distribution over the next utterances is learned as well.
-        interpolation: How far the head lies on the straight line from the sum of cosines that it starts as (0) to what
-            it has learned (1). In between it ranks chats of another kind better than at either end.
+        sample: Learn from this many conversations, drawn at random; by default from all.
+        held_out: Share of the conversations that are held out to choose the best epoch; with 0 the last epoch is taken.
+        teacher: The folder or name of a model that reads the whole context as one text, such as ``--method
+            single-vector`` trains. Its distribution over the next utterances is learned as well.
+        interpolation: The position of the head on the straight line from the sum of cosines that it starts as (0) to
+            what it has learned (1). In between, it ranks chats of another kind better than at either end.
     """
 
     level: ClassVar[LevelName] = "turn-order"

@@ -1,4 +1,4 @@
-"""The recipe by which messages learn what they are said about."""
+"""The recipe by which the vectors of single messages learn from their context."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from turnwise.training.recipes.base import Inputs, Recipe
 
 @dataclass(frozen=True)
 class InContext(Recipe, InContextSettings):
-    """See `turnwise.losses.InContextSettings` for the other settings. A batch counts messages.
+    """See `turnwise.losses.InContextSettings` for the other settings; ``batch_size`` counts messages.
 
     Attributes:
-        sample: Learn from so many conversations, drawn at random. All of them are read before the first step.
-        context: What a message is in context: ``"joined"``, what the encoder makes of it when it reads the whole
-            conversation (`turnwise.encode_in_context`), or ``"both"``, that and the sum of its own vector and of those
-            around it (`turnwise.encoders.history.add_surroundings`), which teaches more.
+        sample: Learn from this many conversations, drawn at random. All of them are read before the first step.
+        context: Which vectors of messages in context to learn from. ``"joined"``: the vectors from reading the whole
+            conversation (`turnwise.encode_in_context`). ``"both"``: these, together with the sum of the message's own
+            vector and those around it (`turnwise.encoders.history.add_surroundings`), which teaches more.
     """
 
     learning_rate: float = 3e-4
@@ -52,7 +52,7 @@ class InContext(Recipe, InContextSettings):
         sample = draw_conversations(conversations, self.sample, self.seed)["messages"][:]
         turns = [len(messages) for messages in sample]
         texts = [message["content"] for messages in sample for message in messages]
-        # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
+        # The encoder has not learned yet, even if a run is continued, because its checkpoint is loaded later.
         in_context = encode_in_context(encoder, sample, show_progress_bar=True, dtype=half_precision(self))
         if self.context == "both":
             alone = encode_utterances(encoder, texts, show_progress_bar=True, dtype=half_precision(self))

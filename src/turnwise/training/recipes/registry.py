@@ -24,7 +24,7 @@ def get_recipe(
     Args:
         method: A name in ``METHODS``.
         settings: Settings to change; ``adaptation`` may itself be a mapping.
-        preset: ``"paper"`` for the settings of the method's paper; by default ours.
+        preset: ``"paper"`` for the settings of the method's paper; by default our own.
 
     Raises:
         ValueError: An unknown method, preset or setting, or a value out of range.
@@ -40,7 +40,7 @@ def get_recipe(
 
 
 def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], str | None]:
-    """Read a recipe file: TOML with ``method = "…"``, that method's settings, and perhaps a table ``[adaptation]``.
+    """Read a recipe file: TOML with ``method = "…"``, settings of that method, and perhaps a table ``[adaptation]``.
 
     A line ``preset = "paper"`` starts from the settings of the paper.
 
@@ -49,7 +49,7 @@ def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], str 
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: Not TOML, or no method.
+        ValueError: The file is not TOML, or names no method.
     """
     path = existing_file(path, "a recipe, a TOML file with a line method = …")
     try:
