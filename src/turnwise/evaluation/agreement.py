@@ -11,7 +11,7 @@ from turnwise._utils.vectors import FloatArray, unit_vectors
 
 
 def sample_texts(texts: Iterable[str], count: int, seed: int) -> list[str]:
-    """At most so many of the distinct texts, at random."""
+    """At most ``count`` of the distinct texts, at random."""
     distinct = list(dict.fromkeys(texts))
     return random.Random(seed).sample(distinct, min(len(distinct), count))
 
@@ -20,16 +20,16 @@ def agreement(vectors: FloatArray, others: FloatArray, neighbours: int = 10) -> 
     """Compare two encoders' vectors of the same texts.
 
     Args:
-        vectors: Of one encoder (texts, dim), with texts² numbers in memory.
-        others: Of the other (texts, other dim).
+        vectors: The vectors of one encoder (texts, dim). The comparison takes texts² numbers in memory.
+        others: The vectors of the other encoder (texts, other dim).
         neighbours: How many nearest texts of each are compared.
 
     Returns:
-        ``cosine_correlation``, Pearson's of the cosines of all pairs, and ``shared_neighbours``, the mean share of the
-        nearest texts that both have, both in percent; and the number of ``pairs``.
+        ``cosine_correlation``, Pearson's correlation of the cosines of all pairs, in percent; ``shared_neighbours``,
+        the mean share of nearest texts that both encoders have in common, in percent; and the number of ``pairs``.
 
     Raises:
-        ValueError: There are no more texts than neighbours.
+        ValueError: There are not more texts than neighbours.
 
     >>> turned = np.array([[0.0, 1.0], [1.0, 0.0], [0.6, 0.8]])
     >>> agreement(np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]]), turned, neighbours=1)

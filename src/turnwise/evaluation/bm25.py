@@ -41,7 +41,7 @@ def bm25_scorer(texts: Sequence[str]) -> Callable[[str], FloatArray]:
         texts: The collection.
     """
     tokens = [tokenize(text) for text in texts]
-    if not any(tokens):  # bm25s cannot index nothing but empty texts
+    if not any(tokens):  # bm25s cannot index a collection in which all texts are empty
         return lambda query: np.zeros(len(texts), dtype=np.float32)
     index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
     index.index(tokens, show_progress=False)
@@ -56,7 +56,7 @@ def bm25_scorer(texts: Sequence[str]) -> Callable[[str], FloatArray]:
 def _best(scores: FloatArray, count: int) -> IntArray:
     """Indices of the highest positive scores, best first, ties by index.
 
-    Not bm25s' own top-k: its partial sort breaks ties by whatever the processor's instruction set makes of them.
+    This does not use bm25s' own top-k: its partial sort breaks ties differently on different processors.
     """
     found = np.flatnonzero(scores > 0)
     if len(found) > count:

@@ -23,8 +23,9 @@ class TaskEvaluator(BaseEvaluator):
     """A task for ``SentenceTransformerTrainer(evaluator=...)``.
 
     Its figures are named after the task, such as ``semantic_retrieval_map``. A task with several ways of scoring has
-    the figures of each, such as ``next_utterance_bi_mrr``, and its main figure once more without a way of scoring: that
-    of the first one the encoder can be scored in. So the name in ``primary_metric`` does not depend on the encoder, and
+    the figures of each, such as ``next_utterance_bi_mrr``. Its main figure is also given without a way of scoring, and
+    is then that of the first way in which the encoder can be scored. So the name in ``primary_metric`` does not depend
+    on the encoder, and
     training arguments can have ``metric_for_best_model=f"eval_{evaluator.primary_metric}"`` together with
     ``greater_is_better=evaluator.greater_is_better``.
 
@@ -119,7 +120,7 @@ def _floats(figures: dict[str, Any]) -> dict[str, float]:
 
 @contextmanager
 def _evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """A block without dropout. Afterwards every module is in its own mode again: frozen ones may never train."""
+    """A block without dropout. Afterwards every module gets its own mode back, since frozen ones must never train."""
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:

@@ -1,4 +1,4 @@
-"""A user's conversations as MTEB tasks, for any model MTEB can run (needs the extra ``mteb``).
+"""A user's conversations as MTEB tasks, for any model that MTEB can run (needs the extra ``mteb``).
 
 A model trained here needs nothing to run on MTEB's own tasks: it is a stock ``SentenceTransformer``.
 """
@@ -167,7 +167,7 @@ def _task(
     content: str,
     load: Callable[[], Any],
 ) -> Any:
-    """An instance of a new task class whose data is at hand. Its revision is a hash of the data: MTEB caches by it."""
+    """An instance of a new task class with its data. Its revision is a hash of the data, by which MTEB caches."""
     from mteb.abstasks.task_metadata import TaskMetadata
 
     def load_data(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -30,7 +30,9 @@ def evaluate(
     candidates: Callable[..., Sequence[str]] | None = None,
     read: Callable[[Path], Dataset] = read_conversations,
 ) -> dict[str, dict[str, object]]:
-    """Run evaluation tasks on an encoder. Tasks on whole dialogues share one embedding of each, those on sequences too.
+    """Run evaluation tasks on an encoder.
+
+    Tasks on whole dialogues share one embedding of each dialogue, and tasks on sequences share theirs.
 
     Args:
         encoder: An encoder, with views or without. For tasks on utterances, any function will do that embeds a list of

@@ -1,4 +1,4 @@
-"""Generated candidates, kept in a folder: none is generated twice, and a run that was cut off goes on."""
+"""Generated candidates, kept in a folder so that none is generated twice and an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from turnwise.papers.generation import generate_candidates, generator_digest
 
 @dataclass(frozen=True)
 class GeneratedCandidates:
-    """What a causal language model says after contexts, as in Table 3 of the triple-encoders.
+    """Candidates that a causal language model generates after contexts, as in Table 3 of the triple-encoders.
 
-    Call it with a context, and who speaks next: ``candidates(context, speaker="assistant")``.
+    Call it with a context and the next speaker: ``candidates(context, speaker="assistant")``.
 
     Attributes:
         model: A folder, or a name of the Hugging Face Hub.
         n: Candidates for each context.
-        top_p: See `turnwise.papers.generate_candidates`, as for the others.
-        temperature: ″
-        top_k: ″
-        max_tokens: ″
-        seed: ″
+        top_p: As for `turnwise.papers.generate_candidates`.
+        temperature: As for `turnwise.papers.generate_candidates`.
+        top_k: As for `turnwise.papers.generate_candidates`.
+        max_tokens: As for `turnwise.papers.generate_candidates`.
+        seed: As for `turnwise.papers.generate_candidates`.
     """
 
     model: str
@@ -61,5 +61,5 @@ class GeneratedCandidates:
 
 
 def _folder() -> Path:
-    """In the cache directory of ``datasets``, where prepared conversations are as well."""
+    """A folder in the cache directory of ``datasets``, where prepared conversations are kept, too."""
     return datasets_cache() / "turnwise-generated"

@@ -36,22 +36,23 @@ def generate_candidates(
 ) -> list[str]:
     """Sample next utterances from a causal language model, by default as for Table 3 of the triple-encoders.
 
-    The prompt is the model's chat template if it has one, in which ``speaker`` is the assistant and everybody else the
-    user; otherwise the turns, each ended by the end-of-sequence token, as DialoGPT was trained. Turns that do not fit
-    are left out, oldest first.
+    If the model has a chat template, the prompt is made with it; ``speaker`` is then the assistant and everybody else
+    the user. Otherwise the prompt is the turns, each followed by the end-of-sequence token, as in the training of
+    DialoGPT. Turns that do not fit are left out, oldest first.
 
     Args:
         model_name: A folder, or a name of the Hugging Face Hub; weights must be safetensors.
         context: The conversation so far, ``{"role", "content"}`` each.
         n: The number of utterances.
-        top_p: Sample from the likeliest tokens that together have at least this probability.
+        top_p: Sample from the most likely tokens that together have at least this probability.
         temperature: Temperature of the sampling.
         speaker: Who speaks next.
         seed: The same seed gives the same candidates.
         device: A torch device; ``None`` is a GPU if there is one.
-        top_k: Sample from this many of the likeliest tokens, 0 for any; by default what the model or the library says.
-        max_tokens: Cut longer utterances; by default context and utterance may have 1,000 tokens together, as in the
-            authors' code, if the model has positions for them.
+        top_k: Sample from this many of the most likely tokens; 0 means any token. By default the value is that of the
+            model or of the library.
+        max_tokens: Cut utterances that are longer. By default context and utterance may have 1,000 tokens together, as
+            in the authors' code, if the model has positions for that many.
         show_progress: Show a progress bar on a terminal.
 
     Returns:
@@ -70,7 +71,7 @@ def generate_candidates(
     positions = getattr(model.config, "max_position_embeddings", None) or _LONGEST
     if max_tokens is None:
         positions = min(positions, _LONGEST)
-    reserved = min(max_tokens or positions, positions // 2)  # for the reply, however long the context
+    reserved = min(max_tokens or positions, positions // 2)  # for the reply, even if the context is long
     prompt = _prompt(tokenizer, context, speaker, positions - reserved).to(model.device)
     sampling = {"top_p": top_p, "temperature": temperature, **({} if top_k is None else {"top_k": top_k})}
     found: list[str] = []
@@ -112,7 +113,7 @@ def _load_generator(name: str, device: str | None) -> tuple[Any, Any]:
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
         model = AutoModelForCausalLM.from_pretrained(name, use_safetensors=True, trust_remote_code=False)
-    except Exception as error:  # whatever the libraries stumble on in files that are not ours
+    except Exception as error:  # the libraries may raise anything for files that are not ours
         problem = "expected the folder or Hub name of a causal language model with safetensors weights"
         raise ValueError(f"cannot load the generator {name!r}, {problem}: {error_line(error)}") from error
     if tokenizer.eos_token_id is None:
@@ -121,7 +122,7 @@ def _load_generator(name: str, device: str | None) -> tuple[Any, Any]:
 
 
 def _prompt(tokenizer: Any, context: Sequence[Message], speaker: str | None, longest: int) -> torch.Tensor:
-    """Token ids of as many of the last turns as fit, or of the end of the last if not even that fits (1, tokens)."""
+    """Token ids of as many last turns as fit or, if not even the last one fits, of its end (1, tokens)."""
     for start in range(len(context)):
         ids = _prompt_ids(tokenizer, context[start:], speaker)
         if len(ids) <= longest:

@@ -1,4 +1,4 @@
-"""What the recipes share that contrast a response with those of other conversations in the batch."""
+"""Settings of the recipes that contrast a response with the responses of other conversations in the batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from turnwise.training.recipes.base import Recipe
 class InBatch(Recipe, InBatchSettings):
     """What is common to methods that contrast responses with those of other conversations in the batch."""
 
-    # Six times the paper's, the same for all: better on the default encoder, see docs/results.md.
+    # Six times the paper's, and the same for all methods: better on the default encoder, see docs/results.md.
     learning_rate: float = 3e-4
 
     def __post_init__(self) -> None:

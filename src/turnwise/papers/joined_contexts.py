@@ -15,21 +15,21 @@ from turnwise.encoders.contexts import joined_context, newest_words_kept
 
 @dataclass(frozen=True)
 class JoinedContextCollator(UtteranceCollator):
-    """Utterances, and what precedes each of them joined into one further text.
+    """Collates utterances, and for each of them a further text that joins the turns before it.
 
     Attributes:
         context_turns: Up to this many turns before each turn are joined, see
             `turnwise.encoders.contexts.joined_context`. The text may have this many times ``max_length`` tokens, within
-            the encoder's own limit; of a longer one the newest words are kept.
+            the encoder's own limit; if it is longer, the newest words are kept.
     """
 
     context_turns: int = 3
 
     @override
     def __call__(self, conversations: Sequence[Row]) -> dict[str, Tensor]:
-        """As for `UtteranceCollator`, and ``context_text`` (turns,).
+        """As for `UtteranceCollator`, and also ``context_text`` (turns,).
 
-        That is the row of each turn's joined context, -1 where nothing precedes it.
+        This is the row of each turn's joined context, or -1 where nothing precedes the turn.
         """
         texts, batch = self.turns(conversations)
         ids = self.tokenize(texts, self.max_length)
@@ -42,7 +42,7 @@ class JoinedContextCollator(UtteranceCollator):
         return batch | self.padded(ids)
 
     def _contexts(self, row: Row) -> list[str]:
-        """For each turn its preceding turns as one text; empty where nothing precedes it."""
+        """For each turn, the turns before it as one text; empty where nothing precedes it."""
         texts = [message["content"] for message in row["messages"]]
         separator = self.encoder.tokenizer.sep_token
         return [

@@ -1,4 +1,4 @@
-"""Pieces of conversations as the rows of a data set, so that a batch mixes windows or samples of many conversations."""
+"""Data sets whose rows are pieces of conversations, so that a batch mixes windows or samples of many of these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Collate = Callable[[Sequence[dict[str, Any]]], dict[str, Tensor]]
 
 
 def cut_windows(conversations: Dataset, length: int) -> Dataset:
-    """All windows of so many consecutive messages.
+    """All windows of ``length`` consecutive messages.
 
     Returns:
         Columns ``row``, the number of the conversation, and ``start`` and ``end``, the messages of the window.
@@ -25,11 +25,11 @@ def cut_windows(conversations: Dataset, length: int) -> Dataset:
 
 
 def cut_samples(conversations: Dataset, context_turns: int) -> Dataset:
-    """Each message as a response, with up to so many messages on both sides.
+    """Each message as a response, with up to ``context_turns`` messages on either side.
 
     Returns:
-        As `cut_windows`, and ``response``, the place of the response in its piece. Responses without any context are
-        left out.
+        The columns of `cut_windows`, and ``response``, the position of the response in its piece. Responses without any
+        context are left out.
     """
     counts = _message_counts(conversations)
     row, turn = _numbered(np.where(counts > 1, counts, 0))
@@ -41,8 +41,8 @@ class PieceCollator:
     """Looks pieces up in the memory-mapped conversations, and has another collator collate them.
 
     Args:
-        collate: The collator. It is given rows with ``id``, ``messages``, and whatever else a piece has.
-        conversations: What the pieces were cut from.
+        collate: The collator. It is given rows with ``id``, ``messages`` and the other columns of a piece.
+        conversations: The conversations that the pieces were cut from.
     """
 
     def __init__(self, collate: Collate, conversations: Dataset) -> None:
@@ -51,7 +51,7 @@ class PieceCollator:
         self.valid_label_columns: list[str] = []
 
     def set_epoch(self, epoch: int) -> None:
-        """Tell the collator the epoch, if it wants to know."""
+        """Tell the collator the epoch, if it has a ``set_epoch``."""
         if hasattr(self.collate, "set_epoch"):
             self.collate.set_epoch(epoch)
 
@@ -71,6 +71,6 @@ def _message_counts(conversations: Dataset) -> np.ndarray:
 
 
 def _numbered(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For so many items in each row: the row of each item, and its number within the row."""
+    """From the number of items in each row: the row of each item, and its number within the row."""
     row = np.repeat(np.arange(len(counts)), counts)
     return row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)

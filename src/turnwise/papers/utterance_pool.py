@@ -1,4 +1,4 @@
-"""All utterances of a corpus, to be drawn at random: what dial2vec mixes in, and negatives from the whole corpus."""
+"""All utterances of a corpus, to be drawn at random as utterances to mix in (dial2vec) or as negatives."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class UtterancePool:
             raise ValueError("conversation ids must be unique: utterances are drawn from conversations of other ids")
 
     def draw(self, role: str | None, conversation: str, generator: random.Random) -> str:
-        """A random utterance of that role from another conversation; of any role if no other has it, or for None."""
+        """A random utterance of that role (None: any) from another conversation; of any role if no other one has it."""
         number = self._number.get(conversation, -1)
         for members in (self._of_role[self._codes[role]] if role in self._codes else (), range(len(self._owner))):
             for _ in range(_TRIES if len(members) else 0):

@@ -79,7 +79,7 @@ def evaluate_categorization(
         seed: The runs' seeds are derived from it.
         runs: Number of independent runs.
         n_init: Initialisations of a run, of which the one with the densest clusters counts.
-        scaled: Cluster the embeddings scaled to length 1, because the other tasks compare by cosine; else as they are.
+        scaled: Scale the embeddings to length 1 before clustering, because the other tasks compare by cosine.
     """
     for name, number in (("runs", runs), ("n_init", n_init)):
         if number < 1:
@@ -88,7 +88,7 @@ def evaluate_categorization(
     clusters = np.zeros((runs, len(dialogues.codes)), dtype=np.int32)
     vectors = embedded.units if scaled else embedded.units * embedded.lengths[:, None]
     seeds = np.random.SeedSequence(seed).generate_state(runs)
-    # One thread: with several, k-means adds up in whatever order they finish, and a seed would not settle the figures.
+    # One thread: several would add up in whatever order they finish, so that the seed would not determine the figures.
     with progress_bar() as bar, warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter(
             "ignore", ConvergenceWarning
@@ -100,7 +100,7 @@ def evaluate_categorization(
 
 
 def evaluate_published_categorization(embedded: EmbeddedDialogues, seed: int = 0) -> CategorizationResult:
-    """As dial2vec's released code clusters: the embeddings as they are, and the best of ten initialisations a run."""
+    """Cluster as dial2vec's released code does: unscaled embeddings, and the best of ten initialisations per run."""
     return evaluate_categorization(embedded, seed, n_init=10, scaled=False)
 
 

@@ -127,7 +127,7 @@ def embed_dialogues(encode_conversations: EncodeConversations, dialogues: Labell
     """
     seen: dict[tuple[tuple[str, str], ...], int] = {}
     keys = [tuple((message["role"], message["content"]) for message in one) for one in dialogues.conversations]
-    first = [seen.setdefault(key, index) for index, key in enumerate(keys)]  # (dialogues,) the first that is the same
+    first = [seen.setdefault(key, index) for index, key in enumerate(keys)]  # (dialogues,) first of equal ones
 
     def embed(distinct: list[int]) -> FloatArray:
         rows = encode_conversations([dialogues.conversations[index] for index in distinct])
@@ -141,7 +141,7 @@ def embed_dialogues(encode_conversations: EncodeConversations, dialogues: Labell
 def _read_rows(
     conversations: Conversations, columns: Sequence[str]
 ) -> tuple[list[str], list[list[Message]], dict[str, list[Any]]]:
-    """Id and messages of every row, and the values of those columns that there are."""
+    """Id and messages of every row, and the values of those of the columns that exist."""
     seen: dict[str, None] = {}
     ids: list[str] = []
     messages: list[list[Message]] = []
@@ -181,5 +181,5 @@ def _single_label(value: Any, column: str, where: str) -> str | None:
 
 
 def build_dialogues(rows: Conversations, how: LoadSettings) -> LabelledDialogues:
-    """`labelled_dialogues` as a task builds its data."""
+    """`labelled_dialogues` with the settings of a task."""
     return labelled_dialogues(rows, how.dialogue_label, how.max_queries, how.seed)

@@ -21,7 +21,7 @@ class RelatednessResult:
     """Mean Spearman's correlation in percent with a 95 % bootstrap interval over queries, and that of every query.
 
     Args:
-        spearman_best: The highest these labels allow unless cosines of a query are equal, in percent.
+        spearman_best: The highest value that these labels allow if no cosines of a query are equal, in percent.
         queries: (queries,) id of each query.
         per_query: (queries,) Spearman's correlation in [-1, 1].
     """

@@ -38,7 +38,7 @@ class ContextScores:
         values: Mapping[str, FloatArray],
         main: str = RANK,
     ) -> ContextScores:
-        """From the figures of contexts, whose conversations are given as indices, in parts."""
+        """Build it from figures of contexts, given in parts, whose conversations are given as indices."""
         conversations, conversation = np.unique(np.concatenate(contexts), return_inverse=True)
         return cls(tuple(sequences.ids[index] for index in conversations), conversation, values, main)
 
@@ -48,7 +48,7 @@ class ContextScores:
         return self.per_conversation(self.main)
 
     def per_conversation(self, name: str, group: IntArray | None = None) -> FloatArray:
-        """Values whose mean is that over all contexts, and varies as it does when conversations are drawn anew.
+        """Values whose mean is the mean over all contexts, and varies like it when conversations are resampled.
 
         The mean over contexts is a ratio, Σ values / Σ contexts, of sums over conversations. This is its linearisation
         (Efron and Tibshirani 1993, section 21.5): for conversation c with n_c contexts,

@@ -63,7 +63,7 @@ def find_depths(sequences: Sequences, lengths: Sequence[int]) -> list[Depth]:
 
 
 def prepare_depths(embedded: EmbeddedSequences, depths: Iterable[Depth], before1: bool) -> None:
-    """Encode the contexts and candidates of all depths; ``before1``: in that view too, if the encoder has it."""
+    """Encode the contexts and candidates of all depths; with ``before1`` also in that view, if the encoder has it."""
     found = [context_turns(embedded.sequences, depth.contexts, depth.turn) for depth in depths]
     text, same = (np.concatenate([part.ravel() for part in parts]) for parts in zip(*found))
     embedded.prepare("before", text, same)

@@ -18,14 +18,14 @@ from turnwise.replies.scores import bi_query, max_scores, triple_query
 
 # Before-embeddings of contexts, before1 and before2, each (contexts, turns, dim) -> one vector each, (contexts, dim).
 Query = Callable[[FloatArray, FloatArray], FloatArray]
-# Some contexts of a depth -> the scores of its candidates, (contexts, candidates).
+# Some contexts of a depth -> the scores of the depth's candidates, (contexts, candidates).
 Scorer = Callable[[slice], FloatArray]
 
 _BLOCK = 2_000_000  # scores at a time
 
 
 def _bi(before: FloatArray) -> FloatArray:
-    """The mean instead of the sum of the cosines: the same order, and no vector longer than 1."""
+    """The mean of the cosines instead of their sum, which gives the same order but no vector longer than 1."""
     return np.asarray(bi_query(before) / before.shape[-2])
 
 
@@ -77,7 +77,7 @@ def single_vectors(embedded: EmbeddedSequences, depth: Depth, name: str) -> Floa
     turns = embedded.sequences.text[depth.contexts, : depth.turn]
     if name == "single":
         return embedded.joined(turns)
-    # What encode_contexts calls "averaged", from joined contexts that mode "single" and the depth before also need.
+    # What encode_contexts calls "averaged", made of joined contexts that mode "single" and the previous depth use, too.
     return unit_vectors(embedded.joined(turns[:, :-1]) + embedded.joined(turns[:, -1:]))
 
 

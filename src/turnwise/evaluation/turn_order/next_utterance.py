@@ -27,7 +27,7 @@ from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, build_ta
 from turnwise.evaluation.turn_order.tied_ranks import rank_true_items, recall_among
 
 _RECALLS = (1, 10)
-_OTHERS = 99  # wrong utterances beside the true one, for these
+_OTHERS = 99  # wrong utterances beside the true one, for these figures
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class NextUtteranceResult:
     seed: int
 
     def summary(self) -> dict[str, object]:
-        """For each mode the means over all contexts, over lengths and over those of each length, ready for JSON."""
+        """For each mode, the means over all contexts, over lengths and for each length, ready for JSON."""
         found: dict[str, object] = {}
         for mode, scores in self.modes.items():
             lengths = {}

@@ -103,7 +103,7 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
 
 
 def build_task_sequences(rows: Conversations, how: LoadSettings) -> Sequences:
-    """`build_sequences` as a task builds its data."""
+    """`build_sequences` with the settings of a task."""
     return build_sequences(rows, how.max_queries, how.seed)
 
 

@@ -64,8 +64,8 @@ def rank_true_items(scores: FloatArray, true: IntArray, counts: IntArray) -> Tie
 def recall_among(k: int, items: int, drawn: int) -> FloatArray:
     """Chance that the item at each of ``items`` ranks is among the first k when most others are left out at random.
 
-    Instead of drawing candidates, the mean over all draws: with r - 1 items above, those among the ``drawn`` others
-    follow the hypergeometric distribution.
+    Candidates are not drawn; this is the mean over all draws. With r - 1 items above, the number of these among the
+    ``drawn`` others follows the hypergeometric distribution.
 
     Args:
         k: How many count as found.

@@ -46,9 +46,9 @@ def build_retrieval_with_history(
 
 
 def evaluate_retrieval_with_history(encode: Encode, data: RetrievalWithHistory, seed: int = 0) -> RetrievalResult:
-    """Rank as ``evaluate_retrieval``, by vectors to which ``add_history`` added what was said before.
+    """Rank as ``evaluate_retrieval``, by vectors to which ``add_history`` has added the messages before.
 
-    A text that was said several times has the mean of the vectors it then has.
+    The vector of a text that was said several times is the mean over its occurrences.
 
     Args:
         encode: Embeds a list of texts, (texts,) -> (texts, dim); called once, with all distinct messages.
@@ -67,7 +67,7 @@ RETRIEVAL_WITH_HISTORY = Task(
     name="semantic-retrieval-with-history",
     level=UTTERANCE,
     metric="map",
-    description="The same, to the vector of each utterance added those of what was said before it.",
+    description="The same, with the vectors of earlier messages added to the vector of each utterance.",
     citation=DIALOGUE_CSE,
     measure=evaluate_retrieval_with_history,
     build=lambda rows, how: build_retrieval_with_history(rows, how.label, how.max_queries, how.seed),

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from turnwise._utils.levels import LevelName
 
 Need = Literal["nothing", "encoder", "word_vectors", "model"]
-# What it can do: embed, name clusters (one task), or rank the candidates of a retrieval task.
+# What a baseline can do: embed, name clusters (one task), or rank the candidates of a retrieval task.
 Output = Literal["embeddings", "clusters", "rankings"]
 # How ``fit`` learns; only learning with randomness depends on the seed.
 Learning = Literal["nothing", "deterministically", "randomly"]
@@ -20,10 +20,10 @@ class BaselineInputs:
     """What baselines are made of.
 
     Attributes:
-        encoder: An encoder, for those that start from one; none of them changes it.
+        encoder: An encoder, for baselines that start from one; none of them changes it.
         word_vectors: A file of word vectors.
         model: A Hugging Face model, by name or folder.
-        topics: Number of topics, for those that find topics.
+        topics: Number of topics, for baselines that find topics.
         seed: Seed of everything random.
     """
 

@@ -42,7 +42,7 @@ class BM25:
         return RetrievalResult(queries, precision, reciprocal, task.dropped, seed)
 
     def score_dialogue_retrieval(self, dialogues: LabelledDialogues, seed: int = 0) -> DialogueRetrievalResult:
-        """Rank all other dialogues by BM25, the query's whole text as the query; as ``evaluate_dialogue_retrieval``."""
+        """Rank all other dialogues by BM25 for the whole text of each one; as ``evaluate_dialogue_retrieval``."""
         texts = [document(messages) for messages in dialogues.conversations]
         codes = dialogues.codes
         candidates = (

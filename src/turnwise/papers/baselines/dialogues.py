@@ -18,7 +18,7 @@ class MeanOfUtterances:
     """The mean of a dialogue's utterance embeddings; a repeated utterance counts as often as it was said.
 
     Args:
-        utterances: What embeds them.
+        utterances: The baseline that embeds the utterances.
     """
 
     def __init__(self, utterances: UtteranceBaseline) -> None:
@@ -48,12 +48,12 @@ class MeanOfUtterances:
 class Concatenation:
     """All turns as one text, as the dial2vec paper gives dialogues to language models (section 4.3).
 
-    The paper says no more than that a dialogue may have 512 tokens. Here the first turns are taken whole, as many as
-    fit; a first turn that is too long by itself is cut. A model whose tokenizer has the tokens ``[usr]`` and ``[sys]``,
-    as TOD-BERT, is told by them who speaks: the user, or else whoever starts, and everybody else.
+    The paper says only that a dialogue may have 512 tokens. Here, as many of the first turns as fit are taken whole; a
+    first turn that is too long by itself is cut. If a model's tokenizer has the tokens ``[usr]`` and ``[sys]``, as that
+    of TOD-BERT, they mark the speakers: ``[usr]`` the user (without one, whoever starts) and ``[sys]`` everybody else.
 
     Args:
-        utterances: What embeds the text.
+        utterances: The baseline that embeds the text.
         limit: The transformer inside, whose tokens are counted; None if a text may have any length.
     """
 
@@ -79,7 +79,7 @@ class Concatenation:
         )
 
     def _told(self, messages: Messages) -> Messages:
-        """The turns, each after the token of its speaker where the model knows such tokens."""
+        """The turns; if the model knows speaker tokens, each turn begins with that of its speaker."""
         if self.limit is None or not set(_SPEAKERS) <= self.limit.tokenizer.get_vocab().keys():
             return messages
         roles = [message["role"] for message in messages]
@@ -89,7 +89,7 @@ class Concatenation:
         ]
 
     def fitting(self, conversations: Sequence[Messages]) -> list[int]:
-        """How many of the first turns of each dialogue fit as they are; at least one."""
+        """How many of the first turns of each dialogue fit without a cut; at least one."""
         if self.limit is None:
             return [len(messages) for messages in conversations]
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))

@@ -21,7 +21,7 @@ class Flow:
     The paper's flow is Glow; in place of its learned mixing of dimensions, every coupling divides them at random.
 
     Args:
-        base: Whose embeddings are mapped; fitted first, on the same conversations.
+        base: The baseline whose embeddings are mapped; it is fitted first, on the same conversations.
         couplings: Number of couplings.
         epochs: Passes over the conversations' distinct utterances.
         learning_rate: Learning rate of Adam.
@@ -29,7 +29,7 @@ class Flow:
         seed: Seed of divisions, weights and order.
 
     Attributes:
-        likelihoods: Mean log-likelihood of a text, in nats per dimension, in every epoch, once fitted.
+        likelihoods: After fitting, the mean log-likelihood of a text in every epoch, in nats per dimension.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Flow:
             return fitted(self.flow, self)().transform.inv(mapped) * self.scale + self.centre
 
     def _train(self, flow: Any, standard: Tensor) -> list[float]:
-        """Mean log-likelihood per dimension of each epoch; the standardisation's own constant is left out."""
+        """Mean log-likelihood per dimension of each epoch, without the constant that comes from the standardisation."""
         optimizer = torch.optim.Adam(flow.parameters(), lr=self.learning_rate)
         likelihoods = []
         with progress_bar() as bar:

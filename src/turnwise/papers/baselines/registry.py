@@ -45,7 +45,7 @@ def _simcse(inputs: BaselineInputs) -> SimCSE:
 
 
 def _one_text(make: Make) -> Make:
-    """A dialogue as one text, within the limit where there is a transformer."""
+    """Embed a dialogue as one text, cut at the limit of the transformer if there is one."""
 
     def concatenation(inputs: BaselineInputs) -> Concatenation:
         made = make(inputs)
@@ -207,19 +207,21 @@ def build_baseline(
     Args:
         name: Its name.
         level: What it is to embed, ``"utterance"`` or ``"dialogue"``.
-        encoder: An encoder, or its name or path, for those that need one; it is not changed. None means the default.
+        encoder: An encoder, or its name or path, for baselines that need one; it is not changed. None means the
+            default.
         word_vectors: A text file of word vectors, for those that need one.
         model: A Hugging Face model, by name or folder, for those that need one.
         topics: Number of topics, for those that find topics.
         seed: Seed of everything random.
 
     Returns:
-        With ``fit(conversations)`` and, by what it gives and its level: ``encode_utterances(texts)``,
+        An object with ``fit(conversations)`` and, depending on its level and on what it gives,
+        ``encode_utterances(texts)``,
         ``encode_conversations(conversations)``, ``clusters(conversations)``; or (BM25)
         ``score_retrieval(task, seed)`` and ``score_dialogue_retrieval(dialogues, seed)``.
 
     Raises:
-        ValueError: An unknown name, a level it does not serve, or something it needs is missing.
+        ValueError: The name is unknown, the baseline does not serve the level, or something that it needs is missing.
         ImportError: An optional dependency is missing.
     """
     if name not in BASELINES:

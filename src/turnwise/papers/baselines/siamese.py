@@ -21,7 +21,7 @@ from turnwise.losses.in_batch import InBatchSettings, batch_softmax
 
 
 def of_previous_turn(texts: Tensor, conversation: Tensor) -> Tensor:
-    """What ``texts`` holds for each turn's previous turn, -1 where a conversation begins; all (turns,)."""
+    """The value of ``texts`` at each turn's previous turn, -1 where a conversation begins; all (turns,)."""
     begins = torch.ones_like(conversation, dtype=torch.bool)
     begins[1:] = conversation[1:] != conversation[:-1]
     return texts.roll(1).masked_fill(begins, -1)

@@ -67,7 +67,7 @@ class SimCSE:
         Raises:
             ValueError: There is no text.
         """
-        # Distinct texts: a text that came twice in a batch would be its own negative.
+        # Only distinct texts: a text that occurred twice in a batch would be its own negative.
         texts = utterances(conversations)
         trained = use_mean_pooling(copy.deepcopy(self.encoder))
         length = trained.max_seq_length

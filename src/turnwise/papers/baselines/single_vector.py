@@ -27,8 +27,9 @@ class SingleVectorSettings(InBatchSettings):
     """Settings of `SingleVectorLoss`.
 
     Attributes:
-        context: ``"joined"``, the preceding turns as one text; ``"averaged"``, the mean of the vectors of the previous
-            turn and of the turns before it joined (ConveRT's multi-context model, with its averaged score only).
+        context: ``"joined"``, the preceding turns as one text; or ``"averaged"``, the mean of two vectors, that of the
+            previous turn and that of all turns before it joined (ConveRT's multi-context model, with its averaged score
+            only).
         temperature: Divides the cosines.
     """
 
@@ -41,7 +42,7 @@ class SingleVectorSettings(InBatchSettings):
 
 
 class SingleVectorLoss(ConversationLoss[SingleVectorSettings]):
-    """Cosine of a context's one vector and the response, softmax over the responses of the batch.
+    """Cosine of a context's single vector and the response, with a softmax over the responses of the batch.
 
     Takes the features of `turnwise.papers.JoinedContextCollator`. The trained model's
     vector of a context is that of `turnwise.encoders.contexts.encode_contexts`.

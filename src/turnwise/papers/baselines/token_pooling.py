@@ -22,7 +22,7 @@ class TokenPooling:
     """Pools the last hidden states of a transformer's encoder.
 
     Args:
-        transformer: An encoder; of an encoder–decoder model, its encoder.
+        transformer: An encoder, or the encoder of an encoder–decoder model.
         tokenizer: Its tokenizer.
         pooling: ``"mean"`` of all tokens, or ``"cls"``, the classification token that texts start with.
         max_length: Longest text in tokens, special ones counted; longer texts are cut.
@@ -47,7 +47,7 @@ class TokenPooling:
     def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, each distinct one once: float32 (texts, dim)."""
         row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-        distinct = sorted(row_of, key=len)  # so that what is padded together is of similar length
+        distinct = sorted(row_of, key=len)  # so that texts padded together are of similar length
         embeddings = np.zeros((len(distinct), self.transformer.config.hidden_size), dtype=np.float32)
         self.transformer.eval()
         with progress_bar() as bar, torch.inference_mode():

@@ -19,9 +19,9 @@ class Whitening:
     """Whitens another baseline's embeddings: ``(x - mean) W``, learned on the conversations' distinct utterances.
 
     Args:
-        base: What is whitened; fitted first, on the same conversations.
-        dim: Keep this many directions, those of most variance; by default all. Directions without variance are
-            always left out, so few texts give few dimensions.
+        base: The baseline whose embeddings are whitened; it is fitted first, on the same conversations.
+        dim: Keep this many directions, those with the most variance; by default all. Directions without variance are
+            always left out, so that few texts give few dimensions.
     """
 
     def __init__(self, base: UtteranceBaseline, dim: int | None = None) -> None:

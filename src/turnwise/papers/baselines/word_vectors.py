@@ -52,7 +52,7 @@ class WordVectors(_Averaged):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         keyed_vectors = require("gensim.models", "baselines").KeyedVectors
-        # Before gensim opens it, which would follow a name with a scheme to other machines.
+        # Checked before gensim opens it, since gensim would fetch a name with a scheme from other machines.
         has_header = _has_header(Path(path))
         try:
             with waiting("reading word vectors"):
@@ -74,7 +74,7 @@ class Word2Vec(_Averaged):
         epochs: Passes over the data.
         learning_rate: Initial learning rate; gensim's 0.025 is for corpora of billions of words.
         subsample: Words more frequent than this share are dropped at random, since they carry least information.
-        seed: Seed of the training, which runs in one thread so that nothing else matters.
+        seed: Seed of the training, which runs in one thread so that the result depends on nothing else.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class ConversationCollator:
         conversations: The corpus whose utterances fill the mixed dialogues.
         negatives_per_dialogue: Mixed dialogues for each real one (the released code of the paper uses 9).
         max_length: Longest row in tokens; by default the encoder's limit.
-        keep: Which turns of longer conversations, see `turnwise.encoders.rendering.Renderer`.
+        keep: Which turns of longer conversations to keep, see `turnwise.encoders.rendering.Renderer`.
         seed: Seed of the mixed dialogues.
     """
 
@@ -70,7 +70,7 @@ class ConversationCollator:
         speakers: list[int] = []
         # The turns are chosen before mixing, so that the real dialogue and the mixed ones have the same turns.
         fitting = self.renderer.fitting(self.renderer.tokenize([row["messages"] for row in conversations]))
-        if not self._has_warned:  # at the first cut: nobody knows which batch is the last
+        if not self._has_warned:  # at the first cut, because nobody knows which batch is the last
             self._has_warned = self.renderer.warn_of_cuts()
         for row, pieces in zip(conversations, fitting):
             messages = [row["messages"][turn] for turn, _ in pieces]

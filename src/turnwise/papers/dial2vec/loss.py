@@ -53,8 +53,8 @@ def cross_representation(tokens: Tensor, speaker: Tensor, turn: Tensor, window: 
         window: Turns further apart do not match; ``math.inf`` for no limit.
 
     Returns:
-        The mean over the other speakers' tokens of the rows of Ẽ; zero for a speaker without tokens, or if all the
-        others have none (B, speakers, d).
+        The mean over the other speakers' tokens of the rows of Ẽ (B, speakers, d). It is zero for a speaker without
+        tokens, and where no other speaker has tokens.
 
     Raises:
         ValueError: The shapes do not match, or the window is negative.

@@ -13,7 +13,8 @@ def mixed_dialogues(
 ) -> list[list[Message]]:
     """Dialogues in which one speaker's turns are real and the others' come from other conversations.
 
-    Of two speakers, a random one is kept each time; of more, each in turn, starting with a random one.
+    With two speakers, a random one is kept each time. With more, each of them is kept in turn, starting with a random
+    one.
 
     Args:
         conversation: The id of the real dialogue.

@@ -1,8 +1,9 @@
-"""PLATO checkpoints, from which dial2vec starts, as encoders of ours.
+"""Converting PLATO checkpoints, from which dial2vec starts, to encoders of ours.
 
-PLATO (Bao et al., ACL 2020) is BERT, but for its four input embeddings: token, position within the turn, turn (counted
-from the end) and role. Token and position tables and all layers become those of a stock BERT, turn and role its turn
-tables; what PLATO generates replies with (latent variables, output layers) is left out.
+PLATO (Bao et al., ACL 2020) is BERT with four input embeddings: token, position within the turn, turn (counted from the
+end) and role. The tables of tokens and positions and all layers become those of a stock BERT, and the tables of turns
+and roles become its turn tables. The parts with which PLATO generates replies (latent variables, output layers) are
+left out.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from turnwise.encoders.turn_tables import attach_turn_tables, tables_from
 _END_OF_TURN = "[unused1]"  # ends every turn in PLATO; there is no classification token
 _HEAD_WIDTH = 64
 
-# Names in a PLATO checkpoint and in BERT; "qkv" stands for query, key and value in one.
+# Names in a PLATO checkpoint and in BERT; "qkv" stands for query, key and value in a single matrix.
 _OF_LAYER = {
     "attn.linear_qkv": "qkv",
     "attn.linear_out": "attention.output.dense",
@@ -54,18 +55,19 @@ def convert_plato(
     """Write a PLATO checkpoint, or one of dial2vec trained from it, as an encoder for `turnwise.load_encoder`.
 
     Args:
-        checkpoint: A torch file of tensors by name, read as data only, or a safetensors file; with the names of the
-            authors' PyTorch model, perhaps after ``bert.``.
+        checkpoint: A torch file of tensors by name, which is read as data only, or a safetensors file. The names are
+            those of the authors' PyTorch model, perhaps with the prefix ``bert.``.
         output: The folder to write.
-        tokenizer: The BERT tokenizer of its vocabulary: a folder or a name on the Hub.
-        heads: Attention heads, which the weights do not tell; by default one for every 64 dimensions, as in BERT.
+        tokenizer: The BERT tokenizer with the checkpoint's vocabulary: a folder or a name on the Hub.
+        heads: The number of attention heads, which the weights do not show; by default one for every 64 dimensions, as
+            in BERT.
         force: Overwrite the output.
 
     Raises:
         FileNotFoundError: There is no such checkpoint.
         FileExistsError: The output exists and ``force`` is not given.
-        ValueError: It holds more than tensors, other tensors than those of PLATO, or its vocabulary is not the
-            tokenizer's.
+        ValueError: The checkpoint holds something else than tensors, or other tensors than those of PLATO, or its
+            vocabulary is not the tokenizer's.
     """
     check_folder(output, force)
     weights = _read(Path(checkpoint))
@@ -100,12 +102,12 @@ def _read(path: Path) -> dict[str, Tensor]:
         ) from error
     if not isinstance(found, Mapping):
         raise ValueError(f"{path}: expected tensors by name, got {type(found).__name__}")
-    # The authors' trainer adds "bert." to what it saves, and several processes "module.".
+    # The authors' trainer puts "bert." before the names, and training in several processes puts "module." before them.
     return {re.sub(r"^(module\.)?(bert\.)?", "", str(name)): tensor for name, tensor in found.items()}
 
 
 def _config(weights: Mapping[str, Tensor], heads: int | None, place: str) -> BertConfig:
-    """BERT's configuration as the shapes of the weights tell it."""
+    """BERT's configuration, derived from the shapes of the weights."""
     layers = 1 + max((int(found[1]) for name in weights if (found := re.match(r"layers\.(\d+)\.", name))), default=-1)
     names = [f"embedder.{table}_embedding.weight" for table in _TABLES]
     modules = ["embed_layer_norm", *(f"layers.{layer}.{part}" for layer in range(layers) for part in _OF_LAYER)]
@@ -140,7 +142,7 @@ def _bert_weights(weights: Mapping[str, Tensor], config: BertConfig) -> dict[str
         "embeddings.word_embeddings.weight": weights["embedder.token_embedding.weight"],
         "embeddings.position_embeddings.weight": weights["embedder.pos_embedding.weight"],
         "embeddings.token_type_embeddings.weight": torch.zeros(1, config.hidden_size),
-        # Not used, but the library gives every BERT one, at random if the file has none.
+        # It is not used, but the library gives every BERT one, with random values if the file has none.
         "pooler.dense.weight": torch.zeros(config.hidden_size, config.hidden_size),
         "pooler.dense.bias": torch.zeros(config.hidden_size),
     }
@@ -158,7 +160,7 @@ def _bert_weights(weights: Mapping[str, Tensor], config: BertConfig) -> dict[str
 
 
 def _tokenizer(source: str, config: BertConfig) -> PreTrainedTokenizerFast:
-    """BERT's tokenizer, but for the special tokens: a turn ends with its own, and nothing comes before it."""
+    """BERT's tokenizer with other special tokens: a turn ends with a token of its own, and none precedes it."""
     try:
         bert = AutoTokenizer.from_pretrained(source)
     except (OSError, ValueError) as error:

@@ -35,8 +35,8 @@ def token_interactions(
         encoder: The encoder.
         messages: One conversation between two or more speakers.
         window: Turns further apart do not match.
-        dot_products: As in the equation, inner products of the tokens; else their cosines, which long ones do not
-            dominate.
+        dot_products: Use inner products of the tokens, as in the equation; otherwise cosines, so that tokens with long
+            vectors do not dominate.
 
     Returns:
         The matches (first speaker's tokens, others' tokens), 0 beyond the window, and both lists of tokens.
@@ -127,7 +127,7 @@ def _subplots(width: float, height: float) -> Any:
 
 
 def check_picture(path: str | os.PathLike[str], force: bool = False) -> Path:
-    """Return ``path`` if it can name a picture; errors as of `check_file`, and ``ValueError`` for another ending."""
+    """Return ``path`` if it can name a picture. Errors are those of `check_file`, or ``ValueError`` for its ending."""
     return check_file(path, force, _ENDINGS)
 
 
@@ -140,7 +140,7 @@ def _save(figure: Any, output: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def _one_warning_of_missing_characters() -> Iterator[None]:
-    """Matplotlib warns of every character that its font lacks, each time that it is drawn or measured."""
+    """Warn once only: Matplotlib warns of a missing character each time that it is drawn or measured."""
     with warnings.catch_warnings(record=True) as caught:
         yield
     others = [warning for warning in caught if "missing from font" not in str(warning.message)]

@@ -25,18 +25,18 @@ class Dial2vec(Recipe, Dial2vecSettings):
     Attributes:
         separate_turns: Mark the end of every turn with the separator token.
         turn_inputs: Give the encoder turn tables (section 3.2.1), unless it has some; see `turnwise.add_turn_tables`.
-        relative_positions: With them, let the encoder's own positions count within the turn instead of within the row.
-        table_learning_rate: Peak learning rate of turn tables that are still zero. Those that have learned keep that of
-            the other weights, or are frozen with the embeddings.
+        relative_positions: With turn tables, let the encoder's own positions count within the turn, not within the row.
+        table_learning_rate: Peak learning rate of turn tables that are still zero. Tables that have already learned
+            have the learning rate of the other weights, or are frozen with the embeddings.
     """
 
     level: ClassVar[LevelName] = "dialogue"
     min_speakers: ClassVar[int] = 2
 
-    # The paper: 1e-5 and 1. These keep both what is learned and what the encoder knew, see docs/results.md.
+    # The paper has 1e-5 and 1. These values keep both what is learned and what the encoder knew, see docs/results.md.
     learning_rate: float = 1e-4
     interpolation: float = 0.5
-    # With it, the attention of long rows takes a slow path that builds n x n matrices.
+    # With dropout, the attention over long rows takes a slow path that builds n x n matrices.
     attention_dropout: bool = False
     # Dialogues do not compete with each other, so one at a time gives the gradient of the paper's five in less memory.
     batch_size: int = 1
@@ -84,8 +84,8 @@ class Dial2vec(Recipe, Dial2vecSettings):
 class PublishedDial2vec(Dial2vec):
     """The settings of the paper (section 4.4): 5 dialogues on each of 4 GPUs make a step.
 
-    What it leaves open is as in the released code: 5 epochs with every dialogue 10 times, mixed with others each time;
-    dialogues of less than 5 turns are left out.
+    Settings that the paper leaves open are those of the released code: in each of 5 epochs, every dialogue is used 10
+    times, mixed with others each time, and dialogues of fewer than 5 turns are left out.
     """
 
     learning_rate: float = 1e-5

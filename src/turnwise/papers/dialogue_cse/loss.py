@@ -59,9 +59,10 @@ def context_turns_of(conversation: Tensor, context_turns: int, count: ContextCou
     """The bidirectional context of each turn: the nearest turns, fewer at the edges.
 
     Args:
-        conversation: The conversation of each turn, the turns of one conversation in a row (T,).
-        context_turns: How many.
-        count: Whether that is on each side, or in all, one before before one after.
+        conversation: The conversation of each turn, with the turns of one conversation in a row (T,).
+        context_turns: How many turns.
+        count: Whether this is the number on each side, or the number in all, which are taken alternately, first one
+            before and then one after.
 
     Returns:
         Turn numbers, -1 where there is none (T, 2 · context_turns or context_turns).
@@ -87,8 +88,9 @@ class DialogueCSESettings(InBatchSettings):
         context_count: Whether these are ``"each-side"`` of a response, or ``"in-all"``.
         aggregation: ``"mean"`` of the refined matrices over turns (Eq. 7, I2), or ``"attention"`` (Eq. 5 and 6, I1):
             a two-layer ReLU network scores each token-pooled refined matrix, softmax over the turns.
-        turn_weights: Whether each turn of the context weighs the same, ``"equal"``, or each of its ``"tokens"`` does,
-            as when refined matrices padded to one length are added up (Eq. 5 and 7, read literally).
+        turn_weights: ``"equal"``: each turn of the context has the same weight. ``"tokens"``: each token of the context
+            has the same weight, as when refined matrices padded to one length are added up (Eq. 5 and 7, read
+            literally).
         temperature: τ of Eq. 8.
     """
 
@@ -233,7 +235,7 @@ def _attended(
     refined = context_aware_embeddings(responses.tokens, responses.mask, turn_means)  # (turns, R, dim)
     turn_scores = take(turn_scorer(refined).squeeze(-1), contexts)  # (C, 2 · context_turns, R)
     absent = contexts < 0
-    # A turn without any context gets equal weights of zeros: finite, and its row is not used.
+    # A turn without any context gets equal weights of zeros, which are finite; its row is not used.
     turn_scores = turn_scores.masked_fill(absent.unsqueeze(-1), -1e30)
     weights = turn_scores.softmax(1).masked_fill(absent.unsqueeze(-1), 0)
     if turn_weights is not None:

@@ -19,9 +19,9 @@ from turnwise.training.recipes.base import Adaptation, Inputs
 
 @dataclass(frozen=True)
 class PublishedDialogueCSE(DialogueCSE):
-    """A batch counts samples, single responses with their context; negatives are drawn from the corpus.
+    """``batch_size`` counts samples, which are single responses with their context; negatives come from the corpus.
 
-    The paper's main results use 9 of them (Table 4 against Table 2). In 96 % of the released examples they have the
+    The paper's main results use 9 negatives (compare Tables 4 and 2). In 96 % of the released examples, they have the
     response's own role. Eq. 7 is read literally.
     """
 

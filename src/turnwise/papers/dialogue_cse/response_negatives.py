@@ -24,9 +24,9 @@ class ResponseNegatives:
     Attributes:
         pool: The utterances of the corpus.
         count: Negatives for each response.
-        same_role: Draw those of the response's own role, as far as other conversations have it.
+        same_role: Draw utterances of the response's own role, if other conversations have that role.
         seed: Seed of the draws.
-        epoch: They are fresh every epoch.
+        epoch: The epoch; each one gets new draws.
     """
 
     pool: UtterancePool
@@ -53,10 +53,10 @@ class ResponseNegatives:
 
 @dataclass(frozen=True)
 class ResponseNegativesCollator(UtteranceCollator):
-    """Utterances, and negatives of each response from the corpus, which are encoded besides.
+    """Collates utterances together with negatives of each response, which are drawn from the corpus and encoded, too.
 
     Attributes:
-        negatives: Draws them.
+        negatives: Draws the negatives.
     """
 
     negatives: ResponseNegatives = field(kw_only=True)
@@ -69,8 +69,8 @@ class ResponseNegativesCollator(UtteranceCollator):
     def turns(self, conversations: Sequence[Row]) -> tuple[dict[str, int], dict[str, Tensor]]:
         """As for `UtteranceCollator`, and ``negative_text`` (turns, count), the rows of each turn's negatives.
 
-        They are -1 where the turn is no response: of a row with ``response``, the number of a message, only that one
-        is a response.
+        The rows are -1 where the turn is not a response. In a row of data with ``response``, the number of a message,
+        only that message is a response.
         """
         texts, batch = super().turns(conversations)
         rows = [self._negative_rows(row, texts) for row in conversations]

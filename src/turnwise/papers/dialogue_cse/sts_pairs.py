@@ -1,4 +1,4 @@
-"""Pairs to annotate for D-STS, with enough similar ones among them (DialogueCSE, EMNLP 2021, section 5.1.2)."""
+"""Pairs to annotate for D-STS, enough of which are similar (DialogueCSE, EMNLP 2021, section 5.1.2)."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def propose_sts_pairs(
 ) -> Dataset:
     """Propose pairs of utterances for annotation, a third each by the paper's three heuristics.
 
-    ``unigram``: a random neighbour among the ten nearest by unigrams (TF-IDF); ``word-vectors``: the same by mean word
-    vector; ``same-label``: two random utterances of one label. No pair comes twice, and none differs only in case
-    and punctuation.
+    ``unigram``: an utterance and a random one of its ten nearest by unigrams (TF-IDF); ``word-vectors``: the same by
+    mean word vector; ``same-label``: two random utterances of one label. No pair occurs twice, and the two texts of a
+    pair never differ only in case and punctuation.
 
     Args:
         conversations: Rows with ``messages``, read twice; only the third heuristic needs labels.
@@ -144,9 +144,9 @@ def _mean_vectors(texts: list[str], word_vectors: WordVectors | None, seed: int)
 
 
 def _neighbour_pairs(texts: list[str], features: Any, generator: np.random.Generator) -> Pairs:
-    """Each text, in random order, with a random one of its nearest by cosine; then each with a second, and so on.
+    """Pair each text, in random order, with a random one of its nearest by cosine; then with a second, and so on.
 
-    Texts at a right angle or more (no word in common) are not neighbours, however near compared with the others.
+    Texts at a right angle or more have no word in common. They are not neighbours, even if all others are farther away.
     """
     count = min(_NEIGHBOURS + 1, len(texts))  # with the text itself
     if count < 2:
@@ -169,7 +169,7 @@ def _neighbour_pairs(texts: list[str], features: Any, generator: np.random.Gener
 
 
 def _same_label_pairs(label_of: dict[str, str], generator: np.random.Generator) -> Pairs:
-    """Random pairs of one label, for as long as more are asked for; labels come in proportion to their utterances."""
+    """Endless random pairs of one label; each label occurs in proportion to its number of utterances."""
     groups = defaultdict(list)
     for text, value in label_of.items():
         if tokenize(text):
@@ -177,7 +177,7 @@ def _same_label_pairs(label_of: dict[str, str], generator: np.random.Generator) 
     texts = [text for group in groups.values() if len(group) > 1 for text in group]
     if not texts:
         return
-    # Draws repeat themselves. A given pair comes with chance 2 / (texts * group): this many miss it with e^-20 at most.
+    # Draws repeat. A given pair is drawn with chance 2 / (texts * group), so this many miss it with e^-20 at most.
     for _ in range(10 * len(texts) * max(len(group) for group in groups.values())):
         first = texts[generator.integers(len(texts))]
         group = groups[label_of[first]]

@@ -1,4 +1,4 @@
-"""Rows for the baselines of ``turnwise.papers.baselines``, whose registry says what they need, learn and serve."""
+"""Rows for the baselines of ``turnwise.papers.baselines``; its registry says what each needs, learns and serves."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def _ranked_dialogues(build: Build, train: Any, tasks: Tasks) -> dict[str, TaskF
 
 
 def _clustered_dialogues(build: Build, train: Any, tasks: Tasks) -> dict[str, TaskFigures]:
-    """As many clusters as there are labels, found once: there is nothing left to draw."""
+    """Find as many clusters as there are labels, only once, because nothing random is left."""
     ((name, dialogues),) = tasks.items()
     model = build(topics=len(dialogues.labels)).fit(train)
     clusters = model.clusters(list(dialogues.conversations)).astype(np.int32)
     return {name: task_figures(name, CategorizationResult.of(dialogues, clusters[None]))}
 
 
-# Level and what the baseline gives -> how that is scored, and the tasks it serves; None means all of the suite.
+# Level and what the baseline gives -> how that is scored, and which tasks it serves; None means all of the suite.
 _SCORING: dict[tuple[LevelName, Output], tuple[ScoreBaseline, tuple[str, ...] | None]] = {
     ("utterance", "embeddings"): (_embedded_utterances, None),
     ("utterance", "rankings"): (_ranked_utterances, ("semantic-retrieval",)),

@@ -1,4 +1,4 @@
-"""A cell of a table: one method on one data set with one seed; which cells a run has, and what determines each."""
+"""The cells of tables, each one method on one data set with one seed, and what determines the result of a cell."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ class Cell:
         return resolve_stage(stage, models, **settings)
 
     def training_conversations(self, loaded: LoadedDataSet) -> tuple[Dataset | None, str | None]:
-        """What its method learns from, and its hash; nothing for a method that learns nothing.
+        """The conversations that its method learns from, and their hash; None for a method that learns nothing.
 
         Raises:
-            MissingDataError: There is nothing to learn from, or less than the study asks for.
+            MissingDataError: There are no conversations to learn from, or fewer than the study asks for.
         """
         if not self.method.needs_conversations:
             return None, None
@@ -72,7 +72,7 @@ class Cell:
         return loaded.training_conversations(int(self.value) if varies and self.value is not None else None)
 
     def describe(self) -> str:
-        """What it is, in a line."""
+        """A description of the cell in one line."""
         value = f", {self.study.name} {self.value:g}" if self.study and self.value is not None else ""
         seed = f", seed {self.seed}" if self.method.needs_seeds else ""
         return f"{self.data.name}: {self.method.title}{value}{seed}"
@@ -134,8 +134,8 @@ def plan_cells(
 def running_order(plan: Sequence[Cell]) -> list[int]:
     """Places in the plan in the order in which they are run.
 
-    Tables come before studies, and all methods on a data set with one seed before the next seed, so that early tables
-    are complete.
+    Tables come before studies. On a data set, all methods are run with one seed before the next seed, so that tables
+    are complete early.
     """
     data = list(dict.fromkeys(cell.data.name for cell in plan))
 

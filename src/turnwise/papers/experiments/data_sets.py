@@ -18,7 +18,7 @@ _ENDINGS = (".jsonl.gz", ".jsonl", ".sample", "")
 
 
 class MissingDataError(Exception):
-    """What a data set or a method needs and does not have; not an error of the run."""
+    """A data set or a method lacks something that it needs. This is not an error of the run."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class DataSet:
         title: Its name in the report.
         tasks: The tasks evaluated on it.
         load: Finds it under the folder of the user's data; raises ``MissingDataError``.
-        needs_folder: Whether it comes from that folder, and is left out of a run without one.
+        needs_folder: Whether it comes from that folder, so that a run without a folder leaves it out.
         settings: Settings of trainings on it, by the training's name.
     """
 
@@ -66,10 +66,10 @@ def find(folder: Path, name: str) -> Path | None:
 
 
 def needed(folder: Path, name: str) -> Path:
-    """As ``find``.
+    """As ``find``, but a missing file or folder is an error.
 
     Raises:
-        MissingDataError: There is none.
+        MissingDataError: There is no such file or folder.
     """
     found = find(folder, name)
     if found is None:

@@ -49,7 +49,7 @@ def versions() -> dict[str, str]:
 
 
 def environment(encoder: SentenceTransformer) -> dict[str, Any]:
-    """What a run was made with, and on."""
+    """The software and the hardware of a run."""
     device = encoder.device.type
     shown = torch.cuda.get_device_name(encoder.device) if device == "cuda" else f"{device}, {platform.machine()}"
     return {**versions(), "encoder": encoder_source(encoder), "weights": weights_digest(encoder), "device": shown}

@@ -42,13 +42,13 @@ class LoadedDataSet:
         return {"title": self.data.title, "train": train, "test": test}
 
     def training_conversations(self, count: int | None = None) -> tuple[Dataset, str]:
-        """What methods learn from, and its hash.
+        """The conversations that methods learn from, and their hash.
 
         Args:
             count: How many conversations; None means all.
 
         Raises:
-            MissingDataError: There is nothing to learn from, or less than asked for.
+            MissingDataError: There are no conversations to learn from, or fewer than asked for.
         """
         if self.train is None:
             raise MissingDataError(self.needs)

@@ -20,8 +20,8 @@ class TaskFigures:
 
     Attributes:
         summary: The task's figures, ready for JSON.
-        per_query: (queries,) values of the main figure under the task's key, or for a task with several ways of
-            scoring under ``"<key>/<mode>"``. Empty where queries have no values of their own.
+        per_query: The values of the main figure (queries,), under the task's key or, for a task with several ways of
+            scoring, under ``"<key>/<mode>"``. Empty where single queries have no values.
     """
 
     summary: dict[str, Any]
@@ -34,7 +34,7 @@ class ScoringInputs:
 
     Attributes:
         encoder: The encoder after the method's trainings.
-        train: Conversations to learn from, a ``datasets.Dataset``; None for methods that learn nothing.
+        train: Conversations to learn from, as a ``datasets.Dataset``; None for methods that learn nothing.
         seed: Seed of what the method learns.
         word_vectors: A file of word vectors, or None.
         candidates: Gives the candidates of short-term planning; by default they are drawn from other conversations.
@@ -58,11 +58,11 @@ class Stage:
     """One training of the encoder.
 
     Attributes:
-        name: The name of a method, with ``:paper`` behind it for the settings of its paper; ``"adapt"``,
-            ``"adapt-paper"`` or ``"simcse"``; ``"centre"`` for that of dialogue vectors; ``"average"``, of the weights
-            of ``models``; or ``"sum"``, of what each of them has learned.
-        settings: What differs from the recipe.
-        models: Other models it needs, each by its own trainings: a teacher, or what is merged.
+        name: The name of a method, followed by ``:paper`` for the settings of its paper; ``"adapt"``, ``"adapt-paper"``
+            or ``"simcse"``; ``"centre"`` for the centre of dialogue vectors; ``"average"`` for the average of the
+            weights of ``models``; or ``"sum"`` for the sum of what each of them has learned.
+        settings: Settings that differ from the recipe.
+        models: Other models that it needs, such as a teacher or models to merge, each given by its own trainings.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Method:
         tasks: The tasks it serves; None means all of its suite.
         needs: What else it needs; the user has to provide word vectors.
         model: A Hugging Face model of its own, a name or a folder.
-        proposed: Whether the paper proposes it; the others are what its methods are compared with.
+        proposed: Whether the paper proposes it; the other methods are those it is compared with.
     """
 
     name: str

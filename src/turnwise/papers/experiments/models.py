@@ -1,4 +1,4 @@
-"""Trained encoders of a benchmark, stock SentenceTransformers in folders named after what determines them."""
+"""Trained encoders of a benchmark: stock SentenceTransformers in folders named by a hash of what determines them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CENTRE = "centre"
 
 @dataclass(frozen=True)
 class Centring(Schedule):
-    """Settings of `turnwise.centre_encoder`; of those of a training only the seed counts."""
+    """Settings of `turnwise.centre_encoder`. Of the settings that all trainings share, only the seed has an effect."""
 
     stretch: float = 0.1
     distill: bool = False
@@ -47,7 +47,7 @@ class Training:
     Attributes:
         name: Name of the stage.
         settings: The settings.
-        models: Other models it needs, each by its own trainings.
+        models: Other models that it needs, each given by its own trainings.
     """
 
     name: str
@@ -62,11 +62,11 @@ class Training:
     def run(
         self, encoder: SentenceTransformer, conversations: Dataset, unfinished: Path, models: Sequence[Path] = ()
     ) -> SentenceTransformer:
-        """The trained encoder; the one given may be changed.
+        """Train and return the encoder; the one given may be changed.
 
         Args:
-            encoder: Where to start from.
-            conversations: What to learn from.
+            encoder: The encoder to start from.
+            conversations: The conversations to learn from.
             unfinished: A folder for checkpoints, from which an interrupted run continues. SimCSE has none.
             models: The folders of the other models it needs.
         """
@@ -91,13 +91,15 @@ class Training:
 
 
 def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), **settings: Any) -> Training:
-    """A stage with all settings; those of the suite, the seed or a study prevail. ``models`` are its other models.
+    """The training of a stage with all its settings; ``settings`` from the suite, the seed or a study take precedence.
+
+    ``models`` are the other models that it needs, each given by its own trainings.
 
     Raises:
         ValueError: An unknown stage or setting, or a value out of range.
     """
     given = {**stage.settings, **settings}
-    if stage.name in ("adapt", "adapt-paper"):  # by two names, so that a suite may limit the first alone
+    if stage.name in ("adapt", "adapt-paper"):  # two names, so that a suite can limit the first one alone
         return Training(stage.name, Adaptation(**given))
     if stage.name in _MERGED:
         return Training(stage.name, Schedule(**given), models)
@@ -110,7 +112,7 @@ def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), *
 
 
 def settings_it_has(stage: Stage, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those settings of every training that a stage has: a turn-order head runs no encoder."""
+    """The settings that a stage has, out of those of every training: a turn-order head, for one, runs no encoder."""
     recipe = METHODS.get(stage.name.partition(":")[0])
     if recipe is None:
         return dict(settings)
@@ -141,12 +143,12 @@ class ModelFolder:
     def get(
         self, trainings: Sequence[Training], conversations: Dataset | None, learned: str | None
     ) -> tuple[SentenceTransformer, dict[str, Any]]:
-        """The encoder after some trainings, each of which is run unless its result exists.
+        """The encoder after some trainings; a training is run only if its result does not exist yet.
 
         Args:
-            trainings: One after the other.
-            conversations: What to learn from.
-            learned: Their hash.
+            trainings: The trainings, one after the other.
+            conversations: The conversations to learn from.
+            learned: The hash of the conversations.
 
         Returns:
             The encoder, as loaded from the folder, and the time and tokens its trainings took together.
@@ -186,7 +188,8 @@ class ModelFolder:
             with counted_tokens(called) as count:
                 trained = training.run(encoder, conversations, unfinished, models)
         except Exception:
-            shutil.rmtree(unfinished, ignore_errors=True)  # what failed begins again; what was stopped continues
+            # A training that failed begins again, but one that was stopped continues.
+            shutil.rmtree(unfinished, ignore_errors=True)
             raise
         level = getattr(training.settings, "level", "utterance")
         record = {
@@ -204,11 +207,11 @@ class ModelFolder:
 
 @contextmanager
 def counted_tokens(module: nn.Module) -> Iterator[list[int]]:
-    """Inside the block, a list of one number: the tokens that went through an encoder, padding left out.
+    """Inside the block, count the tokens that go through an encoder, without padding, in a list of one number.
 
     Args:
-        module: What is called with an attention mask: the encoder, or under a masked language model its transformer.
-            Copies made in the block count as well.
+        module: The module that is called with an attention mask: the encoder or, within a masked language model, its
+            transformer. Copies made in the block count as well.
     """
     count = [0]
 

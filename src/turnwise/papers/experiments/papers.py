@@ -11,7 +11,7 @@ PAPERS = {
     "dialoguecse": "DialogueCSE (Liu et al., EMNLP 2021)",
     "dial2vec": "dial2vec (Liu et al., EMNLP 2022)",
     "triple": "Triple-Encoders (Erker et al., ACL 2024)",
-    "unified": "one encoder for every task",  # no paper: all three together
+    "unified": "one encoder for every task",  # not a paper, but all three together
 }
 _ROOMS = {"dialoguecse": "dialogue_cse", "dial2vec": "dial2vec", "triple": "triple_encoders", "unified": "tried"}
 
@@ -23,11 +23,11 @@ class PaperTable:
     Attributes:
         table: The table's name in the paper.
         task: Key of the task, as in the results of ``turnwise.evaluate``.
-        metric: The metric, named as there and in the same unit.
+        metric: The metric, with the same name and unit as in these results.
         columns: Data sets, or the values of a study.
         rows: Name of the row -> (columns,) its figures. Rows are methods, or in a study data sets.
         study: Name of the study, "" if it is not one.
-        note: What a reader has to know about it.
+        note: What a reader has to know about the figures.
     """
 
     table: str
@@ -52,7 +52,7 @@ class Paper:
         paper: Authors and year.
         url: Where it is.
         encoder: The encoder its methods start from.
-        encoders: Row -> its encoder, if it is another one.
+        encoders: Row -> its encoder, for rows with a different one.
         methods: Our method -> rows of the same method.
         tables: Its tables.
     """

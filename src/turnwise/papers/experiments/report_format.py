@@ -40,7 +40,7 @@ def metric_title(metric: str) -> str:
 
 
 def mean_text(row: Row, metric: str) -> str:
-    """The mean over seeds, and the deviation where there is more than one; "" in results older than the figure."""
+    """The mean over seeds and, with several seeds, the deviation; "" in results that are older than the figure."""
     if any(metric not in one for one in row.figures):
         return ""
     deviation = row.deviation(metric)

@@ -16,7 +16,7 @@ from turnwise.papers.experiments.suites import find_suite
 
 # Title -> x -> the figure for each seed.
 Lines = Mapping[str, Mapping[float, Sequence[float]]]
-_STYLE = {"svg.hashsalt": "turnwise", "svg.fonttype": "none"}  # no random ids, no fonts of the machine it runs on
+_STYLE = {"svg.hashsalt": "turnwise", "svg.fonttype": "none"}  # no random ids, and no fonts of the machine
 # Neither dates nor versions.
 _METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
@@ -101,7 +101,7 @@ def _alignment_uniformity(results: Results) -> Iterator[Drawing]:
 
 
 def _forgetting(results: Results) -> Iterator[Drawing]:
-    """What was gained against what is left of the encoder that training started from."""
+    """What was gained, plotted against how much of the original encoder is left."""
     task, across = "semantic_retrieval", "structure"
     for data in distinct(results["cells"], "data"):
         rows = [row for row in rows_of(cells_of(results, data), task) if across in row.figures[0]]

@@ -19,14 +19,15 @@ from turnwise.papers.experiments.results import CellRecord, Results
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One method in one task; where the task has several ways of scoring, in one of these.
+    """One method in one task or, if the task has several ways of scoring, in one of these.
 
     Attributes:
-        key: The method's name, with the mode ``"method/mode"``.
+        key: The method's name or, with a mode, ``"method/mode"``.
         title: What it is called.
         baseline: Whether the papers' own methods are compared with it.
         figures: The task's figures for each seed.
-        values: (queries,) the main figure of each query in its unit, the mean over seeds; None where there are none.
+        values: (queries,) the main figure of each query in its unit, averaged over seeds; None where there are no
+            values.
     """
 
     key: str
@@ -44,7 +45,7 @@ class Row:
         return float(np.std([one[metric] for one in self.figures], ddof=1)) if len(self.figures) > 1 else None
 
     def interval(self, metric: str) -> tuple[float, float] | None:
-        """The 95 % interval: a bootstrap over queries, else the mean of the seeds' intervals; None without either."""
+        """The 95 % interval: a bootstrap over queries, or the mean of the seeds' intervals; None without both."""
         if self.values is not None:
             return _interval(self.values.tobytes())
         if f"{metric}_interval" not in self.figures[0]:
@@ -85,7 +86,7 @@ def rows_of(cells: Iterable[CellRecord], task: str) -> list[Row]:
 
 
 def _rows(cells: Sequence[CellRecord], task: str) -> list[Row]:
-    """A row from one method's cells, each with another seed; or one row for each mode."""
+    """One row from a method's cells, which differ in their seeds; or a row for each mode."""
     method, title, baseline = (cells[0][name] for name in ("method", "title", "baseline"))
     metric, found = main_metric(task), [cell["figures"][task] for cell in cells]
     if metric in found[0]:
@@ -103,7 +104,7 @@ def _rows(cells: Sequence[CellRecord], task: str) -> list[Row]:
 
 
 def title_of(cell: CellRecord, mode: str) -> str:
-    """A method's title in one mode, which is named only if the method has others."""
+    """A method's title in one mode; the mode is named only if the method has several."""
     modes = {mode for task, found in cell["figures"].items() if main_metric(task) not in found for mode in found}
     return cell["title"] if modes == {mode} else f"{cell['title']}: {mode}"
 
@@ -123,13 +124,13 @@ def best_baseline(rows: Iterable[Row], metric: str) -> Row | None:
 
 
 def p_value(row: Row, other: Row | None) -> float | None:
-    """Two-sided paired bootstrap over queries; None for a row against itself and where queries have no values."""
+    """The two-sided p-value of a paired bootstrap over queries; None for a row and itself, or without values."""
     if other is None or row is other or row.values is None or other.values is None:
         return None
     return _paired_p(row.values.tobytes(), other.values.tobytes())
 
 
-# A run rewrites its report again and again, and most rows stay as they are. Keys are float64 values as bytes.
+# A run rewrites its report many times, and most rows do not change in between. Keys are float64 values as bytes.
 
 
 @lru_cache(maxsize=512)

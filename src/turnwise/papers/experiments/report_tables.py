@@ -29,7 +29,7 @@ from turnwise.papers.experiments.report_rows import (
 from turnwise.papers.experiments.results import CellRecord, Results
 from turnwise.papers.experiments.suite import Study
 
-# What a table shows after the task's main figure, which has the interval and the p-value.
+# The figures that a table shows after the main one, which alone has an interval and a p-value.
 _FURTHER = {
     "semantic_retrieval": ("mrr", "structure"),
     "domain_categorization": ("purity_std", "nmi"),

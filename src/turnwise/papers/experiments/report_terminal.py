@@ -54,7 +54,7 @@ def main_figures(cell: dict[str, Any]) -> list[tuple[str, str, float]]:
 
 
 def _head(task: str, tasks: list[str]) -> str:
-    """The figure's name, and the task's if another task in the table has a figure of that name; one word per line."""
+    """The figure's name, after the task's name if several tasks have a figure of that name; one word per line."""
     metric = main_metric(task)
     shared = [main_metric(other) for other in tasks].count(metric) > 1
     return (f"{task}: {metric}" if shared else metric).replace("_", "\n").replace(" ", "\n")

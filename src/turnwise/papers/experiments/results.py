@@ -11,7 +11,7 @@ from typing import Any, Literal
 from turnwise._utils.files import atomic_path
 
 CellRecord = dict[str, Any]  # a cell as it stands in the results, from ``Cell.record``
-Results = dict[str, Any]  # of a run, from ``results.json``
+Results = dict[str, Any]  # the results of a run, from ``results.json``
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Outcome:
 
     Attributes:
         status: Whether it was run.
-        reason: Why it failed, or what it needs.
+        reason: Why it failed, or what is missing.
         figures: Task key -> the task's figures.
         per_query: Task key, or task key/mode -> the main figure's name and its values.
         cost: Time and tokens.
@@ -54,7 +54,7 @@ class CellFolder:
         write_json(self.folder / f"{key}.json", {**record, "cost": cost})
 
 
-# A list of numbers as json indents it; no text can look like this, as its line breaks are escaped.
+# A list of numbers as json indents it. No text can look like this, because its line breaks are escaped.
 _NUMBERS = re.compile(r"\[\n[\s\d.,eE+-]+\]")
 
 

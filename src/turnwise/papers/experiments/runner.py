@@ -28,7 +28,7 @@ from turnwise.papers.experiments.suites import chosen_data, chosen_methods, find
 from turnwise.papers.generated import GeneratedCandidates
 from turnwise.training.recipes import Schedule
 
-# Seconds: computing a report's p-values takes some, and so does writing the values of all queries.
+# In seconds. Computing a report's p-values takes some seconds, and so does writing the values of all queries.
 _REPORT_EVERY, _RESULTS_EVERY = 60, 5
 # The settings of every training, except those that a run sets itself.
 _SETTINGS = tuple(one.name for one in fields(Schedule) if one.name not in ("seed", "checkpoint_steps"))
@@ -54,12 +54,12 @@ def run_suite(
         suite: The suite, or its name in ``suites.SUITES``.
         data: The folder of the data sets; without one the sample corpus alone is used.
         encoder: The encoder to start from: a folder or a Hub name; None is the default encoder.
-        out: The folder of the results. What is finished there is not done again.
+        out: The folder of the results. Cells that are finished there are not run again.
         methods: Names of methods; by default all. The untouched encoder is always among them.
         seeds: Number of seeds; by default 3, or 1 if ``quick``.
         quick: Few steps, small samples and no studies.
         word_vectors: A text file of word vectors.
-        settings: Settings of every training, from those that all share, see ``recipes.Schedule``.
+        settings: Settings of every training, out of those that all trainings share, see ``recipes.Schedule``.
         generator: A causal language model that generates the candidates of short-term planning; by default they are
             drawn from other conversations.
         data_sets: Names of data sets; by default all that the folder has, and the sample corpus.
@@ -80,7 +80,7 @@ def run_suite(
 
 
 class SuiteRunner:
-    """One run of a suite; the arguments are those of ``run_suite``, and as options what was chosen of the suite."""
+    """One run of a suite; the arguments are those of ``run_suite``, and options say what was chosen from the suite."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class SuiteRunner:
             raise ValueError(f"a generator is for short-term planning, which {suite.name} does not have: leave it out")
         if unknown := sorted(set(settings) - set(_SETTINGS)):
             raise ValueError(f"no setting of every training: {', '.join(unknown)}; expected {', '.join(_SETTINGS)}")
-        Schedule(**settings)  # values out of range are errors now, not in every row
+        Schedule(**settings)  # so that values out of range are reported now, and not in every row
         self.suite = suite
         self.folder = data
         self.out = out
@@ -166,7 +166,7 @@ class SuiteRunner:
                     report_written = time.monotonic()
 
     def _outcome(self, cell: Cell) -> Outcome:
-        """Run a cell unless it is finished; if something goes wrong, that is its outcome."""
+        """Run a cell unless it is finished; if something goes wrong, the error is its outcome."""
         loaded = self.loaded[cell.data.name]
         try:
             key = cell_key(cell, loaded, self.scale, self.environment, self.word_vectors, self.candidates)
@@ -178,7 +178,7 @@ class SuiteRunner:
             outcome = self._measure(cell, loaded)
         except ImportError as missing:
             return Outcome("not run", _line(missing))
-        except Exception as error:  # whatever it is: the other cells go on, and this one is tried again next time
+        except Exception as error:  # after any error, the other cells are run; this one is tried again next time
             outcome = Outcome("failed", f"{type(error).__name__}: {_line(error)}")
         self.cells.keep(key, cell.record(self.suite, self.scale, outcome), outcome.cost)
         return outcome
@@ -224,7 +224,7 @@ class SuiteRunner:
         }
 
     def _write_results(self) -> None:
-        """Write results and costs as far as there are any, each file completely or not at all."""
+        """Write the results and costs that there are so far, each file completely or not at all."""
         write_json(self.out / "results.json", self._results())
         costs = [self.outcomes[place].cost for place in sorted(self.outcomes)]
         write_json(self.out / "results-cost.json", {"cells": costs})
@@ -237,7 +237,7 @@ class SuiteRunner:
         generator: str | None,
         choice: Sequence[str],
     ) -> str:
-        """The command that runs the same, without where it writes to."""
+        """The command that repeats this run, without the folder that it writes to."""
         parts = ["turnwise", "papers", "bench", self.suite.name]
         parts += ["--data", str(self.folder)] if self.folder is not None else []
         parts += ["--encoder", encoder] if encoder is not None else []
@@ -250,7 +250,7 @@ class SuiteRunner:
 
 
 def _per_query(figures: Mapping[str, TaskFigures]) -> dict[str, Any]:
-    """The values of all tasks, by key; six digits are more than any difference between methods."""
+    """The values of all tasks, by key, with six digits, which is finer than any difference between methods."""
     return {
         key: {"metric": TASKS[name].metric, "values": np.round(values, 6).tolist()}
         for name, found in figures.items()

@@ -60,7 +60,7 @@ def character_ngrams(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigur
 
 
 def dialogue_figures(encode: Callable[[list[Any]], Any], tasks: Tasks) -> dict[str, TaskFigures]:
-    """The figures of a function that embeds whole conversations, each embedded once for all tasks."""
+    """The figures of a function that embeds whole conversations; each is embedded once for all tasks."""
     embedded = embed_dialogues(encode, next(iter(tasks.values())))
     return {name: task_figures(name, TASKS[name].measure(embedded, EVALUATION_SEED)) for name in tasks}
 
@@ -76,9 +76,9 @@ def whole_dialogue(pooling: str) -> Score:
 
 
 def one_interlocutor(first: bool) -> Score:
-    """All turns through the encoder, pooled over those of whoever starts the conversation, or over all the others.
+    """Encode all turns, and pool over those of the speaker who starts the conversation, or over those of all others.
 
-    A conversation with nobody else has a vector of zeros, as far from all others as from each.
+    A conversation without other speakers has a vector of zeros, which is equally far from all others.
     """
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
@@ -119,7 +119,7 @@ class _OwnEmbeddings:
 
 
 def turn_order(*modes: str) -> Score:
-    """The next utterance scored in these ways, and the other tasks in all ways that the encoder supports."""
+    """Score next utterances in these modes, and the other tasks in all modes that the encoder supports."""
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
         embedded = EmbeddedSequences(inputs.encoder, next(iter(tasks.values())))
@@ -143,8 +143,9 @@ def turn_order(*modes: str) -> Score:
 def every_level(pooling: str, *modes: str) -> Score:
     """Utterances by the encoder's own embeddings, dialogues pooled in this way, next utterances in these modes.
 
-    Beside the retrieval of utterances stands the ``structure``, how far the cosines of its texts are still those of the
-    encoder that training started from: the correlation of all pairs of 1,000 texts, in percent.
+    The retrieval of utterances has a further figure, ``structure``, which says how similar the cosines of its texts
+    still are to those of the encoder that training started from: the correlation over all pairs of 1,000 texts, in
+    percent.
     """
     by_level: dict[str, Score] = {
         "utterance": as_trained,

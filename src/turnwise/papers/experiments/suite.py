@@ -16,14 +16,14 @@ _NUMBER_OF_CONVERSATIONS = "train_conversations"
 
 @dataclass(frozen=True)
 class Study:
-    """One setting of some methods over several values, on the first data set found that has training conversations.
+    """Several values of one setting of some methods, on the first data set found that has training conversations.
 
     Attributes:
         name: Its name.
         title: Its name in the report.
         methods: The methods, by name.
         setting: Setting of the method's last training; ``"train_conversations"`` is how many it learns from.
-        values: The values; the method's own is among them, or stands in the main table.
+        values: The values. The method's own value is among them or in the main table.
         settings: Further settings of a method's last training, by the method's name.
     """
 
@@ -36,7 +36,7 @@ class Study:
 
     @property
     def varies_conversations(self) -> bool:
-        """Whether its values are how many conversations a method learns from, not a setting of its training."""
+        """Whether its values are numbers of training conversations instead of a setting of the training."""
         return self.setting == _NUMBER_OF_CONVERSATIONS
 
 
@@ -45,9 +45,9 @@ class Scale:
     """How large a run is.
 
     Attributes:
-        settings: Settings of trainings, by the training's name; whole epochs if ``max_steps`` is not among them.
+        settings: Settings of trainings, by the training's name; without ``max_steps``, training runs for whole epochs.
         train: Learn from at most this many conversations, a random sample; None means all.
-        test: Test on at most this many conversations, likewise.
+        test: Test on at most this many conversations, a random sample; None means all.
         queries: Evaluate at most this many queries in the retrieval of utterances, and at most this many conversations
             in the tasks on the order of turns.
         studies: Whether the studies are run.

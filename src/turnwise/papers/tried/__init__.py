@@ -1,1 +1,1 @@
-"""Methods of our own that were tried and that another of our methods beats, kept for the tables they are in."""
+"""Methods of our own that another of our methods beats. They are kept for the tables that they are in."""

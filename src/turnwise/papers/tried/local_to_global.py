@@ -1,7 +1,7 @@
-"""Soft local-to-global distillation: a part of a dialogue is as near to other dialogues as all of it is to a teacher.
+"""Soft local-to-global distillation: parts of dialogues learn how similar a teacher finds the whole dialogues.
 
-Unlike a contrast, it knows no negatives: how alike two dialogues are is what the teacher says. The encoder's teacher is
-the encoder as it was.
+Unlike a contrastive loss, it has no negatives: the teacher says how similar two dialogues are. The teacher is the
+encoder as it was before training.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LocalToGlobalSettings(Settings):
     """Settings of `LocalToGlobalLoss`.
 
     Attributes:
-        temperature: Divides the cosines of encoder and teacher.
+        temperature: Divides the cosines of the encoder and of the teacher.
         stretch: How far the vectors of both are stretched before they are compared, see `turnwise.centre_encoder`.
     """
 
@@ -51,7 +51,7 @@ class LocalToGlobalLoss(ConversationLoss[LocalToGlobalSettings]):
     Args:
         model: The encoder, pooled by the mean.
         wholes: The teacher's vectors of all dialogues (dialogues, dim): those of `turnwise.encode_conversations` before
-            the encoder learns. They fit the centre that is taken away from both.
+            the encoder learns. The centre that is applied to encoder and teacher is fitted to them.
         settings: The settings.
     """
 
@@ -62,7 +62,7 @@ class LocalToGlobalLoss(ConversationLoss[LocalToGlobalSettings]):
     ) -> None:
         super().__init__(model, settings or LocalToGlobalSettings())
         centre = Centre.fit(wholes, self.settings.stretch)
-        # In a tuple, which is no part of this module: no checkpoint needs them.
+        # In a tuple, so that they are not part of this module: no checkpoint needs them.
         self._taught = tuple(map(torch.from_numpy, (centre.mean, centre.stretch, centre.apply(wholes))))
 
     @override

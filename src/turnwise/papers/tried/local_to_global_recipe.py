@@ -25,8 +25,8 @@ class LocalToGlobal(Recipe, LocalToGlobalSettings):
     """See `turnwise.papers.LocalToGlobalSettings` for the other settings.
 
     Attributes:
-        sample: Learn from so many conversations, drawn at random. Each is compared with all others.
-        keep: Which turns of conversations that are too long.
+        sample: Learn from this many conversations, drawn at random. Each is compared with all others.
+        keep: Which turns to keep of conversations that are too long.
     """
 
     level: ClassVar[LevelName] = "dialogue"
@@ -52,7 +52,7 @@ class LocalToGlobal(Recipe, LocalToGlobalSettings):
     @override
     def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
         sample = draw_conversations(conversations, self.sample, self.seed)
-        # The encoder has not learned yet, also where a run goes on: its checkpoint is loaded later.
+        # The encoder has not learned yet, even if a run is continued, because its checkpoint is loaded later.
         wholes = encode_conversations(
             encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=half_precision(self)
         )

@@ -24,7 +24,7 @@ class PartsCollator:
     Args:
         encoder: The encoder.
         max_length: Longest row in tokens; by default the encoder's limit.
-        keep: Which turns of longer parts, see `turnwise.encoders.rendering.Renderer`.
+        keep: Which turns of longer parts to keep, see `turnwise.encoders.rendering.Renderer`.
         seed: Seed of the parts.
     """
 
@@ -39,7 +39,7 @@ class PartsCollator:
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Draw other parts from now on."""
+        """Draw different parts from now on."""
         self.epoch = epoch
 
     def __call__(self, conversations: Sequence[dict[str, Any]]) -> dict[str, Tensor]:

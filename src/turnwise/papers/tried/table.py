@@ -1,7 +1,7 @@
 """All tasks at once: the specialists of the three papers, the average of their weights, and one encoder for everything.
 
-Each row learns from a data set's conversations and is measured in all tasks the data set has labels for, also where it
-has learned from another one: what a training does to the rest.
+Each row learns from a data set's conversations and is measured in all tasks that the data set has labels for, including
+tasks that its training was not made for. So the table shows what a training does to the other tasks.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _C3L = (Stage("ccl"), Stage("c3l"))
 _TEACHER = (Stage("single-vector"),)
 _IN_CONTEXT = (Stage("in-context", {"context": "joined"}),)  # as measured in docs/results.md
 _HEAD = Stage("turn-order-head")
-_CENTRE = Stage("centre")  # of dialogues; vectors of messages stay as they are
+_CENTRE = Stage("centre")  # the centre of dialogues; vectors of messages stay as they are
 _BI = every_level("mean", "bi")
 _COMPOSED = every_level("messages", "composed")
 
 
 def _unified(merged: str) -> tuple[Stage, ...]:
-    """Two trainings of their own in one encoder, and what is fitted to its vectors."""
+    """Two separate trainings merged into one encoder, followed by what is fitted to its vectors."""
     return (Stage(merged, models=(_CSE, _IN_CONTEXT)), _HEAD, _CENTRE)
 
 
@@ -52,7 +52,7 @@ _METHODS = (
 
 # --- Data sets
 
-# As chosen on the development sets, see docs/results.md: messages of small talk say little by themselves.
+# Chosen on the development sets, see docs/results.md: messages of small talk say little by themselves.
 _OF_TASKS, _OF_SMALL_TALK = {"centre": {"stretch": 0.0}}, {"centre": {"distill": True}}
 
 _INTENTS, _NEXT = "semantic-retrieval", "next-utterance"
@@ -60,7 +60,7 @@ _DIALOGUES = ("domain-categorization", "semantic-relatedness", "dialogue-retriev
 
 
 def _sgd_elsewhere(folder: Path) -> Splits:
-    """Learned from one corpus, tested on intents and domains of another."""
+    """Learn from one corpus, and test on the intents and domains of another."""
     return Splits(read_conversations(needed(folder, "sgd/train")), sample_conversations(300, seed=0))
 
 
@@ -93,7 +93,7 @@ SUITE = Suite(
     level="turn-order",
     methods=_METHODS,
     data=_DATA,
-    # The same number of steps for all, and few: a run takes hours, not days.
+    # The same small number of steps for all, so that a run takes hours and not days.
     full=Scale(settings={**same_settings(_TRAININGS, max_steps=100), "turn-order-head": {"sample": 2000}}, queries=800),
     quick=Scale(
         settings={

@@ -1,4 +1,4 @@
-"""Batches for learning from a teacher: what the encoder reads, and what the teacher makes of the same conversations."""
+"""Batches for learning from a teacher: the inputs of the encoder, and the teacher's vectors of the same turns."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from turnwise.papers.tried.teacher_vectors import TeacherVectors
 
 @dataclass(frozen=True)
 class TaughtCollator:
-    """The turns for an encoder, with their speakers, and if there is a teacher, its vectors of turns and contexts.
+    """Collates turns with their speakers and, if there is a teacher, its vectors of turns and contexts.
 
     Attributes:
-        utterances: Makes what the encoder reads.
-        teacher: The teacher's vectors. It runs where the encoder is, in the process that collates.
+        utterances: The collator that makes the inputs of the encoder.
+        teacher: The teacher's vectors. The teacher runs on the encoder's device, in the process that collates.
     """
 
     utterances: UtteranceCollator

@@ -1,4 +1,4 @@
-"""What a teacher makes of conversations: each goes through it once, however often it is learned from."""
+"""A teacher's vectors of conversations: each goes through the teacher once, however many epochs use it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from turnwise.encoders.forward import encode_sliced, sliced_means, take
 from turnwise.encoders.inference import inference
 from turnwise.papers.joined_contexts import JoinedContextCollator
 
-_MAX_BYTES = 1 << 30  # 350,000 turns of two vectors of 384 numbers
+_MAX_BYTES = 1 << 30  # 350,000 turns with two vectors of 384 numbers each
 # On a processor. The contexts of one conversation are each longer than the last: larger slices are mostly padding.
 _TOKENS_PER_SLICE = 256
 
@@ -22,12 +22,15 @@ class TeacherVectors:
     """The vectors of a teacher, kept in memory from one epoch to the next.
 
     On a processor each conversation is a forward pass of its own, so that its vectors are the same to the last bit
-    whichever others are in the batch, kept or not: a resumed training, which has kept none, goes on as one that was
-    left alone. On a GPU, where no two runs are alike anyway, all new conversations of a batch are one pass.
+    whichever other conversations are in the batch. So a resumed training, which has no vectors in memory, continues
+    exactly like one that was not interrupted. On a GPU, where no two runs are alike anyway, all new conversations of a
+    batch share one pass.
 
     Args:
-        collator: Makes what the teacher reads, joined contexts too; its encoder, pooled by the mean, is the teacher.
-        max_bytes: Keep vectors until they take this much; other conversations go through the teacher each time.
+        collator: Makes the inputs of the teacher, including joined contexts. Its encoder, pooled by the mean, is the
+            teacher.
+        max_bytes: Keep vectors until they take this much memory. Further conversations go through the teacher each
+            time.
     """
 
     def __init__(self, collator: JoinedContextCollator, max_bytes: int = _MAX_BYTES) -> None:
@@ -44,7 +47,7 @@ class TeacherVectors:
             device: Where the teacher is to run.
 
         Returns:
-            Of length 1, float32 on the processor (turns, the teacher's dim) each.
+            Both of length 1 and float32, on the processor (turns, the teacher's dim).
         """
         keys = [tuple(message["content"] for message in row["messages"]) for row in conversations]
         new = {key: row for key, row in zip(keys, conversations) if key not in self._kept}

@@ -1,9 +1,9 @@
-"""One pass over the messages of a batch, and everything they can teach: what comes next, and what utterances mean.
+"""Learning from one pass over the messages of a batch both which utterance comes next and what utterances mean.
 
-The turn-order head and the encoder learn together by the softmax over the composed query (`turnwise.losses.composed`),
-from the true next utterances and from the distribution of a teacher that reads the whole context as one text; the same
-token embeddings serve the contrast of DialogueCSE. So one encoder's vectors of single messages serve utterances, whole
-dialogues and next utterances.
+The turn-order head and the encoder learn together by the softmax over the composed query (`turnwise.losses.composed`).
+They learn from the true next utterances and from the distribution of a teacher that reads the whole context as one
+text. The same token embeddings are used by the contrastive loss of DialogueCSE. So one encoder's vectors of single
+messages serve utterances, whole dialogues and next utterances.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettin
 
 @dataclass(frozen=True)
 class UnifiedSettings(ComposedSettings):
-    """Settings of `UnifiedLoss`; those of next utterances are `ComposedSettings`.
+    """Settings of `UnifiedLoss`; those for next utterances are in `ComposedSettings`.
 
     Attributes:
         utterance_weight: Weight of the loss of DialogueCSE, with its default settings; 0 leaves it out.
@@ -60,7 +60,7 @@ class UnifiedLoss(ConversationLoss[UnifiedSettings]):
             head = TurnOrderHead(model.get_embedding_dimension() or 0, self.settings.context_turns)
             add_turn_order_head(model, head)
         self.head = head.requires_grad_(True)
-        # In a tuple: no part of this module.
+        # In a tuple, so that it is not part of this module.
         self._utterances = (DialogueCSELoss(model, DialogueCSESettings(negatives=self.settings.negatives)),)
 
     @override

@@ -28,8 +28,8 @@ class Unified(Recipe, UnifiedSettings):
     Attributes:
         head_learning_rate: Peak learning rate of the matrices of the turn-order head.
         recency_learning_rate: Peak learning rate of its weights by distance.
-        teacher: A model that reads the whole context as one text, as ``--method single-vector`` trains it: a folder or
-            a name. Its distribution over the next utterances is learned as well.
+        teacher: The folder or name of a model that reads the whole context as one text, such as ``--method
+            single-vector`` trains. Its distribution over the next utterances is learned as well.
     """
 
     level: ClassVar[LevelName] = "turn-order"
@@ -50,7 +50,7 @@ class Unified(Recipe, UnifiedSettings):
 
     @override
     def prepare(self, encoder: SentenceTransformer) -> None:
-        use_mean_pooling(encoder)  # a turn-order head that is there learns further
+        use_mean_pooling(encoder)  # an existing turn-order head is trained further
 
     @override
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:

@@ -75,7 +75,8 @@ class AdditivityResult:
         modes: ``"bi"``, and ``"average"`` of a triple-encoder -> cosines with the true utterance, with the mean of all
             others, and the difference.
         context_length: (contexts,) turns before the utterance.
-        by_distance: Mode -> context length -> (turns,) the difference each utterance makes, the latest first.
+        by_distance: Mode -> context length -> (turns,) how much each utterance contributes to the difference, the
+            latest first.
         seed: Seed of the bootstrap.
     """
 
@@ -85,7 +86,7 @@ class AdditivityResult:
     seed: int
 
     def summary(self) -> dict[str, object]:
-        """For each mode the means over all contexts and over those of each length, ready for JSON; no percentages."""
+        """For each mode, the means over all contexts and over those of each length, ready for JSON; not in percent."""
         found: dict[str, object] = {}
         for mode, scores in self.modes.items():
             lengths = {
@@ -104,7 +105,8 @@ def evaluate_additivity(
 ) -> AdditivityResult:
     """Compare contexts, and every utterance of them, with the true next utterance and with all others at its depth.
 
-    Instead of random utterances, all of them count: their mean cosine is that with their mean.
+    All other utterances are used instead of random ones: the mean of the cosines with them is the inner product with
+    their mean.
 
     Args:
         embedded: From ``build_sequences`` and an encoder.

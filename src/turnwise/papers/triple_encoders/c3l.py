@@ -53,7 +53,7 @@ def c3l_targets(window: int, curved: bool = True) -> Tensor:
     """
     first, second = torch.triu_indices(window - 1, window - 1, offset=1)
     sums = context_targets(window)[first] + context_targets(window)[second]
-    if not curved or len(sums) == 1:  # a single pair is the nearest
+    if not curved or len(sums) == 1:  # a single pair is also the nearest
         return torch.ones(len(sums))
     return _LOWEST + (_HIGHEST - _LOWEST) * (sums - sums.min()) / (sums.max() - sums.min())
 
@@ -84,8 +84,8 @@ class C3LLoss(ConversationLoss[C3LSettings]):
     - ``cos((B1(u_i) + B2(u_j)) / 2, a) → s_ij`` for the context positions i < j, see `c3l_targets`;
     - for every i, random negatives ``(B1(u_i), B2(r))``, ``(B1(r'), B2(u_i))`` and ``(B1(r'), B2(r))``, all ``→ 0``
       (Eq. 2). r and r' are utterances of other conversations in this process's batch whose text does not occur in the
-      window's conversation, with the speaker token of the other context position that they stand for. From the corpus,
-      as in the authors' code, each is drawn on its own and has a random speaker token.
+      window's conversation. They have the speaker token of the other context position that they stand for. If they are
+      drawn from the corpus, as in the authors' code, each is drawn independently and has a random speaker token.
 
     Args:
         model: The encoder, with the views of C3L.
@@ -145,7 +145,7 @@ class C3LLoss(ConversationLoss[C3LSettings]):
         context, last = windows.turns[:, :-1], windows.turns[:, -1:]
         other = (windows.speaker[context] != windows.speaker[last]).long()  # (windows, w - 1)
         turns = negative_turns(windows, per_turn=places)
-        # Both before-views of a turn are there, or neither: the collator makes them together.
+        # A turn has both before-views or neither, because the collator makes them together.
         rows1, rows2 = (windows.rows[turns].T[column + other].flatten(1) for column in (_BEFORE1, _BEFORE2))
         positions = torch.arange(places, device=other.device).repeat_interleave(len(turns))
         elsewhere = positions != torch.arange(places, device=other.device).unsqueeze(1)  # (w - 1, options)

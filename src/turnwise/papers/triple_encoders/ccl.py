@@ -58,8 +58,8 @@ class CCLLoss(ConversationLoss[CCLSettings]):
     - directional negatives, ``cos(B(u_i), A(u_0)) → 0``;
     - random negatives, the first kind of pair with either side replaced, ``→ 0``, each of half weight. Replacements are
       utterances of other conversations in this process's batch whose text does not occur in the window's conversation;
-      a before-text keeps the speaker token of the one it replaces. From the corpus, they are those of the authors'
-      code: ``B(u_i), A(r)`` or ``B(r), A(u_i)`` for i > 0, with a random speaker token.
+      a before-text keeps the speaker token of the one it replaces. If they are drawn from the corpus, the pairs are
+      those of the authors' code: ``B(u_i), A(r)`` or ``B(r), A(u_i)`` for i > 0, with a random speaker token.
 
     Args:
         model: The encoder, with the views of CCL.

@@ -14,7 +14,7 @@ from turnwise.collators.utterances import text_key
 from turnwise.encoders.views import View, view_prompt, views_of
 from turnwise.papers.triple_encoders.corpus_negatives import CorpusNegatives, Pair
 
-# The columns of `rows`. Without speaker tokens "same" stands for both.
+# The columns of `rows`. Without speaker tokens, "same" is used for both kinds of speakers.
 CCL_COLUMNS: tuple[tuple[View, bool], ...] = (("before", True), ("before", False), ("after", True))
 C3L_COLUMNS: tuple[tuple[View, bool], ...] = (
     ("before1", True),
@@ -130,7 +130,7 @@ class TurnOrderCollator:
         return self.negatives.of_windows(row["id"], texts, speaker, self.window, self.triple, tokens, draw)
 
     def _needed(self, speaker: list[int]) -> Iterator[tuple[int, int]]:
-        """Turn and column of everything that the windows of a conversation need."""
+        """Turn and column of every view that the windows of a conversation need."""
         befores = range(0, len(self.columns) - 1, 2)
         for start in range(len(speaker) - self.window + 1):
             turns = range(start, start + self.window)

@@ -46,7 +46,8 @@ class CorpusNegatives:
             texts: Its messages.
             speaker: A number for each message's speaker.
             window: Messages in a window.
-            triple: For C3L, whose positions are those before the last; else for CCL, whose are those after the first.
+            triple: Whether they are for C3L, whose positions are those before the last, or for CCL, whose positions are
+                those after the first.
             tokens: Speaker tokens that a random utterance may have, 1 or 2.
             draw: The epoch and the place of the piece in its conversation, which the draws depend on.
 
@@ -67,7 +68,7 @@ class CorpusNegatives:
                         yield self._of_ccl(conversation, texts[turn], tokens, generator)
 
     def _of_ccl(self, conversation: str, text: str, tokens: int, generator: random.Random) -> Pair:
-        """For an utterance u of the window and a random one r: ``B(u), A(r)`` or ``B(r), A(u)``, as likely."""
+        """For an utterance u of the window and a random one r: ``B(u), A(r)`` or ``B(r), A(u)``, equally likely."""
         drawn, token = self.pool.draw(None, conversation, generator), generator.randrange(tokens)
         before, after = (text, drawn) if generator.random() < 0.5 else (drawn, text)
         return (before, _BEFORE + token), (after, _AFTER)

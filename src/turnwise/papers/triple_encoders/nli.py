@@ -1,7 +1,7 @@
 """Natural language inference pairs as a second objective beside the conversations, for CCL and C3L.
 
-Batches of the two alternate (round robin) until one of them is used up; the loss of the pairs is the library's
-contrastive loss: entailed pairs are drawn together, all others pushed apart.
+Batches of pairs and of conversations alternate (round robin) until one of the two is used up. The loss of the pairs is
+the library's contrastive loss: entailed pairs are pulled together, and all others are pushed apart.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def read_nli(path: str | os.PathLike[str]) -> Dataset:
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: Another ending, an unexpected row (the message names the line), or no pairs.
+        ValueError: The file has another ending, a row is not as expected (the message names the line), or there are no
+            pairs.
     """
     path = Path(path)
     name = path.name.removesuffix(".gz")

@@ -13,7 +13,7 @@ CONVERSATIONS, PAIRS = "conversations", "nli"
 
 
 class MixedCollator:
-    """Collates a batch of conversations or one of pairs, and names which it is; the trainer picks the loss by that.
+    """Collates a batch of conversations or of pairs, and says which it is, so that the trainer picks the right loss.
 
     Args:
         encoder: The encoder.
@@ -32,12 +32,12 @@ class MixedCollator:
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Tell the collator of the conversations the epoch, if it wants to know."""
+        """Tell the collator of the conversations the epoch, if it has a ``set_epoch``."""
         if hasattr(self.conversations, "set_epoch"):
             self.conversations.set_epoch(epoch)
 
     def __call__(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Collate rows that all have the same ``dataset_name``; those of pairs hold lists of them."""
+        """Collate rows that all have the same ``dataset_name``; a row of pairs holds a list of them."""
         if rows[0]["dataset_name"] == PAIRS:
             names = [name for name in rows[0] if name != "dataset_name"]
             pairs = [dict(zip(names, pair)) for row in rows for pair in zip(*(row[name] for name in names))]

@@ -72,12 +72,13 @@ def rank(
     """Score candidates for the next utterance by how well they lead to a goal; higher is better.
 
     Args:
-        model: The model. With a triple-encoder the context counts, otherwise only candidate and goal.
+        model: The model. A triple-encoder also uses the context, other models only candidate and goal.
         context: The conversation so far, ``{"role", "content"}`` each.
         candidates: What could be said next.
         goal: What should be said some turns later.
         candidate_speaker: Who says the candidates; ``None`` for someone who has not spoken yet.
-        goal_speaker: Who says the goal; likewise, and if both are ``None`` it is the same person.
+        goal_speaker: Who says the goal; ``None`` for someone who has not spoken yet. If both are ``None``, they are the
+            same person.
 
     Returns:
         (len(candidates),)
@@ -91,7 +92,7 @@ def rank(
         return _composed(model.head, model.encoder, context, candidates, goal, candidate_speaker, goal_speaker)
     encoder = model.encoder
     after = encode_view(encoder, [goal], "after")[0]
-    # What counts is whether a speaker is the goal's, whose after-text all the other texts are paired with.
+    # All that matters is whether a speaker is also the goal's, because all texts are paired with the goal's after-text.
     before = encode_view(encoder, candidates, "before", same=candidate_speaker == goal_speaker)
     if not model.is_triple:
         return bi_plan_scores(before, after)
@@ -119,7 +120,7 @@ def _composed(
     candidate_speaker: str | None,
     goal_speaker: str | None,
 ) -> np.ndarray:
-    """How well the goal would follow on each candidate, as cosines; from one vector for each text."""
+    """How well the goal would follow each candidate, as cosines, computed from one vector for each text."""
     vectors = encode_utterances(encoder, [*(message["content"] for message in context), *candidates, goal])
     state = ComposedContext(head)
     for message, vector in zip(context, vectors):

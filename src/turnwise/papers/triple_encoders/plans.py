@@ -12,7 +12,7 @@ from turnwise._utils.vectors import BoolArray, IntArray
 from turnwise.errors import ConversationError
 from turnwise.evaluation.turn_order.sequences import TURNS, Sequences
 
-# A context and who speaks next -> what could be said; called with the keyword ``speaker``.
+# A context and the next speaker -> what could be said; called with the keyword ``speaker``.
 Candidates = Callable[..., Sequence[str]]
 # The conversation and the turns of a context -> the candidates besides the true utterance, indices of texts.
 OtherCandidates = Callable[[int, int], IntArray]
@@ -50,7 +50,7 @@ def check_reach(lengths: Sequence[int], distances: Sequence[int]) -> None:
 def find_plans(
     sequences: Sequences, others: OtherCandidates, lengths: Sequence[int], distances: Sequence[int]
 ) -> list[Plan]:
-    """All contexts that have a goal and another candidate. Candidates are asked for once for all goals of a context.
+    """All contexts that have a goal and another candidate. All goals of a context share its candidates.
 
     Raises:
         ConversationError: There is none.

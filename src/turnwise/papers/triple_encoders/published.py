@@ -23,10 +23,10 @@ from turnwise.training.recipes.base import Recipe
 
 @dataclass(frozen=True)
 class Published(TurnOrder):
-    """A batch counts windows, mixed over the whole corpus, and all word embeddings learn.
+    """``batch_size`` counts windows, which are mixed over the whole corpus, and all word embeddings learn.
 
-    Random negatives are drawn from the corpus and encoded besides: for each window and each of ``negatives``, 4
-    utterances in CCL and 16 in C3L.
+    Random negatives are drawn from the corpus and encoded, too: for each window and each of ``negatives``, 4 utterances
+    in CCL and 16 in C3L.
     """
 
     token_order: ClassVar[TokenOrder | None] = "published"

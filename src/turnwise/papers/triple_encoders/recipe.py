@@ -34,7 +34,8 @@ class TurnOrder(Recipe, TurnOrderSettings):
 
     Attributes:
         speakers: Whether before-views distinguish the candidate's speaker from others; off for stories and documents.
-        token_learning_rate: Peak learning rate of the embeddings of the prefix tokens; those of other words stay.
+        token_learning_rate: Peak learning rate of the embeddings of the prefix tokens; those of other words do not
+            change.
         weight_decay: Weight decay of AdamW.
         nli: A file of natural language inference pairs, see `turnwise.papers.triple_encoders.nli.read_nli`; their
             batches alternate with those of conversations.
@@ -46,7 +47,7 @@ class TurnOrder(Recipe, TurnOrderSettings):
     # By default that of the views the encoder has, see `turnwise.add_views`.
     token_order: ClassVar[TokenOrder | None] = None
 
-    # Ten times the paper's, and all negatives of a batch instead of one: see docs/results.md.
+    # Ten times the paper's learning rate, and all negatives of a batch instead of one: see docs/results.md.
     learning_rate: float = 2e-4
     negatives: Negatives = "batch"
     frozen_layers: int | None = 0
@@ -88,11 +89,11 @@ class TurnOrder(Recipe, TurnOrderSettings):
         return {**self.shared_arguments(), "learning_rate_mapping": rates}
 
     def shared_settings(self) -> dict[str, Any]:
-        """The settings that CCL has as well, for the training with it that comes first."""
+        """The settings that CCL also has, for the training with CCL that comes first."""
         return {field.name: getattr(self, field.name) for field in fields(TurnOrder)} | {"adaptation": None}
 
     def shared_arguments(self) -> dict[str, Any]:
-        """Arguments of the trainer, whatever learns of the word embeddings."""
+        """Arguments of the trainer that do not depend on which word embeddings learn."""
         return {"weight_decay": self.weight_decay, "multi_dataset_batch_sampler": "round_robin"}
 
     def batches(
@@ -104,12 +105,12 @@ class TurnOrder(Recipe, TurnOrderSettings):
     def inputs_of(
         self, encoder: SentenceTransformer, conversations: Dataset, directional: bool, loss: nn.Module
     ) -> Inputs:
-        """As `inputs`, with this loss. With inference pairs there are two data sets, with a loss each."""
+        """As `inputs`, with this loss. With inference pairs there are two data sets, each with its own loss."""
         rows, collator = self.batches(encoder, conversations, directional)
         if self.nli is None:
             return {"train_dataset": rows, "data_collator": collator, "loss": loss}
         pairs = read_nli(self.nli)
-        if self.nli_pairs > 1:  # those of a row stay together
+        if self.nli_pairs > 1:  # the pairs of a row stay together
             pairs = pairs.shuffle(self.seed)
         return {
             "train_dataset": {CONVERSATIONS: rows, PAIRS: pairs.batch(self.nli_pairs)},

@@ -27,7 +27,7 @@ from turnwise.papers.triple_encoders.plans import (
 )
 
 LENGTHS = (2, 5, 10)  # turns of a context, as in the paper
-DISTANCES = (1, 2, 3, 4)  # turns from the utterance to the goal, likewise
+DISTANCES = (1, 2, 3, 4)  # turns from the utterance to the goal, as in the paper
 _HITS = (5, 10, 25, 50)
 
 
@@ -72,12 +72,12 @@ def evaluate_short_term_planning(
     Args:
         embedded: From ``build_sequences`` and an encoder.
         seed: Seed of the candidates drawn and of the bootstrap.
-        candidates: Gives the other candidates, ``candidates(context, speaker=next_speaker)``, such as
-            ``turnwise.papers.GeneratedCandidates("microsoft/DialoGPT-medium")``. By default utterances at
-            the same depth of other conversations; equal texts are drawn as often as they occur.
+        candidates: A function that gives the other candidates, ``candidates(context, speaker=next_speaker)``, such as
+            ``turnwise.papers.GeneratedCandidates("microsoft/DialoGPT-medium")``. By default they are utterances at the
+            same depth of other conversations; equal texts are drawn as often as they occur.
         lengths: Turns of the context.
         distances: Turns from the utterance to the goal.
-        count: How many to draw; all where there are fewer.
+        count: How many candidates to draw; all where there are fewer.
 
     Raises:
         ValueError: A length or distance is out of range.

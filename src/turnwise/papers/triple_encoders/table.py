@@ -20,11 +20,11 @@ _TRIPLE = turn_order("average", "last-1", "last-2", "last-3", "last-4", "max", "
 _ABLATION = turn_order("average", "last-2", "bi")
 _BI = turn_order("bi")
 
-_SINGLE_VECTOR = (Stage("single-vector", {"learning_rate": 2e-4, "frozen_layers": 0}),)  # as the others here
+_SINGLE_VECTOR = (Stage("single-vector", {"learning_rate": 2e-4, "frozen_layers": 0}),)  # as for the others here
 _HEAD = (Stage("turn-order-head"),)
 _CCL = (Stage("ccl"),)
 _SCRATCH = (Stage("c3l", {"ccl_first": False}),)
-_NO_PAIRS = {"nli": None}  # no data set here brings any
+_NO_PAIRS = {"nli": None}  # no data set here has inference pairs
 _CCL_PAPER = (Stage("ccl:paper", _NO_PAIRS),)
 _C3L_PAPER = (*_CCL_PAPER, Stage("c3l:paper", _NO_PAIRS))
 
@@ -43,7 +43,7 @@ _METHODS = (
     Method("single-vector", "single vector (ConveRT-style)", turn_order("single"), _SINGLE_VECTOR, tasks=_NEXT),
     Method("turn-order-head", "turn-order head, encoder untouched", turn_order("composed"), _HEAD, tasks=_NEXT),
     Method("ccl", "CCL", _BI, _CCL, tasks=_ORDER),
-    # As many steps as C3L has including those of CCL before it.
+    # As many steps as C3L, including the steps of CCL before it.
     Method("ccl-longer", "CCL, trained as long as C3L", _BI, (*_CCL, *_CCL), tasks=_ORDER),
     Method("c3l", "C3L", _TRIPLE, _c3l(), proposed=True),
     _ablation("c3l-scratch", "no CCL before", _SCRATCH),
@@ -60,14 +60,14 @@ _TASKS = (*_ORDER, "component-analysis")
 
 
 def daily_dialog(folder: Path) -> Splits:
-    """Its own splits, or if there is only a single file, a tenth of that for testing."""
+    """Its own splits; if there is only a single file, a tenth of it is for testing."""
     if find(folder, "dailydialog/train"):
         return files("dailydialog/train", "dailydialog/test")(folder)
     return held_out("dailydialog/dev", 0.1)(folder)
 
 
 def persona_chat(folder: Path) -> Splits:
-    """Tested on a corpus other than that learned from, as in the paper."""
+    """Test on another corpus than the training corpus, as in the paper."""
     test = read_conversations(needed(folder, "personachat/test"))
     return Splits(daily_dialog(folder).train, test)
 

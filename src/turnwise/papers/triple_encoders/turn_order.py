@@ -21,7 +21,7 @@ from turnwise.encoders.forward import encode_sliced, full_precision, sliced_mean
 from turnwise.losses.in_batch import Negatives, check_negatives, process_mean
 
 _TINY = 1e-12
-# Positions times options: what "batch" may cost in a step. Three times the default batch of task dialogues.
+# Positions times options that "batch" may take in a step: three times those of a default batch of task dialogues.
 _MOST_OPTIONS = 2**20
 
 
@@ -31,9 +31,9 @@ class TurnOrderSettings(Settings):
 
     Attributes:
         window: w, the number of consecutive utterances in a window.
-        negatives: The number of random negatives of each position (the paper: 1), or ``"batch"``, all there are, in
-            large batches of a random part of its turns, see `negative_turns`. They are averaged, so that positives and
-            negatives keep their balance.
+        negatives: The number of random negatives of each position (the paper: 1), or ``"batch"`` for all in the batch.
+            In large batches, ``"batch"`` uses a random part of the turns, see `negative_turns`. Negatives are averaged,
+            so that positives and negatives keep their balance.
     """
 
     smallest_window: ClassVar[int] = 2
@@ -132,10 +132,10 @@ class Windows:
 
 
 def negative_turns(windows: Windows, per_turn: int = 1) -> Tensor:
-    """The turns that random negatives are drawn from: all of a batch, or in large ones as many random ones as fit.
+    """The turns that random negatives are drawn from: all of a batch, or in large batches a random part that fits.
 
-    Every position of every window meets every turn, which is quadratic in the turns of a batch. All windows share the
-    random ones, so that time and memory are bounded.
+    Every position of every window is compared with every turn, which is quadratic in the turns of a batch. All windows
+    share the same random turns, so that time and memory are bounded.
 
     Args:
         windows: The windows.
