@@ -20,7 +20,7 @@ class Rows:
         attention_mask: 1 for tokens, 0 for padding (rows, length).
         speaker: Speaker of each token, numbered by first appearance in the conversation; -1 for tokens of no speaker
             (the classification token, the end of a plain text) and padding (rows, length).
-        turn: Turn of each token in the whole conversation; -1 likewise (rows, length).
+        turn: Turn of each token in the whole conversation; -1 for the same tokens (rows, length).
     """
 
     input_ids: Tensor

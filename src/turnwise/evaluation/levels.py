@@ -1,4 +1,4 @@
-"""The levels of tasks: what the tasks of each embed before they score."""
+"""The levels of tasks: what the tasks of each level embed before they score."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Level:
         embed: ``embed(encoder, data, pooling)`` gives the arguments of ``measure`` before the seed. ``data`` is from
             ``load_task``; ``pooling`` says how whole dialogues are embedded, see ``turnwise.encode_conversations``.
         shares_data: Whether all its tasks are made from the same data, so that one embedding serves them all.
-        takes_functions: Whether a function that embeds may stand for the encoder.
+        takes_functions: Whether a function that embeds may be used in place of an encoder.
     """
 
     name: LevelName

@@ -12,7 +12,7 @@ from turnwise.evaluation.scoring import percent
 
 @dataclass(frozen=True, eq=False)
 class RankingResult:
-    """The value of every query; their means in percent with 95 % bootstrap intervals over queries.
+    """The values of every query, and their means in percent with 95 % bootstrap intervals over queries.
 
     Args:
         queries: (queries,) what identifies each query.

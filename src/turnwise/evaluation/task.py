@@ -36,7 +36,7 @@ class Task:
         released_file: Name of the file in which the authors of the paper published its data; "" if they did not.
         read: Reads that file.
         build: Builds the data from conversations; None where people must annotate it.
-        takes_candidates: Whether ``measure`` takes ``candidates``, a function that gives some for a context.
+        takes_candidates: Whether ``measure`` takes ``candidates``, a function that gives candidates for a context.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Task:
 
     @property
     def data_key(self) -> str:
-        """The same for all tasks that share their data and its embedding."""
+        """A key that is the same for all tasks that share their data and its embedding."""
         return self.level.name if self.level.shares_data else self.name
 
     @property

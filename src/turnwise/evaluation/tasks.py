@@ -12,7 +12,7 @@ def find_task(name: str) -> Task:
     """The task of that name, with hyphens or underscores.
 
     Raises:
-        ValueError: There is none; the message lists those there are.
+        ValueError: There is no such task; the message lists all tasks.
     """
     task: Task = TASKS[check_task(name)]
     return task

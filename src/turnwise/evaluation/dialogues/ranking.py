@@ -16,9 +16,9 @@ from turnwise.evaluation.metrics.ranking_rows import (
     spearman_binary_rows,
 )
 
-# Inner products at a time, 32 MB: enough queries for the matrix product to run at full speed.
+# Inner products held at a time (32 MB): enough queries for the matrix product to run at full speed.
 BLOCK = 4_000_000
-# Ranked at a time: with larger arrays, most of the time goes into allocating memory.
+# Inner products ranked at a time: with larger arrays, most of the time goes into allocating memory.
 _RANKED = 500_000
 # Components are rounded to multiples of 2^-25, finer than float32 at length 1 resolves in a cosine. Every inner
 # product is then a multiple of 2^-50 that float64 holds exactly, whatever order it is summed in: ties are ties, and

@@ -57,7 +57,7 @@ def rank_rows(scores: IntArray, relevant: BoolArray, skip: IntArray | None = Non
         items -= 1
     keys.sort(axis=1)
     keys = keys[:, :items]
-    first = np.ones((rows, items), dtype=bool)  # of its group
+    first = np.ones((rows, items), dtype=bool)  # whether first of its group
     first[:, 1:] = (keys[:, 1:] >> 1) != (keys[:, :-1] >> 1)
     hit = (keys & 1).ravel()
     del keys
@@ -105,7 +105,7 @@ def reciprocal_rank_rows(ranked: RankedRows) -> FloatArray:
     _, best = np.unique(ranked.row, return_index=True)  # (rows,) the first group of each
     above, size, hits = ranked.above[best], ranked.size[best], ranked.hits[best]
     reciprocal = 1.0 / (above + 1)
-    for row in np.flatnonzero(hits < size):  # only a tie of both kinds leaves the first relevant place open
+    for row in np.flatnonzero(hits < size):  # only a mixed tie leaves the first relevant place open
         reciprocal[row] = expected_reciprocal_rank(int(above[row]), int(size[row]), int(hits[row]))
     return reciprocal
 

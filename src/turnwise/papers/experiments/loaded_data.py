@@ -17,7 +17,7 @@ from turnwise.papers.experiments.suite import Scale
 
 
 class LoadedDataSet:
-    """A data set that is there.
+    """A data set that was found, as a run uses it.
 
     Args:
         data: The data set.

@@ -140,7 +140,7 @@ class SuiteRunner:
         return self._results()
 
     def _load(self, data: DataSet) -> bool:
-        """Whether the data set is there."""
+        """Load a data set, and return whether it was found."""
         try:
             splits = data.load(self.folder or Path())
         except MissingDataError as missing:

@@ -1,4 +1,4 @@
-"""All tasks at once: the specialists of the three papers, the average of their weights, and one encoder for everything.
+"""All tasks at once: the specialists of the three papers, the average of their weights, and one encoder for all tasks.
 
 Each row learns from a data set's conversations and is measured in all tasks that the data set has labels for, including
 tasks that its training was not made for. So the table shows what a training does to the other tasks.

@@ -49,7 +49,7 @@ def triple_shares(before1: FloatArray, before2: FloatArray, target: FloatArray) 
 
     Args:
         before1: (contexts, turns, dim), two turns or more.
-        before2: Likewise.
+        before2: The same turns in the other view (contexts, turns, dim).
         target: (contexts, dim), an after-embedding of length 1, or a mean of some.
 
     Returns:
@@ -57,7 +57,7 @@ def triple_shares(before1: FloatArray, before2: FloatArray, target: FloatArray) 
     """
     products1, products2 = (np.einsum("cnd,cd->cn", rows, target) for rows in (before1, before2))
     pairs = (products1[:, :, None] + products2[:, None, :]) * inverse_pair_norms(before1, before2)
-    pairs = np.triu(pairs, k=1)  # the earlier one is seen in before1
+    pairs = np.triu(pairs, k=1)  # the earlier utterance of a pair is in the view before1
     return np.asarray((pairs.sum(axis=1) + pairs.sum(axis=2)) / (before1.shape[1] - 1))
 
 

@@ -32,7 +32,7 @@ class TurnOrderSettings(Settings):
     Attributes:
         window: w, the number of consecutive utterances in a window.
         negatives: The number of random negatives of each position (the paper: 1), or ``"batch"`` for all in the batch.
-            In large batches, ``"batch"`` uses a random part of the turns, see `negative_turns`. Negatives are averaged,
+            In large batches they come from a random part of the turns, see `negative_turns`. Negatives are averaged,
             so that positives and negatives keep their balance.
     """
 
