@@ -1,1 +1,1 @@
-"""What all other packages use and no user sees."""
+"""Internal helpers that all other packages share; none of them is part of the public interface."""

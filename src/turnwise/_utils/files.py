@@ -15,12 +15,12 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-# What shows that a folder is a model and so may be overwritten.
+# A folder with one of these files is a model, so it may be overwritten.
 _MODEL = "modules.json"
-# Writers of tensors raise errors of their own, with the system's message or less in them.
+# Libraries that write tensors raise errors of their own, which may not even contain the system's message.
 _SIGNS_OF_A_FULL_DISK = (
     *(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
-    "inline_container.cc",  # of torch, followed by what was being written
+    "inline_container.cc",  # in torch's errors, followed by what was being written
 )
 
 
@@ -35,18 +35,18 @@ def is_url(path: str | os.PathLike[str]) -> bool:
 
 
 def check_file(path: str | os.PathLike[str], force: bool = False, endings: Collection[str] = ()) -> Path:
-    """Return ``path``, refusing to overwrite a file unless ``force``, and a folder in any case.
+    """Return ``path``. A file there may be overwritten only with ``force``, and a folder never.
 
     Args:
-        path: What a user gave; ``-`` passes.
+        path: The path that a user gave; ``-`` is accepted.
         force: Let a file be overwritten.
-        endings: Those that its name may have, in lower case; by default any.
+        endings: The endings that its name may have, in lower case; by default any.
 
     Raises:
         FileExistsError: The file exists and ``force`` is false.
         IsADirectoryError: The path is a folder.
         PermissionError: Nothing can be written there.
-        ValueError: Its name ends otherwise.
+        ValueError: Its name has another ending.
     """
     path = Path(path)
     if is_standard(path):
@@ -63,7 +63,7 @@ def check_file(path: str | os.PathLike[str], force: bool = False, endings: Colle
 
 
 def check_folder(path: str | os.PathLike[str], force: bool = False) -> Path:
-    """Return ``path``, refusing to overwrite a model unless ``force``, and anything else in any case.
+    """Return ``path``. A model there may be overwritten only with ``force``, and anything else never.
 
     Raises:
         FileExistsError: The folder is a model and ``force`` is false, or it holds something else.
@@ -112,11 +112,11 @@ def existing_file(path: str | os.PathLike[str], expected: str) -> Path:
 
 @contextmanager
 def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
-    """Inside the block, no other process writes this output in such a block; the standard output is of one anyway.
+    """Inside the block, no other process can write this output; the standard output needs no such lock.
 
     Raises:
-        BlockingIOError: Another process does; the message has its number and host.
-        OSError: The disk is full, whatever the library that wrote makes of it.
+        BlockingIOError: Another process is writing it; the message gives its process number and host.
+        OSError: The disk is full, whichever error the library that was writing raised.
     """
     output = Path(output)
     if is_standard(output):
@@ -139,7 +139,7 @@ def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
             raise OSError(f"{output} cannot be written: the disk is full, or a quota is used up") from error
         raise
     finally:
-        file.unlink(missing_ok=True)  # while it is held, so that nobody else's is removed
+        file.unlink(missing_ok=True)  # while we hold it, so that we never remove another process's lock
         lock.release()
 
 
@@ -147,9 +147,9 @@ def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside ``path`` to write a file or a folder to; renamed to ``path`` when the block succeeds.
 
-    A file never replaces a folder, a symbolic link stays: what it points to is written, and ``-`` is the standard
-    output, which gets the file's bytes. On any error, Ctrl-C included, what was written is removed and whatever
-    ``path`` held before is untouched; what a killed process was writing there is removed by the next one.
+    A file never replaces a folder. A symbolic link is kept, and the file that it points to is written. ``-`` is the
+    standard output, which gets the file's bytes. On any error, Ctrl-C included, what was written is removed and the
+    earlier content of ``path`` stays untouched. What a killed process left half-written is removed by the next one.
     """
     if is_standard(path):
         with _to_standard_output() as temporary:
@@ -177,7 +177,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder, at once for others: a kill on the way leaves no part of it under its name."""
+    """Remove a folder. For other processes it disappears at once: a kill leaves no part of it under its name."""
     if folder.exists():
         with _workspace(folder) as workspace:
             folder.replace(workspace / "discarded")
@@ -185,14 +185,14 @@ def discard(folder: Path) -> None:
 
 @contextmanager
 def _workspace(path: Path) -> Iterator[Path]:
-    """A folder of our own beside ``path``, so on its file system; locked, to show that its process is alive."""
+    """A working folder beside ``path``, on the same file system; its lock shows that our process is alive."""
     while True:
         workspace = Path(tempfile.mkdtemp(prefix=_workspace_prefix(path), dir=path.parent))
         lock = FileLock(workspace / "lock")
         try:
             lock.acquire()
             break
-        except FileNotFoundError:  # another process took the folder for abandoned before it was locked
+        except FileNotFoundError:  # before we locked the folder, another process thought it abandoned
             continue
     try:
         yield workspace
@@ -220,7 +220,7 @@ def _behind_link(path: str | os.PathLike[str]) -> Path:
 
 
 def put_in_order(path: Path) -> None:
-    """Remove what killed processes left of writing ``path``; of one killed while renaming, finish that."""
+    """Remove what killed processes left beside ``path``, and finish the renaming if one was killed during it."""
     for workspace in path.parent.glob(f"{glob.escape(_workspace_prefix(path))}*"):
         try:
             with FileLock(workspace / "lock", timeout=0):

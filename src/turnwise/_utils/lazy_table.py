@@ -10,13 +10,13 @@ Value = TypeVar("Value")
 
 
 class LazyTable(Mapping[str, Value], Generic[Value]):
-    """Methods, tasks and the like by name, each in the module of its own room.
+    """Methods, tasks and similar things by name, each defined in a module of its own.
 
-    So the command line can list and check names without loading what they stand for, and a room can offer what a room
-    above it makes, without importing it.
+    The command line can list and check names without loading what they stand for. A package can also offer something
+    that a package above it defines, without importing that package.
 
     Args:
-        places: Name -> where its value is, ``"package.module:NAME"``.
+        places: For each name, the place of its value, as ``"package.module:NAME"``.
     """
 
     def __init__(self, places: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What an encoder, a recipe, a task or a baseline is about: utterances, whole dialogues, or the order of turns."""
+"""The level that an encoder, a recipe, a task or a baseline works on: utterances, dialogues, or the order of turns."""
 
 from __future__ import annotations
 

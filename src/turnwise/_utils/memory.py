@@ -1,4 +1,4 @@
-"""Memory that is free, given back to the system. GNU's C library keeps it, in as many pieces as there are threads."""
+"""Returning freed memory to the system. By default GNU's C library holds on to it, with several pools for threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _OTHER_LIBRARY = (OSError, AttributeError, TypeError)
 
 
 def keep_little_free_memory() -> None:
-    """From now on, keep free memory in two pieces, and no larger blocks. For a process that is all ours."""
+    """Make the C library hold on to less freed memory: at most two pools, and no large blocks.
+
+    This changes the whole process, so call it only in a process that runs nothing but turnwise.
+    """
     with suppress(*_OTHER_LIBRARY):
         library = ctypes.CDLL(None)
         library.mallopt(_ARENA_MAX, 2)
@@ -19,6 +22,6 @@ def keep_little_free_memory() -> None:
 
 
 def give_back_memory() -> None:
-    """Give back what is free now."""
+    """Return the memory that is free now to the system."""
     with suppress(*_OTHER_LIBRARY):
         ctypes.CDLL(None).malloc_trim(0)

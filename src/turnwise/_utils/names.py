@@ -1,7 +1,7 @@
-"""Methods and tasks by name, and where each of them is.
+"""The names of methods and tasks, and the module that defines each.
 
-The names are known without importing anything, so that a wrong one is told before the seconds that the rest takes.
-What belongs to a paper stands in a room of its own, which nothing of the product imports.
+The names are known without importing anything, so that a wrong name is reported at once, before seconds of loading.
+Code that belongs to a paper is in a package of its own, which the rest of turnwise does not import.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ METHODS: LazyTable[Any] = LazyTable(
     }
 )
 
-# The same with the settings of the method's paper: its preset "paper".
+# Method -> the class of its recipe with the settings of its paper (the preset "paper").
 PUBLISHED: LazyTable[Any] = LazyTable(
     {
         "dialogue-cse": "turnwise.papers.dialogue_cse.published:PublishedDialogueCSE",
@@ -52,7 +52,7 @@ TASKS: LazyTable[Any] = LazyTable(
         "dialogue-retrieval": f"{_WHOLES}.dialogue_retrieval:DIALOGUE_RETRIEVAL",
         "next-utterance": f"{_ORDER}.next_utterance:NEXT_UTTERANCE",
         "component-analysis": f"{_ORDER}.next_utterance:COMPONENT_ANALYSIS",
-        # Those that one paper alone is about
+        # Tasks that belong to a single paper
         "dialogue-sts": f"{_PAPERS}.dialogue_cse.dialogue_sts:DIALOGUE_STS",
         "alignment-uniformity": f"{_PAPERS}.dial2vec.alignment_uniformity:ALIGNMENT_UNIFORMITY",
         "short-term-planning": f"{_PAPERS}.triple_encoders.short_term_planning:SHORT_TERM_PLANNING",
@@ -62,10 +62,10 @@ TASKS: LazyTable[Any] = LazyTable(
 
 
 def check_method(name: str) -> str:
-    """The name of a method to train.
+    """Return the name of a method to train, if there is such a method.
 
     Raises:
-        ValueError: There is none of that name; the message lists those there are.
+        ValueError: There is none of that name; the message lists the names that exist.
     """
     if name not in METHODS:
         raise ValueError(f"unknown method {name!r}: expected one of {', '.join(METHODS)}")
@@ -73,10 +73,10 @@ def check_method(name: str) -> str:
 
 
 def check_task(name: str) -> str:
-    """The name of a task to evaluate, with hyphens; it may be given with underscores.
+    """Return the name of a task to evaluate, written with hyphens; underscores are accepted as well.
 
     Raises:
-        ValueError: There is none of that name; the message lists those there are.
+        ValueError: There is none of that name; the message lists the names that exist.
     """
     task = name.replace("_", "-")
     if task not in TASKS:

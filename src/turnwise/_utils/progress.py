@@ -13,21 +13,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.segment import Segment
 from typing_extensions import override
 
-# What terminals obey instead of showing it (C0 and C1 without tab and line break).
+# Control characters (C0 and C1 without tab and line break), which terminals obey instead of showing.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class SafeConsole(Console):
-    """A console on which texts of users' data and names of files cannot give the terminal orders."""
+    """A console that removes control characters from users' texts and file names, so that the terminal obeys none."""
 
     @override
     def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
         for segment in super().render(*args, **kwargs):
-            # rich's own orders, which move the cursor of progress bars, are control segments
+            # rich moves the cursor of its progress bars by control segments, which must stay
             yield segment if segment.control else Segment(_CONTROL.sub("\ufffd", segment.text), segment.style)
 
 
-# No markup: users' names, paths and texts are printed as they are. Wide where no terminal wraps the lines.
+# Markup is off: users' names, paths and texts are printed as they are. Without a terminal, lines are not wrapped.
 console = SafeConsole(markup=False, highlight=False)
 if not console.is_terminal:
     console = SafeConsole(markup=False, highlight=False, width=200)
@@ -36,24 +36,24 @@ _quiet = False
 
 
 def set_quiet(quiet: bool) -> None:
-    """Whether to show results and errors only: neither notes nor progress."""
+    """Choose whether to show results and errors only, without notes and progress."""
     global _quiet
     _quiet = quiet
 
 
 def shows_progress() -> bool:
-    """Whether progress is to be shown, and there is a terminal to show it on."""
+    """Whether progress should be shown and there is a terminal to show it on."""
     return error_console.is_terminal and not _quiet
 
 
 def note(text: str) -> None:
-    """Tell what has been done, on the error stream, so that results can be piped."""
+    """Report what has been done, on the error stream, so that results can be piped."""
     if not _quiet:
         error_console.print(text, soft_wrap=True)
 
 
 def log_handler() -> logging.Handler:
-    """What shows log messages on the error stream."""
+    """A handler that shows log messages on the error stream."""
     return RichHandler(logging.NOTSET, error_console, show_time=False, show_path=False)
 
 

@@ -1,4 +1,4 @@
-"""Unfinished runs: nothing that is finished is lost, nothing is done twice."""
+"""Unfinished runs, which can be continued: finished work is not lost and not done twice."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _RECORD = "run.json"
 
 
 def process_state() -> PartialState:
-    """Which process this is among those that ``torchrun`` started; on its own, the main one."""
-    # Without an accelerator, cpu=True must be given, or each process takes itself for the only one.
+    """Which of the processes that ``torchrun`` started this is; a process started alone is the main one."""
+    # Without an accelerator, cpu=True is needed: otherwise each process believes that it is the only one.
     return PartialState(cpu=not torch.accelerator.is_available())
 
 
@@ -35,11 +35,11 @@ class RunFolder:
     def open(
         cls, output: str | os.PathLike[str], settings: dict[str, Any], resume: bool, force: bool
     ) -> Iterator[RunFolder]:
-        """Start a run, or continue the one that was cut off; forget one that fails before it has anything to keep.
+        """Start a run, or continue an interrupted one. A run that fails before it saves anything leaves no folder.
 
         Args:
-            output: Where the result will be written; checked before.
-            settings: Everything that determines the result; must be the same when continuing. JSON values.
+            output: Where the result will be written; the caller has checked it.
+            settings: Everything that determines the result, as JSON values. To continue, they must be the same.
             resume: Continue if an unfinished run is there.
             force: Overwrite the model and forget an unfinished run.
 
@@ -53,7 +53,7 @@ class RunFolder:
         state = process_state()
         with only_writer(output) if state.is_main_process else nullcontext():
             if state.is_main_process:
-                # with another number of them, batches and what each process is given would be others
+                # another number of processes would change the batches and each process's share of them
                 record = {**settings, "processes": state.num_processes}
                 run._prepare(json.loads(json.dumps(record)), resume, force)
             state.wait_for_everyone()
@@ -66,7 +66,7 @@ class RunFolder:
 
     @property
     def snapshots(self) -> Path:
-        """Where models are kept during training; they outlast the run."""
+        """The folder of the models saved during training; it is kept after the run."""
         return self.folder.with_suffix(".snapshots")
 
     def _prepare(self, settings: dict[str, Any], resume: bool, force: bool) -> None:
@@ -95,7 +95,7 @@ class RunFolder:
             temporary.write_text(json.dumps(settings, indent=2), encoding="utf-8")
 
     def close(self) -> None:
-        """Forget the checkpoints; the model is written."""
+        """Remove the checkpoints, now that the model is written."""
         if process_state().is_main_process:
             discard(self.folder)
 
@@ -105,7 +105,7 @@ def _is_empty_folder(path: Path) -> bool:
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    """What differs between two settings, innermost names only."""
+    """The innermost names at which two settings differ."""
     for key in sorted(before.keys() | now.keys()):
         old, new = before.get(key), now.get(key)
         if isinstance(old, dict) and isinstance(new, dict):

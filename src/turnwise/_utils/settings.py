@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-# What error messages call the types of settings.
+# The names of the types in error messages.
 _TOLD: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
@@ -15,7 +15,8 @@ _TOLD: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true o
 class Settings:
     """A base of frozen dataclasses: every value has the type its field declares.
 
-    Subclasses check what else must hold in ``__post_init__``, after calling that of ``super()``, so several combine.
+    A subclass makes its further checks in ``__post_init__``, after calling that of ``super()``. In this way several
+    bases can be combined.
 
     Raises:
         ValueError: A value has another type, or is out of range.
@@ -26,12 +27,12 @@ class Settings:
 
     @classmethod
     def of(cls, other: Any) -> Self:
-        """The settings of this class among the attributes of another object, such as a recipe's."""
+        """Take the settings of this class from the attributes of another object, such as a recipe."""
         return cls(**{field.name: getattr(other, field.name) for field in fields(cls)})
 
 
 def check_types(settings: Any) -> None:
-    """Raise ``ValueError`` if the value of a dataclass's field is not of the declared type."""
+    """Raise ``ValueError`` if a field of a dataclass has a value of another type than it declares."""
     hints = get_type_hints(type(settings))
     for field in fields(settings):
         value, allowed = getattr(settings, field.name), _alternatives(hints[field.name])
@@ -49,7 +50,7 @@ def check_positive(settings: Any, *names: str) -> None:
 
 
 def check_interpolation(value: float) -> None:
-    """Raise ``ValueError`` for what is no position behind the start of a straight line, up to its end."""
+    """Raise ``ValueError`` unless an interpolation weight is above 0 and at most 1."""
     if not 0 < value <= 1:
         raise ValueError(f"interpolation must be above 0 and at most 1, got {value!r}")
 

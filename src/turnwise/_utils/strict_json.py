@@ -10,11 +10,11 @@ from typing import Any
 
 
 def strict_json(value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> tuple[str, int]:
-    """A value as JSON text, with null for numbers that JSON does not know, and how many of those there were."""
+    """Write a value as JSON text. Numbers that JSON does not know become null; they are counted and returned too."""
     dumps = partial(json.dumps, ensure_ascii=False, indent=indent, allow_nan=False, default=default)
     try:
         return dumps(value), 0
-    except ValueError:  # rare, so only now is every number looked at
+    except ValueError:  # rare, so the numbers are checked one by one only here
         replaced: list[float] = []
         return dumps(_finite(value, replaced)), len(replaced)
 

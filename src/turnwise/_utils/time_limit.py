@@ -1,4 +1,4 @@
-"""A time limit for work that others define, such as templates that come with a model."""
+"""A time limit for code that we did not write, such as the templates that come with a model."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _T = TypeVar("_T")
 
 
 def within(seconds: float, work: Callable[[], _T]) -> _T:
-    """Do some work in a thread of its own, and end that when it takes too long.
+    """Do some work in a thread of its own, and stop the thread when it takes too long.
 
     Args:
         seconds: The limit.
-        work: Python code that does not wait: the thread ends at its next instruction.
+        work: Python code that computes and never waits, since the thread can only be stopped at its next instruction.
 
     Returns:
         What ``work`` returns.
