@@ -16,13 +16,13 @@ from turnwise.store.records import Record, conversation_row, message_rows, table
 if TYPE_CHECKING:
     from turnwise.store.encoding import StoreEncoder
 
-_MESSAGES_IN_BATCH = 2048  # what is embedded at once, and lost by a kill
+_MESSAGES_IN_BATCH = 2048  # embedded together; a kill loses no more than these
 _CONVERSATIONS_IN_BATCH = 512
 
 
 @dataclass(frozen=True)
 class _Work:
-    """A conversation to write, and how many of its messages are there already."""
+    """A conversation to write, and how many of its messages are stored already."""
 
     record: Record
     start: int
@@ -30,7 +30,7 @@ class _Work:
 
 
 def batches(conversations: Iterable[Mapping[str, Any]]) -> Iterator[list[Record]]:
-    """Conversations in batches of a bounded number of messages, in which no id stands twice.
+    """Conversations in batches with a bounded number of messages; no id occurs twice in a batch.
 
     Raises:
         ConversationError: One has no id or no messages.
@@ -50,12 +50,12 @@ def batches(conversations: Iterable[Mapping[str, Any]]) -> Iterator[list[Record]
 
 
 def add_batch(changes: Changes, encoder: StoreEncoder, records: Sequence[Record]) -> AddReport:
-    """Write what is new of some conversations, and commit it.
+    """Write the conversations, or the new messages of those that are stored already, and commit.
 
     Args:
         changes: The transaction.
         encoder: The store's encoder.
-        records: The conversations, each id once.
+        records: The conversations, with distinct ids.
     """
     tables = changes.tables
     work = _to_do(tables, records)
@@ -75,7 +75,7 @@ def add_batch(changes: Changes, encoder: StoreEncoder, records: Sequence[Record]
 
 
 def delete_conversations(changes: Changes, ids: Sequence[str]) -> int:
-    """Delete conversations with their messages; ids that are not there do not count."""
+    """Delete conversations with their messages, and return how many there were; unknown ids are ignored."""
     tables = changes.tables
     count = 0
     for start in range(0, len(ids), _CONVERSATIONS_IN_BATCH):
@@ -89,7 +89,7 @@ def delete_conversations(changes: Changes, ids: Sequence[str]) -> int:
 
 
 def ids_among(ids: Iterable[str]) -> Condition:
-    """The condition that a conversation is one of several."""
+    """The condition that a conversation's id is one of these."""
     return Among("conversation", tuple(ids))
 
 
@@ -115,7 +115,7 @@ def _embed(encoder: StoreEncoder, work: Sequence[_Work]) -> dict[str, np.ndarray
 def _dialogue_vectors(
     tables: Tables, encoder: StoreEncoder, work: Sequence[_Work], embedded: Mapping[str, np.ndarray]
 ) -> np.ndarray:
-    """The vector of each conversation, from stored and new vectors of its messages where the pooling allows."""
+    """The vector of each conversation; if the pooling allows, from stored and new vectors of its messages."""
     earlier = _stored_vectors(tables, [one for one in work if one.start]) if encoder.pooling == "messages" else {}
     vectors, tokens, place = [], [], 0
     for one in work:
@@ -131,7 +131,7 @@ def _dialogue_vectors(
 
 
 def _stored_vectors(tables: Tables, grown: Sequence[_Work]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Vectors (turns, dim) and numbers of tokens (turns,) of the messages that are there."""
+    """The vectors (turns, dim) and numbers of tokens (turns,) of the messages that are stored already."""
     if not grown:
         return {}
     columns = ["conversation", "turn", "tokens", "vector"]
@@ -143,9 +143,9 @@ def _stored_vectors(tables: Tables, grown: Sequence[_Work]) -> dict[str, tuple[n
 
 
 def _replace(changes: Changes, work: Sequence[_Work]) -> None:
-    """Take away what will be written anew; the row of a conversation, which says that it is complete, first."""
+    """Delete the rows that will be written again, a conversation's own row first, since it marks it as complete."""
     if replaced := [one.record.id for one in work if one.replaces]:
         changes.tables.conversations.delete(ids_among(replaced))
-    # where a batch does not count as a whole, a killed writer may have left messages of those that seem new
+    # where batches are not atomic, a killed writer may have left messages of conversations that seem new
     if rewritten := [one.record.id for one in work if not one.start and (one.replaces or not changes.is_atomic)]:
         changes.tables.messages.delete(ids_among(rewritten))

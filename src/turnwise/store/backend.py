@@ -1,4 +1,4 @@
-"""What a store needs of the database that keeps its rows: two tables, what counts of them, and changes of both."""
+"""What a store needs from its database: two tables, their committed state, and transactions that change both."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Table(Protocol):
         """The columns."""
 
     def count_rows(self, where: Condition | None = None) -> int:
-        """How many fulfil a condition."""
+        """Count the rows that fulfil a condition."""
 
     def rows(self, where: Condition, columns: Sequence[str]) -> pa.Table:
-        """Those that fulfil a condition."""
+        """The rows that fulfil a condition."""
 
     def batches(self, columns: Sequence[str], rows: int = 8192) -> Iterator[pa.RecordBatch]:
-        """All of them, in no particular order."""
+        """All rows, in no particular order."""
 
     def nearest(
         self,
@@ -43,25 +43,25 @@ class Table(Protocol):
         columns: Sequence[str],
         index: IndexFacts | None = None,
     ) -> pa.Table:
-        """Those with the greatest inner products, the best first, with these as ``score``.
+        """The rows whose vectors have the greatest inner products with a query, best first, as ``score``.
 
         Args:
-            column: The vectors.
+            column: The column of vectors to compare with.
             query: The query (dim,).
-            where: What they must fulfil.
-            count: How many.
-            columns: What else to return.
-            index: The index of the column; ``None`` looks at every row.
+            where: The condition that the rows must fulfil.
+            count: The number of rows to return.
+            columns: The further columns to return.
+            index: The index of the column; with ``None`` every row is compared.
         """
 
     def matching(self, text: str, where: Condition | None, count: int, columns: Sequence[str]) -> pa.Table:
-        """Those whose texts share the words of a text, the best first, with BM25 as ``score``."""
+        """The rows whose texts share words with a text, best first, with BM25 as ``score``."""
 
     def add(self, rows: pa.Table) -> None:
         """Add rows."""
 
     def delete(self, where: Condition) -> None:
-        """Delete those that fulfil a condition."""
+        """Delete the rows that fulfil a condition."""
 
 
 @dataclass(frozen=True)
@@ -80,46 +80,46 @@ class Tables:
 
 
 class Changes(Protocol):
-    """Changes of both tables, which count when `commit` has returned."""
+    """A transaction over both tables; its changes take effect when `commit` has returned."""
 
     tables: Tables
-    is_atomic: bool  # whether a batch counts as a whole or not at all
+    is_atomic: bool  # whether a batch is either written as a whole or not at all
 
     def commit(self, **changes: Any) -> None:
-        """Make what was written count, with other changes of the state."""
+        """Commit what was written, together with other changes of the state."""
 
     def prepare_texts(self, rows: Sequence[Mapping[str, Any]]) -> str:
-        """See to it that texts can be searched, with the first rows at the latest; gives the tokenizer."""
+        """Prepare the search for words when the first rows are written, and return the name of its tokenizer."""
 
 
 class Backend(Protocol):
-    """Where a store is."""
+    """The database of a store at one place."""
 
     def exists(self) -> bool:
-        """Whether there is a store."""
+        """Whether a store exists there."""
 
     def create(self, encoder: StoreEncoder, tokenizer: str, language: str) -> None:
-        """Make one."""
+        """Create an empty store."""
 
     def tables(self) -> Tables:
-        """What was last committed, by whichever process."""
+        """The tables as last committed by any process."""
 
     def changes(self, seconds: float) -> AbstractContextManager[Changes]:
-        """Change it, waiting so long for another writer where there can be one only."""
+        """Begin a transaction. If only one writer is allowed, wait at most ``seconds`` for another one to finish."""
 
     def tidy(self, changes: Changes) -> None:
-        """What is due after a batch."""
+        """Do the maintenance that is due after a batch."""
 
     def compact(self, changes: Changes, retention: timedelta, kind: IndexKind | None) -> None:
-        """What `ConversationStore.compact` does."""
+        """See `ConversationStore.compact`."""
 
     def reindex(
         self, changes: Changes, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
     ) -> None:
-        """Move it to another encoder."""
+        """Move the store to another encoder."""
 
     def erase(self, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
-        """What `ConversationStore.erase` does."""
+        """See `ConversationStore.erase`."""
 
     def bytes(self) -> int:
-        """Its size on disk; 0 where that is not known."""
+        """The size of the store on disk in bytes; 0 where that is not known."""

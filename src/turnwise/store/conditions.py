@@ -1,4 +1,4 @@
-"""What rows of a store must fulfil: what filters mean, before a database's own language says it."""
+"""Conditions on the rows of a store: the meaning of a filter, before it is written in a database's own language."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Contains:
-    """A text that another one is part of."""
+    """The condition that a text contains another text."""
 
     column: str
     text: str
@@ -25,7 +25,7 @@ class Contains:
 
 @dataclass(frozen=True)
 class Has:
-    """A list with an entry."""
+    """The condition that a list contains an entry."""
 
     column: str
     entry: str
@@ -33,7 +33,7 @@ class Has:
 
 @dataclass(frozen=True)
 class Among:
-    """A text that is one of several."""
+    """The condition that a text is one of several."""
 
     column: str
     values: tuple[str, ...]
@@ -41,28 +41,28 @@ class Among:
 
 @dataclass(frozen=True)
 class Not:
-    """What is not so."""
+    """The negation of a condition."""
 
     part: Condition
 
 
 @dataclass(frozen=True)
 class All:
-    """Several that must all be so."""
+    """Conditions that must all hold."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
 class Either:
-    """Several of which one must be so."""
+    """Conditions of which at least one must hold."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
 class Raw:
-    """LanceDB's SQL, as it is."""
+    """A condition in LanceDB's SQL, which is passed on unchanged."""
 
     sql: str
 
@@ -73,10 +73,10 @@ _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def normalised(condition: Condition, negated: bool = False) -> Condition:
-    """The same condition, or its contrary, with negations at its leaves only and nothing nested that need not be.
+    """The same condition, or its negation, with negations only at its leaves and without needless nesting.
 
-    A comparison with what is empty is neither true nor false. De Morgan's laws hold for that as well, and so does
-    turning a comparison round, so that the same rows fulfil it.
+    A comparison with an empty value is neither true nor false. De Morgan's laws hold for such values too, and so does
+    replacing a negated comparison by its opposite. So the same rows fulfil the result.
     """
     match condition:
         case Not(part):
@@ -93,14 +93,14 @@ def normalised(condition: Condition, negated: bool = False) -> Condition:
 
 
 def alternations(condition: Condition) -> int:
-    """How often an "or" stands within an "and" within an "or" and so on: the parentheses that SQL needs."""
+    """How deeply "or" and "and" alternate within each other, which is the depth of the parentheses that SQL needs."""
     if not isinstance(condition, All | Either):
         return 0
     return max(alternations(part) + isinstance(condition, All) * isinstance(part, Either) for part in condition.parts)
 
 
 def comparisons(condition: Condition) -> int:
-    """How many comparisons each row costs; being among several texts is one."""
+    """How many comparisons are made for each row; comparing with a list of texts counts as one."""
     match condition:
         case All(parts) | Either(parts):
             return sum(map(comparisons, parts))
@@ -110,7 +110,7 @@ def comparisons(condition: Condition) -> int:
 
 
 def sql_of(condition: Condition) -> str:
-    """A condition as SQL; texts never leave their quotes."""
+    """A condition as SQL; texts are quoted so that they cannot end their quotes."""
     match condition:
         case Raw(sql):
             return sql
@@ -131,7 +131,7 @@ def sql_of(condition: Condition) -> str:
 
 
 def _bracketed(condition: Condition) -> str:
-    """A part of what binds more tightly; brackets that are not needed cost LanceDB's parser time and depth."""
+    """An operand in brackets, if it needs them: needless brackets cost LanceDB's parser time and depth."""
     sql = sql_of(condition)
     return f"({sql})" if isinstance(condition, All | Either | Raw) else sql
 

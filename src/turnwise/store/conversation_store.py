@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class ConversationStore(StoreReader):
-    """Conversations in a folder or on a server, with vectors of their messages and of the whole; made by `open`.
+    """Conversations in a folder or on a server, with vectors of messages and of whole conversations; see `open`.
 
-    Searches see what was last committed, by whichever process, and are never blocked. Several threads may use a store.
+    Searches see what any process last committed, and never wait for writers. Several threads may use a store.
     Filters (``where``) are expressions, see `turnwise.store.filters.filter_sql`, or `SQL`.
     """
 
@@ -48,15 +48,15 @@ class ConversationStore(StoreReader):
 
         Args:
             path: The folder, or a collection of a Qdrant server: ``qdrant://host:6333/collection``.
-            encoder: The encoder, its folder or its Hub name; a `StoreEncoder` where it is to be used in another way.
-                ``None`` is that of the store, loaded when it is needed; for a new store, the default encoder.
-            create: Make a new store if there is none; never with ``read_only``.
+            encoder: The encoder, its folder or its Hub name; a `StoreEncoder` uses it in a way of your own.
+                ``None`` is the encoder of the store, loaded when it is needed; for a new store, the default encoder.
+            create: Make a new store if there is none. It has no effect with ``read_only``.
             read_only: Refuse to change anything.
-            pooling: Of a new store: how whole conversations are pooled, see `turnwise.encode_conversations`. With
-                ``"messages"`` nothing but messages is embedded.
-            tokenizer: Of a new store: that of its text search, ``"simple"`` (words), ``"ngram"`` (pairs of characters)
-                or another of LanceDB's; by default what fits the first texts.
-            language: Of a new store: that of the stems and stop words of ``"simple"``.
+            pooling: For a new store: how whole conversations are pooled, see `turnwise.encode_conversations`. With
+                ``"messages"`` only messages are embedded.
+            tokenizer: For a new store: the tokenizer of its text search, ``"simple"`` (words), ``"ngram"`` (pairs of
+                characters) or another of LanceDB's; by default the one that fits the first texts.
+            language: For a new store: the language of the stems and stop words of ``"simple"``.
 
         Raises:
             StoreError: There is no store, the folder holds something else, or the store has another encoder.
@@ -82,15 +82,15 @@ class ConversationStore(StoreReader):
         progress: Callable[[int], None] | None = None,
         cache: bool = False,
     ) -> AddReport:
-        """Add conversations, or what is new of them.
+        """Add conversations, or the new messages of conversations that are stored already.
 
-        Each batch is committed as a whole: killed at any moment, the store holds those before, and adding the same
-        conversations again completes it. Unchanged conversations cost a hash, grown ones the embedding of their new
-        messages.
+        Each batch is committed as a whole. If the process is killed, the store holds the batches before, and adding
+        the same conversations again completes it. For unchanged conversations only a hash is computed; for those that
+        have grown, only the new messages are embedded.
 
         Args:
-            conversations: Rows ``{"id", "messages", …labels}``, of a list, a `datasets.Dataset` or an iterator; or
-                whatever else `turnwise.read_conversations` reads, if it says the conversations' ids.
+            conversations: Rows ``{"id", "messages", …labels}`` from a list, a `datasets.Dataset` or an iterator; or
+                anything else that `turnwise.read_conversations` reads, if it contains the conversations' ids.
             progress: Called after each batch with the number of its conversations.
             cache: Keep the vectors of messages for next time, see `turnwise.VectorCache`.
 
@@ -111,7 +111,9 @@ class ConversationStore(StoreReader):
         return report
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete conversations with all their messages: nothing finds them any more, but see `erase`.
+        """Delete conversations with all their messages, so that no search finds them any more.
+
+        Their bytes stay in older files of the store until `erase` removes them.
 
         Returns:
             How many there were.
@@ -124,14 +126,14 @@ class ConversationStore(StoreReader):
             return delete_conversations(changes, list(dict.fromkeys(ids)))
 
     def erase(self, ids: Sequence[str] = (), progress: Callable[[int], None] | None = None) -> int:
-        """Delete conversations, and leave no byte in the folder of these or of what was deleted or replaced before.
+        """Delete conversations, and remove every byte of them and of all that was deleted or replaced before.
 
-        What remains is written anew, and its indexes are built anew. Killed at any moment, this leaves a sound store,
-        and the same call does the rest. Who is reading meanwhile may get a `StoreError`, and reads on afterwards.
+        What remains is written again, and its indexes are built again. If the process is killed, the store is sound,
+        and the same call finishes the work. A reader may get a `StoreError` meanwhile, and can read again afterwards.
 
         Args:
-            ids: What to delete now; by default nothing further.
-            progress: Called with numbers of messages that were written anew.
+            ids: The conversations to delete now; by default none.
+            progress: Called with numbers of messages that were written again.
 
         Returns:
             How many of these conversations there were.
@@ -144,11 +146,11 @@ class ConversationStore(StoreReader):
             return self._backend.erase(changes, list(dict.fromkeys(ids)), LOCK_SECONDS, progress)
 
     def compact(self, retention: timedelta = RETENTION, index: IndexKind | None = None) -> None:
-        """Merge small files, bring the indexes up to date, build them where they pay, and forget old versions.
+        """Merge small files, update the indexes, build those that are worth it, and remove old versions.
 
         Args:
-            retention: Versions younger than this are kept for those who are reading them.
-            index: Build the vector indexes anew: ``"flat"`` is the most accurate, ``"compressed"`` the quickest
+            retention: Versions younger than this are kept, since others may be reading them.
+            index: Build the vector indexes again: ``"flat"`` is the most accurate, ``"compressed"`` the fastest
                 with millions of messages.
 
         Raises:
@@ -164,13 +166,13 @@ class ConversationStore(StoreReader):
         pooling: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """Embed everything with another encoder and switch to it at once; searches go on with the old one until then.
+        """Embed everything with another encoder, and then switch to it; until then, searches use the old one.
 
-        Killed at any moment, the same call goes on where it was. The old vectors are removed by the next `compact`.
+        If the process is killed, the same call continues where it stopped. The next `compact` removes the old vectors.
 
         Args:
             encoder: The new encoder, its folder or its Hub name; ``None`` is the default one.
-            pooling: How whole conversations are pooled from now on; by default as before.
+            pooling: How whole conversations are pooled from now on; by default the pooling stays as it is.
             progress: Called after each batch with the number of its conversations.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What LanceDB raises about files that were cut, changed or removed, as one error that says what to do."""
+"""One error, which says what to do, for all that LanceDB raises about files that were cut, changed or removed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Stamp = tuple[int, int] | None
 
 @contextmanager
 def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Inside the block, in which nothing but LanceDB and Arrow is called, all errors are a `StoreError`.
+    """Inside the block, turn all errors into a `StoreError`. The block must call nothing but LanceDB and Arrow.
 
-    Where another process has written the store anew meanwhile, it is a `StoreLockedError`: read again.
+    If another process has rewritten the store meanwhile, the error is a `StoreLockedError`: reading again will work.
 
     Args:
         store: The folder of the store.
-        stamp: That of the commit which is read; ``None`` for a writer, besides whom nobody removes files.
-        passing: What says itself what is wrong.
+        stamp: The stamp of the commit that is read; ``None`` for a writer, since only the writer removes files.
+        passing: Errors that explain themselves and are raised unchanged.
     """
     try:
         yield
     except BaseException as error:
-        is_panic = type(error).__name__ == "PanicException"  # of LanceDB's Rust, no Exception
+        is_panic = type(error).__name__ == "PanicException"  # from LanceDB's Rust code; not a subclass of Exception
         if isinstance(error, (StoreError, *passing)) or not (is_panic or isinstance(error, Exception)):
             raise
         if stamp is not None and stamp != state_stamp(store):
@@ -41,5 +41,5 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
 
 
 def damaged(what: str) -> StoreError:
-    """The error of rows that hold what no store writes."""
+    """The error for rows with content that no store writes."""
     return StoreError(f"{what}: the store is damaged; copy a backup back, or delete its folder and index again")

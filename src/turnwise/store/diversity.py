@@ -8,13 +8,13 @@ from turnwise._utils.vectors import FloatArray
 
 
 def diverse(scores: FloatArray, vectors: FloatArray, count: int, diversity: float) -> list[int]:
-    """Choose rows one by one, each by its score less its likeness to those chosen (Carbonell & Goldstein, SIGIR 1998).
+    """Choose rows one by one, by score minus similarity to the rows already chosen (Carbonell & Goldstein, SIGIR 1998).
 
     Args:
-        scores: Of each row, higher is better; scaled to 0 … 1 (n,).
-        vectors: Of length 1 (n, dim).
+        scores: The score of each row, higher is better; scaled to 0 … 1 (n,).
+        vectors: The vectors of the rows, of length 1 (n, dim).
         count: How many to choose.
-        diversity: 0 counts only the score, 1 only the difference.
+        diversity: With 0 only the score counts, with 1 only the difference.
 
     Returns:
         Their numbers, in the order chosen.
@@ -28,7 +28,7 @@ def diverse(scores: FloatArray, vectors: FloatArray, count: int, diversity: floa
         return []
     spread = float(np.ptp(scores)) or 1.0
     relevance = (1 - diversity) * (np.asarray(scores) - np.min(scores)) / spread
-    likeness = np.full(len(scores), -1.0)  # to the most similar one chosen
+    likeness = np.full(len(scores), -1.0)  # similarity to the most similar row chosen
     left = np.ones(len(scores), bool)
     chosen: list[int] = []
     while left.any() and len(chosen) < count:

@@ -1,4 +1,4 @@
-"""What a store asks of its encoder: vectors of messages, of conversations, and queries for what comes next."""
+"""What a store asks its encoder for: vectors of messages and conversations, and queries for the next message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from turnwise.replies.sequence import Mode, SequenceModel, next_speaker
 
 
 class StoreEncoder:
-    """An encoder as a store uses it; several threads may.
+    """An encoder as a store uses it; several threads may share it.
 
     Args:
         encoder: The encoder.
@@ -37,22 +37,22 @@ class StoreEncoder:
         self.encoder = encoder
         self.pooling = pooling
         self._cache: VectorCache | None = None
-        self._lock = threading.RLock()  # tokenizers are changed while they are used
+        self._lock = threading.RLock()  # using a tokenizer changes it, so only one thread may
 
     def with_cache(self) -> Self:
-        """The same, but vectors of messages are kept on disk for next time, where that pays."""
+        """The same encoder, which also keeps vectors of messages on disk for next time, if that saves time."""
         other = copy.copy(self)
         other._cache = VectorCache(self.encoder) if can_be_cached(self.encoder) else None
         return other
 
     @property
     def dim(self) -> int:
-        """Length of its vectors."""
+        """The length of its vectors."""
         return self.encoder.get_embedding_dimension() or 0
 
     @property
     def has_replies(self) -> bool:
-        """Whether a message as a candidate for the next one has a vector of its own."""
+        """Whether messages get a second vector, as candidates for the next message."""
         return turn_order_head_of(self.encoder) is not None or views_of(self.encoder) is not None
 
     @property
@@ -71,7 +71,7 @@ class StoreEncoder:
         return found.hexdigest()
 
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        """The columns of messages: vectors of length 1 (n, dim), the same as candidates, and numbers of tokens (n,)."""
+        """The columns of messages: vectors of length 1, those as candidates (n, dim), and numbers of tokens (n,)."""
         with self._lock:
             texts = starts_of(self.encoder, texts)
             vectors = encode_utterances(self.encoder, texts, cache=self._cache)
@@ -101,17 +101,17 @@ class StoreEncoder:
             return unit_vectors(encode_conversations(self.encoder, read, self.pooling))
 
     def text_query(self, text: str) -> np.ndarray:
-        """The query for messages like a text (dim,)."""
+        """The query (dim,) that finds messages similar to a text."""
         with self._lock:
             return unit_vectors(encode_utterances(self.encoder, starts_of(self.encoder, [text])))[0]
 
     def conversation_query(self, messages: Sequence[Message]) -> np.ndarray:
-        """The query for conversations like one (dim,)."""
+        """The query (dim,) that finds conversations similar to this one."""
         with self._lock:
             return unit_vectors(encode_conversations(self.encoder, [self._starts(messages)], self.pooling))[0]
 
     def _starts(self, messages: Sequence[Message]) -> list[Message]:
-        """Messages as far as they are read."""
+        """The messages, each cut to what the encoder reads."""
         starts = starts_of(self.encoder, [message["content"] for message in messages])
         return [{**message, "content": start} for message, start in zip(messages, starts)]
 
@@ -122,7 +122,7 @@ class StoreEncoder:
         last_rows: int | None = None,
         speaker: str | None = None,
     ) -> np.ndarray:
-        """The query for what may be said next (dim,), of any length; see `turnwise.SequenceModel`."""
+        """The query for what may be said next (dim,), which need not have length 1; see `turnwise.SequenceModel`."""
         with self._lock:
             model = SequenceModel(self.encoder)
             running = model.start(speaker or next_speaker(messages))

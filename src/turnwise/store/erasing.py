@@ -1,7 +1,7 @@
-"""Erasing: the rows that count are written into a fresh folder, which is switched to; then all other files go.
+"""Erasing: the current rows are written into a new folder, the store switches to it, and all other files are removed.
 
-LanceDB deletes by writing down which rows no longer count. What they held stays in data files, in the words of the
-text index, and in its log of transactions, which quotes the ids.
+LanceDB deletes rows by marking them as deleted. Their content stays in the data files, in the words of the text
+index, and in the log of transactions, which quotes the ids.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from turnwise.store.searching import indexed_columns
 from turnwise.store.state import write_state
 from turnwise.store.tables import FIRST_FOLDER, create_tables, transaction
 
-GROUPS_FILE = "groups.safetensors"  # what the explorer remembers
+GROUPS_FILE = "groups.safetensors"  # the explorer's memory of groups
 
 
 def erase(path: Path, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
-    """Delete conversations, and leave no byte of them or of what was deleted or replaced before.
+    """Delete conversations, and remove every byte of them and of all that was deleted or replaced before.
 
-    Killed at any moment, it leaves a sound store, and the same call does the rest.
+    If the process is killed, the store is sound, and the same call finishes the work.
 
     Args:
         path: The store.
         changes: A transaction of the store, which keeps other writers out; it can only be left afterwards.
-        ids: Those of the conversations to delete.
-        seconds: How long to wait for whoever writes to the fresh folder: nobody.
+        ids: The ids of the conversations to delete.
+        seconds: How long to wait for a lock on the new folder, which nobody else uses.
         progress: Called with numbers of messages that were written.
 
     Returns:
@@ -49,7 +49,7 @@ def erase(path: Path, changes: Changes, ids: list[str], seconds: float, progress
     old = changes.tables
     for folder in other_folders(path, old.state):
         shutil.rmtree(folder)
-    copy = path / f"{ERASED}{uuid4().hex[:12]}"  # never twice, whatever LanceDB keeps in memory by the path
+    copy = path / f"{ERASED}{uuid4().hex[:12]}"  # a new name each time, since LanceDB may cache by path
     write_state(copy, create_tables(copy, replace(old.state, folder=FIRST_FOLDER, indexes={})))
     with transaction(copy, seconds) as copying, naming_damage(path):
         _copy(old.messages, copying.tables.messages, progress)
@@ -79,7 +79,7 @@ def _copy(source: Table, target: Table, progress: Callable[[int], None] | None) 
 
 
 def _forget_words(file: Path) -> None:
-    """Take the words of texts out of the memory of groups; the explorer finds them again. Names given by users stay."""
+    """Remove words of texts from the memory of groups; the explorer finds them again. Names given by users stay."""
     if not file.is_file():
         return
     try:
@@ -91,7 +91,7 @@ def _forget_words(file: Path) -> None:
                 group["phrases"] = []
                 group["name"] = group["name"] if group["renamed"] else ""
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError):
-        file.unlink()  # it is damaged, and groups are made anew
+        file.unlink()  # it is damaged, and the groups will be made again
         return
     with atomic_path(file) as temporary:
         save_file(arrays, temporary, metadata={"groups": json.dumps(facts, ensure_ascii=False)})

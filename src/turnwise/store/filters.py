@@ -1,4 +1,4 @@
-"""Filters: a small expression that is parsed and written anew, so that nothing of it reaches the store as it is.
+"""Filters: small expressions that are parsed and translated, so that the user's own text never reaches the database.
 
 role = 'user' and label.intent in ('refund', 'cancel') and time >= 2024-01-01 and not text contains 'test'
 """
@@ -30,7 +30,7 @@ from turnwise.store.conditions import (
 
 _LONGEST = 10_000  # characters
 _DEEPEST = 50  # parentheses and nots within each other
-_MOST_ALTERNATIONS = 12  # of those that remain; LanceDB's parser gives up at 16
+_MOST_ALTERNATIONS = 12  # of "and" and "or" after simplification; LanceDB's parser fails at 16
 _MOST_COMPARISONS = 256  # each is made for every row
 _MOST_DIGITS = 9  # of whole numbers, which have 32 bits in the store
 _Read = TypeVar("_Read")
@@ -65,13 +65,13 @@ class FilterError(ValueError):
 
 
 class SQL(str):
-    """A filter in LanceDB's SQL, which is passed on as it is: never make one from what strangers send."""
+    """A filter in LanceDB's SQL, which is passed on unchanged: never make one from input that you do not trust."""
 
     __slots__ = ()
 
 
 class Column(NamedTuple):
-    """A column that filters may name; of ``texts`` and ``labels``, which are lists, one must be equal."""
+    """A column that filters may name. In ``texts`` and ``labels``, which are lists, one entry must be equal."""
 
     name: str
     kind: Literal["text", "number", "time", "texts", "labels"]
@@ -104,16 +104,16 @@ def filter_sql(filter: str, columns: Mapping[str, Column]) -> str:
 
 
 def read_filter(filter: str, columns: Mapping[str, Column]) -> Condition:
-    """What a filter means.
+    """Parse a filter into a condition.
 
     Args:
         filter: Comparisons (``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in (…)``, ``not in (…)``, ``contains``)
-            of a column with texts in quotes, numbers or ISO 8601 times, joined by ``and``, ``or``, ``not`` and
-            parentheses. Labels are ``label.NAME`` or ``label."any name"``. An `SQL` stays as it is.
-        columns: What may be named.
+            between a column and a quoted text, a number or an ISO 8601 time, joined by ``and``, ``or``, ``not`` and
+            parentheses. Labels are ``label.NAME`` or ``label."any name"``. An `SQL` filter is passed on unchanged.
+        columns: The columns that the filter may name.
 
     Raises:
-        FilterError: It cannot be read; says where.
+        FilterError: The filter cannot be read; the error says where.
     """
     if isinstance(filter, SQL):
         return Raw(str(filter))
@@ -126,7 +126,7 @@ def read_filter(filter: str, columns: Mapping[str, Column]) -> Condition:
 
 
 def label_entry(name: str, value: object) -> str:
-    """How a label stands in the column ``labels``."""
+    """A label as an entry of the column ``labels``."""
     return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
 
 
@@ -256,7 +256,7 @@ class _Parser:
         return found
 
     def _separated(self, read: Callable[[], _Read]) -> Iterator[_Read]:
-        """What stands between commas."""
+        """Read items that are separated by commas."""
         yield read()
         while self._take_sign(","):
             yield read()

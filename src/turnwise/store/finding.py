@@ -17,7 +17,7 @@ from turnwise.store.searching import fused, index_for
 
 _COLUMNS = ["conversation", "turn", "role", "text", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
-_DEPTH = 5  # how many times as many as wanted are chosen from, or ranked again
+_DEPTH = 5  # candidates per hit, where hits are diversified or ranked again
 _FUSED = 50  # at least, of each ranking
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -35,7 +35,7 @@ def find_messages(
     diversity: float | None,
     rerank: Callable[[Sequence[str]], np.ndarray] | None,
 ) -> list[MessageHit]:
-    """Messages like a vector (dim,), a text, or both; see `ConversationStore.search_messages`."""
+    """Find messages similar to a vector (dim,), a text, or both; see `ConversationStore.search_messages`."""
     depth = (limit + offset) * (_DEPTH if diversity is not None or rerank is not None else 1)
     columns = [*_COLUMNS, "vector"] if diversity is not None else _COLUMNS
     is_hybrid = vector is not None and text is not None
@@ -58,7 +58,7 @@ def find_messages(
 def find_replies(
     tables: Tables, query: np.ndarray, where: Condition | None, limit: int, offset: int, distinct: bool
 ) -> list[ReplyHit]:
-    """The messages with the greatest inner products with a query for the next one (dim,), each text once if wanted."""
+    """The messages with the greatest inner products with a query for the next one (dim,); each text once if asked."""
     column = "reply" if tables.state.has_replies else "vector"
     index = index_for(tables, column, where)
     wanted = limit + offset
@@ -72,14 +72,14 @@ def find_replies(
 
 
 def cross_encoder_scores(reranker: CrossEncoder, query: str) -> Callable[[Sequence[str]], np.ndarray]:
-    """Gives texts their scores for a query."""
+    """A function that scores texts for a query with a cross-encoder."""
     return lambda texts: np.asarray(reranker.predict([(query, text) for text in texts], show_progress_bar=False))
 
 
 def find_conversations(
     tables: Tables, vector: np.ndarray, where: Condition | None, limit: int, offset: int
 ) -> list[ConversationHit]:
-    """Whole conversations like a vector (dim,)."""
+    """Find whole conversations similar to a vector (dim,)."""
     index = index_for(tables, "conversation", where)
     found = tables.conversations.nearest("vector", vector, where, limit + offset, _CONVERSATION_COLUMNS, index)
     return [_conversation_hit(row) for row in found.slice(offset, limit).to_pylist()]
@@ -93,7 +93,7 @@ def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _reranked(found: pa.Table, rerank: Callable[[Sequence[str]], np.ndarray]) -> pa.Table:
-    """Rows in the order of other scores of their texts."""
+    """The rows, sorted by new scores of their texts."""
     scores = np.asarray(rerank(found["text"].to_pylist()), np.float32)
     found = found.set_column(found.column_names.index("score"), "score", pa.array(scores))
     return found.take(pa.array(np.argsort(-scores, kind="stable")))

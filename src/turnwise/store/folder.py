@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Folder:
-    """As `turnwise.store.backend.Backend`.
+    """A `turnwise.store.backend.Backend` in a folder.
 
     Args:
         path: The folder.
@@ -41,17 +41,17 @@ class Folder:
         self._reader = Reader(path)
 
     def exists(self) -> bool:
-        """Whether there is a store."""
+        """Whether a store exists there."""
         return state_stamp(self._path) is not None
 
     def create(self, encoder: StoreEncoder, tokenizer: str, language: str) -> None:
-        """Make one.
+        """Create an empty store.
 
         Raises:
             StoreError: The folder holds something else.
         """
         path = self._path
-        # A lock shows that a process was killed while it made the store.
+        # If there is a lock, a process was killed while it made the store.
         if path.exists() and not (path / LOCK_FILE).is_file() and (not path.is_dir() or any(path.iterdir())):
             raise StoreError(f"{path} holds something else than a store: choose another folder")
         with writer_lock(path, LOCK_SECONDS):
@@ -60,11 +60,11 @@ class Folder:
                 write_state(path, create_tables(path, new_state(encoder, tokenizer, language)))
 
     def tables(self) -> Tables:
-        """What was last committed, by whichever process."""
+        """The tables as last committed by any process."""
         return self._reader.tables()
 
     def changes(self, seconds: float) -> AbstractContextManager[Transaction]:
-        """Be the one writer."""
+        """Begin a transaction as the only writer."""
         return transaction(self._path, seconds)
 
     def tidy(self, changes: Changes) -> None:
@@ -74,7 +74,7 @@ class Folder:
                 tidy(changes, RETENTION)
 
     def compact(self, changes: Changes, retention: timedelta, kind: IndexKind | None) -> None:
-        """Merge small files, build indexes, and forget what nobody reads any more."""
+        """Merge small files, build indexes, and remove versions that nobody reads any more."""
         with naming_damage(self._path):
             tidy(changes, retention, kind)
         forget_old(self._path, changes.tables.state)
@@ -82,20 +82,20 @@ class Folder:
     def reindex(
         self, changes: Changes, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
     ) -> None:
-        """Move it to another encoder."""
+        """Move the store to another encoder."""
         reindex(self._path, changes, encoder, seconds, progress)
 
     def erase(self, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
-        """Delete conversations, and leave no byte of what was deleted."""
+        """Delete conversations, and remove every byte of what was deleted."""
         return erase(self._path, changes, ids, seconds, progress)
 
     def bytes(self) -> int:
-        """Its size on disk."""
+        """The size of the store on disk in bytes."""
         return sum(file.stat().st_size for file in self._path.rglob("*") if file.is_file())
 
 
 def _check_lost(path: Path) -> None:
-    """Refuse to make a store where one has lost its state; that of a process killed while it made one has no rows."""
+    """Refuse to make a store where one with rows has lost its state; a half-made store has no rows yet."""
     if next(path.rglob("*.lance/data/*.lance"), None) is not None:
         raise StoreError(
             f"{path / STATE_FILE} is missing, without which nothing tells what of the store counts: copy it back from "

@@ -44,7 +44,7 @@ class ReplyHit(MessageHit):
 
 @dataclass(frozen=True)
 class PrefixHit(MessageHit):
-    """A message up to which a conversation went like the one asked about.
+    """A message up to which a conversation went like the given one.
 
     Attributes:
         next: The messages after it, ``{"role", "content", …labels}``.
@@ -83,11 +83,11 @@ class AddReport:
     """What `ConversationStore.add` did.
 
     Attributes:
-        added: Conversations that are new.
-        grown: Conversations that have further messages; only those were embedded.
-        changed: Conversations that were replaced, since something in them differs.
-        unchanged: Conversations that were there already.
-        messages: Messages that were embedded.
+        added: How many conversations are new.
+        grown: How many conversations have further messages; only these messages were embedded.
+        changed: How many conversations were replaced, because something in them differs.
+        unchanged: How many conversations were stored already.
+        messages: How many messages were embedded.
     """
 
     added: int = 0
@@ -97,7 +97,7 @@ class AddReport:
     messages: int = 0
 
     def __add__(self, other: AddReport) -> AddReport:
-        """The sums."""
+        """The sums of both reports."""
         return AddReport(**{name: count + getattr(other, name) for name, count in asdict(self).items()})
 
 
@@ -106,12 +106,12 @@ class StoreStats:
     """What a store holds.
 
     Attributes:
-        conversations: How many.
-        messages: How many.
-        bytes: Its size on disk, with old versions that are not yet forgotten.
+        conversations: The number of conversations.
+        messages: The number of messages.
+        bytes: Its size on disk, including old versions that are not removed yet.
         encoder: Where its encoder was loaded from.
         pooling: How whole conversations are pooled.
-        tokenizer: That of its text search.
+        tokenizer: The tokenizer of its text search.
         indexes: Its vector indexes, each with the recall measured when it was built.
     """
 

@@ -1,4 +1,4 @@
-"""Indexes of a store, and keeping it tidy: text from the first message, vectors only where an index pays."""
+"""Indexes and maintenance of a store: texts are indexed from the start, vectors only once an index saves time."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from turnwise.store.searching import SMALLEST_INDEXED, indexed_columns
 from turnwise.store.state import IndexFacts, IndexKind
 
 _COMMITS_UNTIL_TIDY = 64
-_LARGEST_UNINDEXED = 0.25  # texts outside their index, as a share of those in it
+_LARGEST_UNINDEXED = 0.25  # texts outside the index, as a share of the texts in it
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
 _NEVER = timedelta(days=36_500)
-_GROWTH = 2  # an index is built anew when there are this many times as many vectors
+_GROWTH = 2  # an index is built again when the number of vectors has grown by this factor
 _SAMPLE = 100  # queries that measure recall
 _ROUNDING = 1e-6
 _RECALL = 0.98
-# Probes, and how many times as many vectors as wanted are compared once more: taken in turn until recall is enough.
+# Probes, and candidates per hit whose full vectors are compared: tried in turn until recall is high enough.
 _SETTINGS: dict[IndexKind, list[tuple[int, int]]] = {
     "flat": [(8, 0), (16, 0), (32, 0), (64, 0), (128, 0), (256, 0)],
     "compressed": [(8, 10), (16, 10), (32, 20), (64, 40), (128, 80)],
@@ -36,21 +36,22 @@ _SHARE_OF_CJK = 0.2  # of all characters
 
 
 def lance(table: Table) -> Any:
-    """LanceDB's own table."""
+    """The LanceDB table inside one of ours."""
     return cast(LanceTable, table).inner
 
 
 def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequence[str]) -> str:
-    """Build the full-text index with the first messages; later ones are found whether they are in it or not.
+    """Build the full-text index with the first messages; later messages are found whether they are indexed or not.
 
     Args:
         tables: The tables, with messages.
-        tokenizer: ``"simple"`` (words), ``"ngram"`` (pairs of characters), another of LanceDB's, or empty: what fits.
-        language: For stems and stop words of ``"simple"``.
-        texts: What to judge by.
+        tokenizer: ``"simple"`` (words), ``"ngram"`` (pairs of characters) or another of LanceDB's. If it is empty, one
+            that fits the texts is chosen.
+        language: The language of the stems and stop words of ``"simple"``.
+        texts: The texts by which the tokenizer is chosen.
 
     Returns:
-        The tokenizer.
+        The name of the tokenizer.
     """
     tokenizer = tokenizer or _fitting_tokenizer(texts)
     fts = require("lancedb.index", "store").FTS
@@ -72,7 +73,8 @@ def has_text_index(tables: Tables) -> bool:
 def tidy_is_due(tables: Tables) -> bool:
     """Whether there are many small files, or many texts outside their index.
 
-    Those outside are found too, but LanceDB scores them by how frequent words are inside, and not quite alike.
+    Texts outside the index are found too, but LanceDB scores them by the frequencies of words inside it, so that their
+    scores are not quite comparable.
     """
     text = next((index for index in lance(tables.messages).list_indices() if index.index_type == "FTS"), None)
     outgrown = text is not None and text.num_unindexed_rows > _LARGEST_UNINDEXED * text.num_indexed_rows
@@ -80,12 +82,12 @@ def tidy_is_due(tables: Tables) -> bool:
 
 
 def tidy(changes: Changes, retention: timedelta, kind: IndexKind | None = None) -> None:
-    """Merge small files, bring the indexes up to date, and forget versions that nobody reads any more.
+    """Merge small files, update the indexes, and remove versions that nobody reads any more.
 
     Args:
         changes: The transaction.
-        retention: Versions younger than this stay, for readers that have not noticed a commit.
-        kind: Build the vector indexes anew, of this kind; by default only where they are due, as they were.
+        retention: Versions younger than this are kept, for readers that have not noticed the last commit yet.
+        kind: Build the vector indexes again, of this kind; by default only those that are due, and of their old kind.
     """
     tables = changes.tables
     for table in (tables.messages, tables.conversations):
@@ -102,7 +104,7 @@ def tidy(changes: Changes, retention: timedelta, kind: IndexKind | None = None) 
 
 
 def build_index(changes: Changes, name: str, table: Table, column: str, kind: IndexKind | None) -> None:
-    """Build a vector index where it pays: anew if a kind is given, else if there is none or vectors have doubled."""
+    """Build a vector index if it is worth it and either a kind is given, there is none, or vectors have doubled."""
     indexes, rows = changes.tables.state.indexes, table.count_rows()
     facts = indexes.get(name)
     if rows < (SMALLEST_INDEXED if facts is None or kind is not None else _GROWTH * facts.rows):
@@ -114,14 +116,14 @@ def build_index(changes: Changes, name: str, table: Table, column: str, kind: In
 
 
 def _measured(table: Table, column: str, rows: int, kind: IndexKind) -> IndexFacts:
-    """An index with as little effort as it needs to find nearly all of what an exact scan finds."""
+    """The index with the smallest search effort that still finds nearly everything that an exact scan finds."""
     places = np.sort(np.random.default_rng(0).choice(rows, min(_SAMPLE, rows), replace=False))
     queries = vectors_of(lance(table).take_offsets(places.tolist()).select([column]).to_arrow()[column])
 
     def found(query: np.ndarray, index: IndexFacts | None) -> list[float]:
         return table.nearest(column, query, None, 10, [], index)["score"].to_pylist()
 
-    # The scores are compared, not the rows: of the same text said twice, either will do.
+    # Scores are compared instead of rows, because either of two messages with the same text is correct.
     worst = [min(found(query, None)) - _ROUNDING for query in queries]
     for probes, refined in _SETTINGS[kind]:
         facts = IndexFacts(kind, rows, probes, refined, recall=0.0)
@@ -133,6 +135,6 @@ def _measured(table: Table, column: str, rows: int, kind: IndexKind) -> IndexFac
 
 
 def _fitting_tokenizer(texts: Sequence[str]) -> str:
-    """Pairs of characters where words are not written apart."""
+    """The tokenizer that fits texts: pairs of characters for scripts without spaces, else words."""
     characters = sum(map(len, texts)) or 1
     return "ngram" if sum(len(_CJK.findall(text)) for text in texts) / characters > _SHARE_OF_CJK else "simple"

@@ -19,12 +19,12 @@ from turnwise.store.state import IndexFacts
 
 @dataclass(frozen=True)
 class LanceTable:
-    """As `turnwise.store.backend.Table`.
+    """A `turnwise.store.backend.Table` in LanceDB.
 
     Attributes:
-        inner: LanceDB's own.
+        inner: The LanceDB table.
         store: The folder of the store.
-        stamp: That of the commit it is read at; ``None`` for writing.
+        stamp: The stamp of the commit that is read; ``None`` for writing.
     """
 
     inner: Any
@@ -32,7 +32,7 @@ class LanceTable:
     stamp: Stamp = None
 
     def _using(self, where: Condition | None = None) -> AbstractContextManager[None]:
-        """Name damage; what is wrong with SQL that a user wrote, LanceDB says itself."""
+        """Report damaged files as such; for errors in SQL that a user wrote, LanceDB's own message stays."""
         return naming_damage(self.store, self.stamp, (ValueError,) if isinstance(where, Raw) else ())
 
     @property
@@ -42,18 +42,18 @@ class LanceTable:
             return self.inner.schema
 
     def count_rows(self, where: Condition | None = None) -> int:
-        """How many fulfil a condition."""
+        """Count the rows that fulfil a condition."""
         with self._using(where):
             return int(self.inner.count_rows(None if where is None else sql_of(where)))
 
     def rows(self, where: Condition, columns: Sequence[str]) -> pa.Table:
-        """Those that fulfil a condition."""
+        """The rows that fulfil a condition."""
         with self._using(where):
             found = self.inner.search().where(sql_of(where)).select(list(columns)).limit(self.count_rows())
             return _valid(found.to_arrow())
 
     def batches(self, columns: Sequence[str], rows: int = 8192) -> Iterator[pa.RecordBatch]:
-        """All of them, in no particular order."""
+        """All rows, in no particular order."""
         if count := self.count_rows():
             with self._using():
                 found = self.inner.search().select(list(columns)).limit(count).to_batches(rows)
@@ -74,7 +74,7 @@ class LanceTable:
         columns: Sequence[str],
         index: IndexFacts | None = None,
     ) -> pa.Table:
-        """Those with the greatest inner products, the best first, with these as ``score``."""
+        """The rows whose vectors have the greatest inner products with a query, best first, as ``score``."""
         with self._using(where):
             search = self._nearest(column, query, where, index).limit(count).select([*columns, "_distance"])
             found = _valid(search.to_arrow())
@@ -82,15 +82,15 @@ class LanceTable:
         return found.drop_columns("_distance").append_column("score", pa.array(scores))
 
     def _nearest(self, column: str, query: np.ndarray, where: Condition | None, index: IndexFacts | None) -> Any:
-        # The metric must be that of the index: LanceDB compares with another one without an error.
+        # The metric must be that of the index: with another one, LanceDB gives wrong results and no error.
         search = self.inner.search(np.asarray(query, np.float32), vector_column_name=column).distance_type("dot")
         if where is not None:
             search = search.where(sql_of(where))
         if index is None:
             search = search.bypass_vector_index()
         else:
-            # With a condition the nearest lists may not hold enough rows. Only then may all be looked at: LanceDB looks
-            # at nearly all wherever it may.
+            # With a condition, the nearest lists may not hold enough rows. Only then are all lists allowed, because
+            # LanceDB searches nearly all of them whenever it may.
             most = index.probes if where is None else 0
             search = search.minimum_nprobes(index.probes).maximum_nprobes(most)
             if index.refined:
@@ -98,7 +98,7 @@ class LanceTable:
         return search
 
     def matching(self, text: str, where: Condition | None, count: int, columns: Sequence[str]) -> pa.Table:
-        """Those whose texts share the words of a text, the best first, with BM25 as ``score``."""
+        """The rows whose texts share words with a text, best first, with BM25 as ``score``."""
         match = require("lancedb.query", "store").MatchQuery(text, "text")
         with self._using(where):
             search = self.inner.search(match, query_type="fts").limit(count).select([*columns, "_score"])
@@ -113,12 +113,12 @@ class LanceTable:
             self.inner.add(rows)
 
     def delete(self, where: Condition) -> None:
-        """Delete those that fulfil a condition."""
+        """Delete the rows that fulfil a condition."""
         with self._using():
             self.inner.delete(sql_of(where))
 
 
 def _valid(rows: pa.Table) -> pa.Table:
-    """Rows, looked through once: a damaged file may give texts that are none."""
+    """The rows, after a check of their texts: a damaged file may give bytes that are not valid text."""
     rows.validate(full=True)
     return rows

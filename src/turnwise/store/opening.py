@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
-    """The encoder as a store uses it, loaded if it is only named."""
-    # Not before an encoder is needed: its libraries take most of the time of a search for words, or of none.
+    """The encoder as a store uses it; it is loaded if only its name is given."""
+    # Imported only when an encoder is needed: without one, most of the time would go into loading its libraries.
     from sentence_transformers import SentenceTransformer
 
     from turnwise.encoders.loading import load_encoder
@@ -38,16 +38,16 @@ def place_of(path: str | os.PathLike[str]) -> Path | str:
 
 
 def backend_of(place: Path | str) -> Backend:
-    """What keeps the store there."""
+    """The database that keeps the store at a place."""
     if isinstance(place, Path):
         return Folder(place)
-    from turnwise.store.qdrant import Qdrant  # only where it is wanted
+    from turnwise.store.qdrant import Qdrant  # an optional dependency, imported only for Qdrant
 
     return Qdrant.at(place)
 
 
 def other_encoder(path: Path | str, state: StoreState, name: str) -> StoreError:
-    """The error of opening a store with another encoder than its own."""
+    """The error for opening a store with another encoder than its own."""
     return StoreError(
         f"{path} holds vectors of {state.encoder} ({state.digest}), not of {name}: open it without naming an encoder, "
         "or move it to the other one with reindex"

@@ -1,4 +1,4 @@
-"""Conversations that went like one so far: the turns before a place are compared one by one with its last turns."""
+"""Conversations that went like a given one so far: its last turns are compared one by one with those of others."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from turnwise.store.records import labels_of, message_of, vectors_of
 from turnwise.store.searching import index_for
 
 _NEAREST = 200  # messages that are looked up for each of the last turns
-_COMPARED = 100  # conversations, at least, of which all turns are compared
+_COMPARED = 100  # the least number of conversations whose turns are all compared
 _COLUMNS = ["conversation", "turn", "role", "text", "fields", "time", "vector"]
 
 
 def similar_places(
     tables: Tables, vectors: np.ndarray, where: Condition | None, limit: int, offset: int, next_turns: int
 ) -> list[PrefixHit]:
-    """The places whose last turns are most like those of a conversation, one a conversation, the best first.
+    """The places in other conversations where the last turns are most like the given ones.
 
-    A place scores the mean cosine of its turns with the given ones, those d turns back weighted by 1 / √(d + 1).
-    Candidates are the places that have one of the messages most similar to one of the given at the same distance.
+    There is at most one place from each conversation, the best first. The score of a place is the mean cosine of its
+    turns with the given ones, where turns that are d turns back have the weight 1 / √(d + 1). A place is a candidate
+    if one of its turns is among the messages most similar to the given turn at the same distance.
 
     Args:
         tables: The tables.
-        vectors: The last turns, of length 1, the latest first (turns, dim).
-        where: A condition on these messages.
-        limit: How many.
+        vectors: The vectors of the last turns, of length 1, the latest first (turns, dim).
+        where: A condition on the messages that are looked up.
+        limit: How many places to return.
         offset: How many of the best to leave out.
         next_turns: How many messages after the place to return.
     """
@@ -57,7 +58,7 @@ def similar_places(
 def _candidates(
     tables: Tables, vectors: np.ndarray, weights: np.ndarray, where: Condition | None, count: int
 ) -> list[str]:
-    """The conversations with the best places, as far as their nearest messages tell."""
+    """The conversations that seem to have the best places, judged by their nearest messages alone."""
     places: dict[tuple[str, int], float] = defaultdict(float)
     index = index_for(tables, "vector", where)
     for back, (vector, weight) in enumerate(zip(vectors, weights)):
@@ -69,7 +70,7 @@ def _candidates(
 
 
 def _scores(vectors: np.ndarray, weights: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """The score of every place of a conversation (turns,); turns before the first count zero."""
+    """The score of every place of a conversation (turns,); turns before its beginning count as 0."""
     cosines = vectors @ turns.T  # (back, turn)
     scores = np.zeros(len(turns))
     for back, weight in enumerate(weights[: len(turns)]):

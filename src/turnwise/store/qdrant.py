@@ -1,8 +1,8 @@
-"""A store on a Qdrant server: three collections, of messages, of conversations, and of the store's one state.
+"""A store on a Qdrant server: three collections, for messages, for conversations, and for the state of the store.
 
-Qdrant changes one point at a time. A conversation's own point is taken away before anything of it changes and is
-written last, so that it marks what is complete; ids of points come from ids of conversations, so that nothing is there
-twice.
+Qdrant changes one point at a time. A conversation's own point is deleted before anything in the conversation changes,
+and is written last, so that it marks the conversation as complete. The ids of points are derived from those of
+conversations, so that nothing is stored twice.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _STATE_POINT = 1
 
 
 class Qdrant:
-    """As `turnwise.store.backend.Backend`.
+    """A `turnwise.store.backend.Backend` on a Qdrant server.
 
     Args:
         client: Qdrant's client.
-        name: What the names of its collections begin with.
-        is_server: Whether it has indexes.
+        name: The prefix of the names of its collections.
+        is_server: Whether a server runs it, so that there are indexes.
     """
 
     def __init__(self, client: Any, name: str, is_server: bool = True) -> None:
@@ -54,7 +54,7 @@ class Qdrant:
         ``qdrant://:memory:/collection`` needs no server and lasts as long as the process.
 
         Raises:
-            StoreError: The URL is none of these.
+            StoreError: The URL has another form.
         """
         parts = urlsplit(url)
         name = parts.path.strip("/")
@@ -65,14 +65,14 @@ class Qdrant:
         return cls(_client(f"{_SCHEMES[parts.scheme]}://{parts.netloc}"), name)
 
     def exists(self) -> bool:
-        """Whether there is a store."""
+        """Whether a store exists there."""
         return self._state() is not None
 
     def create(self, encoder: StoreEncoder, tokenizer: str, language: str) -> None:
-        """Make one.
+        """Create an empty store.
 
         Raises:
-            StoreError: There are points of something else, or a tokenizer is asked for.
+            StoreError: The collections hold other points, or a tokenizer is given.
         """
         if tokenizer not in ("", _TOKENIZER):
             raise StoreError(f"a store on Qdrant finds texts by whole words, not with the tokenizer {tokenizer!r}")
@@ -84,10 +84,10 @@ class Qdrant:
         self._write(state)
 
     def tables(self) -> Tables:
-        """What is there.
+        """The tables as they are now.
 
         Raises:
-            StoreError: There is none.
+            StoreError: There is no store.
         """
         state = self._state()
         if state is None:
@@ -96,14 +96,14 @@ class Qdrant:
 
     @contextmanager
     def changes(self, seconds: float) -> Iterator[QdrantChanges]:
-        """Change it; nobody is kept from doing the same, and of two who write one conversation the later one wins."""
+        """Begin to write. Others may write at the same time; if two write the same conversation, the later one wins."""
         yield QdrantChanges(self.tables(), self._write)
 
     def tidy(self, changes: Changes) -> None:
-        """Nothing: Qdrant does that itself."""
+        """Do nothing, since Qdrant maintains itself."""
 
     def compact(self, changes: Changes, retention: timedelta, kind: IndexKind | None) -> None:
-        """Nothing, likewise.
+        """Do nothing, since Qdrant maintains itself.
 
         Raises:
             StoreError: A kind of index is asked for.
@@ -114,18 +114,18 @@ class Qdrant:
     def reindex(
         self, changes: Changes, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
     ) -> None:
-        """Raise `StoreError`: on a server, a store for another encoder is another collection."""
+        """Raise `StoreError`: on a server, each encoder needs a collection of its own."""
         raise StoreError(f"{self._name}: index into another collection with the other encoder, then delete this one")
 
     def erase(self, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
-        """Raise `StoreError`: what becomes of deleted points on its disk is for the server to say."""
+        """Raise `StoreError`: only the server decides when deleted points leave its disk."""
         raise StoreError(
             f"{self._name}: Qdrant removes what was deleted when it rewrites its segments; to be sure of it now, "
             "delete the conversations, export, index into another collection and remove this one"
         )
 
     def bytes(self) -> int:
-        """0: only the server knows."""
+        """Return 0, since only the server knows the size."""
         return 0
 
     def _tables(self, state: StoreState) -> tuple[QdrantTable, QdrantTable]:
@@ -156,7 +156,7 @@ class Qdrant:
 
 
 class QdrantChanges:
-    """As `turnwise.store.backend.Changes`; what was written counts at once, conversation by conversation."""
+    """A `turnwise.store.backend.Changes` that is not atomic: each conversation takes effect when it is written."""
 
     is_atomic = False
 
@@ -165,19 +165,19 @@ class QdrantChanges:
         self._write = write
 
     def commit(self, **changes: Any) -> None:
-        """Write the state, if it is another one."""
+        """Write the state, if it has changed."""
         state = replace(self.tables.state, **{**changes, "commits": 0})
         if state != self.tables.state:
             self._write(state)
         self.tables = replace(self.tables, state=state)
 
     def prepare_texts(self, rows: Sequence[Mapping[str, Any]]) -> str:
-        """Texts are searched as they come."""
+        """Do nothing, since texts can be searched as soon as they are written; return the tokenizer."""
         return _TOKENIZER
 
 
 @cache
 def _client(location: str) -> Any:
-    """One client of each server in a process."""
+    """The client of a server; a process has one for each server."""
     client = require("qdrant_client", "qdrant").QdrantClient
     return client(location) if location == _MEMORY else client(url=location, api_key=os.environ.get("QDRANT_API_KEY"))

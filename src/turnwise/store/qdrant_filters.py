@@ -1,4 +1,4 @@
-"""Conditions as filters of Qdrant."""
+"""Conditions written as Qdrant's filters."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _BOUNDS = {"<": ("lt",), "<=": ("lte",), ">": ("gt",), ">=": ("gte",), "=": ("gt
 
 
 def qdrant_filter(condition: Condition) -> Any:
-    """A condition as a filter.
+    """A condition as a filter of Qdrant.
 
     Raises:
-        StoreError: It is SQL, or orders texts, neither of which Qdrant has.
+        StoreError: It is SQL, or it compares texts by order; Qdrant supports neither.
     """
     return _models().Filter(must=[_part(normalised(condition))])
 

@@ -1,4 +1,4 @@
-"""A table of a store as a collection of Qdrant: a point for each row, whose id says which row it is."""
+"""A table of a store as a collection of Qdrant, with a point for each row; the point's id is derived from the row."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from turnwise.store.words import query_weights, text_weights
 
 _WORDS = "words"
 _POINTS_AT_ONCE = 256
-_NAMESPACE = uuid.UUID("5b0f3a52-9d3c-4f7e-8d40-3f1d2a6d7c11")  # any will do, if it never changes
+_NAMESPACE = uuid.UUID("5b0f3a52-9d3c-4f7e-8d40-3f1d2a6d7c11")  # chosen at random; it must never change
 
 
 @dataclass(frozen=True)
 class QdrantTable:
-    """As `turnwise.store.backend.Table`.
+    """A `turnwise.store.backend.Table` in a collection of Qdrant.
 
     Attributes:
         client: Qdrant's client.
@@ -45,7 +45,7 @@ class QdrantTable:
         return "turn" in self.schema.names
 
     def create(self, with_indexes: bool) -> None:
-        """Make the collection, with indexes for filters if wanted; one that is there is made anew."""
+        """Create the collection, with indexes for filters if asked. An existing collection is replaced."""
         models = _models()
         self.client.delete_collection(self.collection)
         sizes = {name: self.schema.field(name).type.list_size for name in self._vectors}
@@ -62,15 +62,15 @@ class QdrantTable:
                 self.client.create_payload_index(self.collection, name, kind, wait=True)
 
     def count_rows(self, where: Condition | None = None) -> int:
-        """How many fulfil a condition."""
+        """Count the rows that fulfil a condition."""
         return int(self.client.count(self.collection, count_filter=_filter(where), exact=True).count)
 
     def rows(self, where: Condition, columns: Sequence[str]) -> pa.Table:
-        """Those that fulfil a condition."""
+        """The rows that fulfil a condition."""
         return pa.Table.from_batches(self._scrolled(where, columns, 1024), self._part_of_schema(columns))
 
     def batches(self, columns: Sequence[str], rows: int = 8192) -> Iterator[pa.RecordBatch]:
-        """All of them, in no particular order."""
+        """All rows, in no particular order."""
         return self._scrolled(None, columns, rows)
 
     def _scrolled(self, where: Condition | None, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -94,11 +94,11 @@ class QdrantTable:
         columns: Sequence[str],
         index: IndexFacts | None = None,
     ) -> pa.Table:
-        """Those with the greatest inner products, the best first; Qdrant decides itself if its index is worth while."""
+        """The rows with the greatest inner products, best first; Qdrant itself decides whether to use its index."""
         return self._found(np.asarray(query, np.float32).tolist(), column, where, count, columns)
 
     def matching(self, text: str, where: Condition | None, count: int, columns: Sequence[str]) -> pa.Table:
-        """Those whose texts share the words of a text, the best first, with BM25 as ``score``."""
+        """The rows whose texts share words with a text, best first, with BM25 as ``score``."""
         weights = query_weights(text)
         if not weights:
             return self._table([], columns, with_scores=True)
@@ -118,7 +118,7 @@ class QdrantTable:
         return self._table(found.points, columns, with_scores=True)
 
     def add(self, rows: pa.Table) -> None:
-        """Add rows; those that are there are replaced."""
+        """Add rows; a row with the same id is replaced."""
         models = _models()
         others = [name for name in rows.column_names if name not in self._vectors]
         vectors = {name: rows[name].to_pylist() for name in self._vectors}
@@ -134,7 +134,7 @@ class QdrantTable:
             self.client.upsert(self.collection, points[start : start + _POINTS_AT_ONCE], wait=True)
 
     def delete(self, where: Condition) -> None:
-        """Delete those that fulfil a condition."""
+        """Delete the rows that fulfil a condition."""
         self.client.delete(self.collection, _models().FilterSelector(filter=qdrant_filter(where)), wait=True)
 
     def _part_of_schema(self, columns: Sequence[str]) -> pa.Schema:
@@ -157,7 +157,7 @@ class QdrantTable:
 
 
 def _indexes() -> dict[str, Any]:
-    """The indexes of what filters may name."""
+    """The indexes of the columns that filters may name."""
     models = _models()
     kinds = models.PayloadSchemaType
     words = models.TextIndexParams(type="text", phrase_matching=True, lowercase=True)
@@ -168,7 +168,7 @@ def _indexes() -> dict[str, Any]:
 
 
 def _point_id(row: dict[str, Any]) -> str:
-    """The id of a row's point: that of the conversation, and the turn of a message."""
+    """The id of a row's point, made from the conversation's id and, for a message, its turn."""
     return str(uuid.uuid5(_NAMESPACE, f"{row.get('turn', '')}\0{row['conversation']}"))
 
 

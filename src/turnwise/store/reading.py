@@ -21,7 +21,7 @@ def all_ids(tables: Tables) -> list[str]:
 
 
 def conversations_of(tables: Tables, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Conversations in chat form; ids that are not there are passed over."""
+    """The conversations with these ids in chat form; unknown ids are skipped."""
     for start in range(0, len(ids), _AT_ONCE):
         where = ids_among(ids[start : start + _AT_ONCE])
         found = tables.messages.rows(where, ["conversation", "turn", "role", "text", "fields"])

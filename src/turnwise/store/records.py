@@ -1,4 +1,4 @@
-"""Conversations as the rows of a store's two tables, and rows as conversations."""
+"""Turning conversations into rows of a store's two tables, and rows into conversations."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from turnwise.store.filters import label_entry
 
 TIME_NAMES = ("time", "timestamp", "created_at", "date")
 _TIME = pa.timestamp("us", tz="UTC")
-_MILLISECONDS_FROM = 1e11  # as seconds, that is the year 5138
+_MILLISECONDS_FROM = 1e11  # read as seconds, it would be the year 5138
 
 
 def message_schema(dim: int, has_replies: bool) -> pa.Schema:
-    """The table ``messages``: vectors have length 1, so that an inner product is a cosine."""
+    """The schema of the table ``messages``. Vectors have length 1, so that an inner product is a cosine."""
     fields = [
         pa.field("conversation", pa.string(), nullable=False),
         pa.field("turn", pa.int32(), nullable=False),
         pa.field("role", pa.string(), nullable=False),
         pa.field("text", pa.string(), nullable=False),
         pa.field("time", _TIME),
-        pa.field("labels", pa.list_(pa.string()), nullable=False),  # those of the conversation too: for filters
-        pa.field("fields", pa.string(), nullable=False),  # the message's own, as JSON
+        pa.field("labels", pa.list_(pa.string()), nullable=False),  # with those of the conversation, for filters
+        pa.field("fields", pa.string(), nullable=False),  # the message's own labels, as JSON
         pa.field("tokens", pa.int32(), nullable=False),
         pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
     ]
@@ -42,7 +42,7 @@ def message_schema(dim: int, has_replies: bool) -> pa.Schema:
 
 
 def conversation_schema(dim: int) -> pa.Schema:
-    """The table ``conversations``."""
+    """The schema of the table ``conversations``."""
     return pa.schema(
         [
             pa.field("conversation", pa.string(), nullable=False),
@@ -65,7 +65,7 @@ class Record:
 
     Attributes:
         id: Its id.
-        messages: Its messages with their labels; absent ones are left out.
+        messages: Its messages with their labels; labels without a value are left out.
         fields: Its labels.
     """
 
@@ -75,7 +75,7 @@ class Record:
 
     @classmethod
     def of(cls, conversation: Mapping[str, Any], where: str) -> Record:
-        """A conversation in chat form, checked.
+        """Make a record of a conversation in chat form, and check it.
 
         Raises:
             ConversationError: It has no id, or its messages are not a list of ``{"role", "content"}``.
@@ -90,11 +90,11 @@ class Record:
 
     @cached_property
     def digest(self) -> str:
-        """What changes when anything of the conversation does."""
+        """A hash that changes when anything in the conversation changes."""
         return self.digest_of(len(self.messages))
 
     def digest_of(self, turns: int) -> str:
-        """That of its first messages."""
+        """The hash of its first messages."""
         said = json.dumps([self.fields, self.messages[:turns]], sort_keys=True, ensure_ascii=False, default=str)
         return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -105,12 +105,12 @@ class Record:
 
     @property
     def texts(self) -> list[str]:
-        """What is embedded."""
+        """The texts that are embedded."""
         return [message["content"] for message in self.plain]
 
 
 def message_rows(record: Record, start: int = 0) -> Iterator[dict[str, Any]]:
-    """The rows of a conversation's messages from one on, without vectors."""
+    """The rows, without vectors, of a conversation's messages from turn ``start`` on."""
     entries = dict.fromkeys(_entries(record.fields))
     for turn, message in enumerate(record.messages[start:], start=start):
         fields = _further(message)
@@ -143,13 +143,13 @@ def conversation_row(record: Record) -> dict[str, Any]:
 
 
 def chat_form(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A conversation from its row and those of its messages, in order."""
+    """Rebuild a conversation from its row and the rows of its messages, which must be in order."""
     said = [message_of(message) for message in messages]
     return {"id": row["conversation"], "messages": said, **labels_of(row)}
 
 
 def message_of(row: Mapping[str, Any]) -> Message:
-    """A message from its row."""
+    """Rebuild a message from its row."""
     return {"role": row["role"], "content": row["text"], **labels_of(row)}
 
 
@@ -157,7 +157,7 @@ def labels_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The labels of a conversation or message from its row.
 
     Raises:
-        StoreError: A damaged file gave what no store writes.
+        StoreError: A damaged file gave a value that no store writes.
     """
     try:
         return dict(json.loads(row["fields"]))
@@ -197,10 +197,10 @@ def vectors_of(column: pa.ChunkedArray) -> np.ndarray:
 def message_time(message: Mapping[str, Any], where: str) -> datetime | None:
     """When a message was said, from its label ``time``, ``timestamp``, ``created_at`` or ``date``.
 
-    Without a time zone it is UTC; numbers are seconds or milliseconds since 1970.
+    A time without a zone is taken as UTC; numbers are seconds or milliseconds since 1970.
 
     Raises:
-        ConversationError: The label ``time`` is no time. Other labels may hold anything.
+        ConversationError: The label ``time`` is not a time. The other labels may hold anything.
     """
     for name in TIME_NAMES:
         value = message.get(name)

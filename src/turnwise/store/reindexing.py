@@ -1,4 +1,7 @@
-"""Moving a store to another encoder: a store is built beside the old one, resumable as any, and switched to at once."""
+"""Moving a store to another encoder: a new store is built beside the old one, and then takes its place.
+
+Building the new store can be resumed, like adding to any store.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,19 @@ from turnwise.store.tables import FIRST_FOLDER, create_tables, new_state, transa
 if TYPE_CHECKING:
     from turnwise.store.encoding import StoreEncoder
 
-_PREFIX = "reindexed-"  # and the digest of the encoder
-ERASED = "erased-"  # and anything
+_PREFIX = "reindexed-"  # followed by the digest of the encoder
+ERASED = "erased-"  # followed by random digits
 
 
 def reindex(
     path: Path, changes: Changes, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
 ) -> None:
-    """Embed everything anew and switch to it.
+    """Embed everything with another encoder, and switch to the result.
 
     Args:
         path: The store.
         changes: A transaction of the store, which keeps other writers out; it can only be left afterwards.
-        encoder: The new encoder, with the pooling the store is to have.
+        encoder: The new encoder, with the pooling that the store will have.
         seconds: How long to wait for another writer of the unfinished copy.
         progress: Called after each batch with the number of its conversations.
     """
@@ -57,29 +60,29 @@ def reindex(
 
 
 def switch(path: Path, copy: Path) -> StoreState:
-    """Let a finished store within a store take its place, at once; its state."""
+    """Let a finished store inside a store take its place, atomically, and return its state."""
     finished = read_state(copy)
     state = replace(finished, folder=f"{copy.name}/{finished.folder}")
     write_state(path, state)
-    (copy / STATE_FILE).unlink()  # it is no store of its own any more
+    (copy / STATE_FILE).unlink()  # from now on, the folder is not a store of its own
     return state
 
 
 def forget_old(path: Path, state: StoreState) -> None:
-    """Remove the tables of encoders that the store had before, and what a killed `erase` left."""
+    """Remove the tables of earlier encoders, and the files that a killed `erase` left."""
     for folder in other_folders(path, state):
         if state_stamp(folder) is None or folder.name.startswith(ERASED):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def other_folders(path: Path, state: StoreState) -> list[Path]:
-    """The folders of tables that are not in use: those of earlier encoders, and unfinished copies, which are stores."""
+    """The folders of tables that are not in use: of earlier encoders, and of unfinished copies, which are stores."""
     folders = [path / FIRST_FOLDER, *path.glob(f"{_PREFIX}*"), *path.glob(f"{ERASED}*")]
     return [folder for folder in folders if folder.is_dir() and Path(state.folder).parts[0] != folder.name]
 
 
 def _delete_what_is_gone(old: Tables, copying: Changes) -> None:
-    """Delete what was deleted from the store since an unfinished copy was begun."""
+    """Delete from an unfinished copy what was deleted from the store since the copy was begun."""
     kept = set(all_ids(old))
     if gone := [name for name in all_ids(copying.tables) if name not in kept]:
         delete_conversations(copying, gone)

@@ -1,4 +1,4 @@
-"""Which index a search uses, and rankings by vector and by text fused."""
+"""Choosing the index of a search, and fusing the rankings by vector and by text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from turnwise.store.backend import Table, Tables
 from turnwise.store.conditions import Condition
 from turnwise.store.state import IndexFacts
 
-SMALLEST_INDEXED = 20_000  # vectors; below, an index hardly pays. Measured in docs/store.md.
+SMALLEST_INDEXED = 20_000  # vectors; with fewer, an index saves hardly any time. Measured in docs/store.md.
 _FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
 
 
 def fused(rankings: Sequence[pa.Table], count: int) -> pa.Table:
-    """Rankings as one by reciprocal rank fusion: each row scores the sum of 1 / (60 + rank) over those it is in."""
+    """Fuse rankings by reciprocal rank fusion: a row scores the sum of 1 / (60 + rank) over the rankings it is in."""
     scores: dict[tuple[str, int], float] = {}
     for ranking in rankings:
         for rank, key in enumerate(zip(ranking["conversation"].to_pylist(), ranking["turn"].to_pylist()), start=1):
@@ -29,7 +29,7 @@ def fused(rankings: Sequence[pa.Table], count: int) -> pa.Table:
 
 
 def index_for(tables: Tables, name: str, where: Condition | None) -> IndexFacts | None:
-    """The index to use: none where so few rows fulfil the condition that looking at each is as quick, and exact."""
+    """The index to use, or none if so few rows fulfil the condition that an exact scan of them is as fast."""
     index = tables.state.indexes.get(name)
     if index is None or where is None:
         return index
@@ -38,6 +38,6 @@ def index_for(tables: Tables, name: str, where: Condition | None) -> IndexFacts 
 
 
 def indexed_columns(tables: Tables) -> dict[str, tuple[Table, str]]:
-    """The indexes that there may be, and the table and column of each."""
+    """The names of all possible indexes, with the table and column of each."""
     columns = {"vector": (tables.messages, "vector"), "conversation": (tables.conversations, "vector")}
     return {**columns, "reply": (tables.messages, "reply")} if tables.state.has_replies else columns

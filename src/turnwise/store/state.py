@@ -1,7 +1,8 @@
-"""What a store is and which versions of its tables count: one small file, replaced at once, that commits both tables.
+"""The state of a store: one small file, replaced atomically, that says which versions of its tables are current.
 
-A table alone is atomic in LanceDB, two are not. Readers open exactly the versions that the file names, and a writer
-first takes back whatever a killed one left beyond them. So a batch is there as a whole or not at all.
+In LanceDB, a change of one table is atomic, but a change of two is not. Readers open exactly the versions that the
+file names, and a writer first undoes whatever a killed writer left beyond them. So a batch is stored either as a whole
+or not at all.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _TYPES: dict[str, Any] = {"str": str, "int": int, "bool": bool, "float": (int, f
 STATE_FILE = "store.json"
 LOCK_FILE = "writer.lock"
 _HOLDER = "writer.json"
-LOCK_SECONDS = 5.0  # how long a writer waits for another
+LOCK_SECONDS = 5.0  # how long a writer waits for another writer
 
 
 class StoreError(ValueError):
-    """A store that cannot be used as it was meant."""
+    """A store cannot be used in the way that was asked for."""
 
 
 class StoreLockedError(StoreError):
@@ -46,10 +47,11 @@ class IndexFacts:
 
     Attributes:
         kind: ``"flat"`` (IVF_FLAT) or ``"compressed"`` (IVF_RQ).
-        rows: How many vectors there were.
-        probes: How many of its lists a query looks at.
-        refined: How many times as many vectors as wanted are compared once more as they are; 0 for none.
-        recall: The share of the ten nearest of an exact scan that it found, on a sample of queries.
+        rows: How many vectors it was built from.
+        probes: How many of its lists a query searches.
+        refined: A search for k hits takes ``refined`` × k candidates from the index and ranks them again by their
+            uncompressed vectors; 0 leaves this out.
+        recall: The share of the ten nearest vectors of an exact scan that it found, on a sample of queries.
     """
 
     kind: IndexKind
@@ -67,13 +69,13 @@ class StoreState:
         folder: The folder inside the store that holds the tables.
         encoder: Where the encoder was loaded from.
         digest: A hash of its weights, head and prompts.
-        dim: Length of its vectors.
-        has_replies: Whether messages have vectors of their own as candidates.
+        dim: The length of its vectors.
+        has_replies: Whether messages have a second vector, as candidates for the next message.
         pooling: How whole conversations are pooled.
-        tokenizer: That of the full-text index; empty until the first texts are there, if it is to fit them.
-        language: Its language, for stems and stop words.
-        messages: The version of the table ``messages`` that counts.
-        conversations: That of ``conversations``.
+        tokenizer: The tokenizer of the full-text index; empty until the first texts arrive, if it is chosen by them.
+        language: The language of the stems and stop words of that index.
+        messages: The current version of the table ``messages``.
+        conversations: The current version of the table ``conversations``.
         indexes: The vector indexes: of messages (``vector``), of messages as candidates (``reply``), and of whole
             conversations (``conversation``).
         commits: How many batches were written since the tables were compacted.
@@ -133,13 +135,13 @@ def _check_types(read: StoreState | IndexFacts) -> None:
 
 
 def write_state(path: Path, state: StoreState) -> None:
-    """Commit: from here on, the versions of the state count."""
+    """Commit: from now on, the versions in this state are the current ones."""
     with atomic_path(path / STATE_FILE) as temporary:
         temporary.write_text(json.dumps({"schema": _SCHEMA, **asdict(state)}, indent=2) + "\n", encoding="utf-8")
 
 
 def state_stamp(path: Path) -> tuple[int, int] | None:
-    """What differs after every commit, and costs nothing to ask; ``None`` where there is no store."""
+    """A value that is cheap to read and changes with every commit; ``None`` where there is no store."""
     try:
         status = (path / STATE_FILE).stat()
     except FileNotFoundError:
@@ -149,14 +151,14 @@ def state_stamp(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def writer_lock(path: Path, seconds: float) -> Iterator[None]:
-    """Be the one writer of a store; the system takes the lock back from a process that dies.
+    """Lock a store for writing, inside the block. The system releases the lock of a process that dies.
 
     Args:
         path: The store.
         seconds: How long to wait for another writer.
 
     Raises:
-        StoreLockedError: Another writes; names it.
+        StoreLockedError: Another process is writing; the message names it.
     """
     path.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path / LOCK_FILE, timeout=seconds)

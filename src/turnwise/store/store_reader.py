@@ -1,4 +1,4 @@
-"""The reading half of a conversation store: what was committed, searched while others write."""
+"""The reading half of a conversation store, which searches what is committed while others write."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StoreReader:
     Args:
         path: Its folder, or its address.
         encoder: Its encoder; ``None`` loads the one it names when it is needed.
-        digest: The encoder's hash.
+        digest: The hash of the encoder.
     """
 
     def __init__(self, path: Path | str, encoder: StoreEncoder | None, digest: str | None) -> None:
@@ -52,12 +52,12 @@ class StoreReader:
         return next(conversations_of(self._backend.tables(), [id]), None)
 
     def export(self) -> Iterator[dict[str, Any]]:
-        """All conversations as they were added, in no particular order; those that are there now."""
+        """All conversations that are in the store now, as they were added, in no particular order."""
         tables = self._backend.tables()
         return conversations_of(tables, all_ids(tables))
 
     def tables(self) -> Tables:
-        """The tables as last committed, for whoever goes through all of them; they stay as they are."""
+        """The tables as last committed, for going through all rows; later commits do not change them."""
         return self._backend.tables()
 
     def encoder(self) -> StoreEncoder:
@@ -74,18 +74,18 @@ class StoreReader:
         diversity: float | None = None,
         reranker: CrossEncoder | None = None,
     ) -> list[MessageHit]:
-        """Find messages like a text or a vector.
+        """Find messages similar to a text or a vector.
 
         Args:
             query: A text, or with mode ``"vector"`` a vector (dim,).
-            mode: ``"vector"`` finds what means the same, ``"text"`` what shares words (BM25), ``"hybrid"`` fuses both
-                rankings (reciprocal rank fusion).
+            mode: ``"vector"`` finds messages with a similar meaning, ``"text"`` those that share words (BM25), and
+                ``"hybrid"`` fuses both rankings (reciprocal rank fusion).
             where: A filter on messages: conversation, turn, role, text, time, label.NAME; a message also has the labels
                 of its conversation.
-            limit: How many.
+            limit: How many to return.
             offset: How many of the best to leave out.
-            diversity: From 0 to 1: prefer hits that differ from those before (maximal marginal relevance).
-            reranker: A cross-encoder that ranks the best again; the query must be a text.
+            diversity: From 0 to 1: prefer hits that differ from the hits before them (maximal marginal relevance).
+            reranker: A cross-encoder that ranks the best hits again; the query must be a text.
 
         Raises:
             ValueError: A setting is out of range, or the query does not fit the mode.
@@ -105,12 +105,12 @@ class StoreReader:
     def search_conversations(
         self, query: str | Sequence[Message], where: str | None = None, limit: int = 10, offset: int = 0
     ) -> list[ConversationHit]:
-        """Find whole conversations like a text or a conversation.
+        """Find whole conversations similar to a text or to a conversation.
 
         Args:
             query: A text, or messages ``{"role", "content"}``.
             where: A filter on conversations: conversation, turns, speaker, first_time, last_time, label.NAME.
-            limit: How many.
+            limit: How many to return.
             offset: How many of the best to leave out.
 
         Raises:
@@ -132,11 +132,12 @@ class StoreReader:
         offset: int = 0,
         next_turns: int = 3,
     ) -> list[PrefixHit]:
-        """Find conversations that went like this one so far, with the turn where they match and what happened next.
+        """Find conversations that went like this one so far, with the turn where they match and what was said next.
 
         Args:
-            messages: The conversation so far, ``{"role", "content"}`` each; its last five turns count, the last most.
-            where: A filter on messages, as for `search_messages`: those compared first.
+            messages: The conversation so far, ``{"role", "content"}`` each. Its last five turns are compared, and the
+                last one has the greatest weight.
+            where: A filter, as for `search_messages`, on the messages that are looked up first.
             limit: How many conversations.
             offset: How many of the best to leave out.
             next_turns: How many messages after the matching turn to return.
@@ -166,13 +167,13 @@ class StoreReader:
 
         Args:
             messages: The conversation so far, ``{"role", "content"}`` each.
-            last_rows: Of mode ``"average"``, see `turnwise.SequenceModel`.
-            distinct: Each text once.
+            last_rows: For mode ``"average"``, see `turnwise.SequenceModel`.
+            distinct: Return each text only once.
             where: A filter on messages, as for `search_messages`.
-            limit: How many.
+            limit: How many to return.
             offset: How many of the best to leave out.
-            mode: How to score: any of the model's but ``"max"``; by default its first.
-            speaker: Who speaks next; by default whoever spoke before the last speaker.
+            mode: How to score: any mode of the model except ``"max"``; by default its first.
+            speaker: Who speaks next; by default the person who spoke before the last speaker.
 
         Raises:
             ValueError: There is no message, a setting is out of range, or the model does not serve the mode.
@@ -199,12 +200,12 @@ class StoreReader:
         )
 
     def close(self) -> None:
-        """Forget the encoder and the tables; a store needs no closing."""
+        """Release the encoder and the tables. A store need not be closed."""
         self._backend = backend_of(self.path)
         self._loaded = None
 
     def _encoder(self, state: StoreState) -> StoreEncoder:
-        """The encoder that the vectors are of."""
+        """The encoder that made the stored vectors."""
         if self._loaded is None or (self._given is None and self._loaded[0] != state.digest):
             encoder = store_encoder(state.encoder, state.pooling)
             self._loaded = (encoder.digest(), encoder)

@@ -1,4 +1,4 @@
-"""The two tables of LanceDB at the versions that count, and transactions over both."""
+"""The two LanceDB tables at their current versions, and transactions over both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from turnwise.store.encoding import StoreEncoder
 
 FIRST_FOLDER = "v1"
-# Of LanceDB, read when it is imported: compaction would read 2 GB ahead, and an index that it balances is no warning.
+# LanceDB reads these when it is imported. By default, compaction reads 2 GB ahead and balancing an index warns.
 _ENVIRONMENT = {"LANCE_DEFAULT_IO_BUFFER_SIZE": str(128 * 2**20), "LANCEDB_LOG": "error"}
 
 
@@ -41,9 +41,9 @@ def new_state(encoder: StoreEncoder, tokenizer: str, language: str) -> StoreStat
 
 
 def create_tables(path: Path, state: StoreState) -> StoreState:
-    """Make the tables of a new store or a new generation of it; not committed yet."""
+    """Create the tables of a new store, or of a new generation of it, without committing them."""
     folder = path / state.folder
-    shutil.rmtree(folder, ignore_errors=True)  # of a process killed while it made them
+    shutil.rmtree(folder, ignore_errors=True)  # left by a process that was killed while it made them
     database = _database(folder)
     messages = database.create_table("messages", schema=message_schema(state.dim, state.has_replies))
     conversations = database.create_table("conversations", schema=conversation_schema(state.dim))
@@ -51,27 +51,27 @@ def create_tables(path: Path, state: StoreState) -> StoreState:
 
 
 class Reader:
-    """The tables as last committed, by whichever process."""
+    """Gives the tables as last committed by any process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._opened: tuple[tuple[int, int] | None, Tables] | None = None  # replaced at once: threads share it
+        self._opened: tuple[tuple[int, int] | None, Tables] | None = None  # replaced as a whole, since threads share it
 
     def tables(self) -> Tables:
-        """The tables, opened anew if there was a commit."""
+        """The tables, opened again if there was a commit."""
         stamp = state_stamp(self._path)
         opened = self._opened
         if opened is None or opened[0] != stamp:
             try:
                 tables = open_tables(self._path)
-            except StoreError:  # a writer was just tidying up: what counts now is newer
+            except StoreError:  # a writer has just tidied up: there is a newer state now
                 tables = open_tables(self._path)
             self._opened = opened = (stamp, tables)
         return opened[1]
 
 
 def open_tables(path: Path) -> Tables:
-    """The tables at the versions that count, for reading."""
+    """The tables at their current versions, for reading."""
     stamp, state = state_stamp(path), read_state(path)
     with naming_damage(path):
         database = _database(path / state.folder)
@@ -82,7 +82,7 @@ def open_tables(path: Path) -> Tables:
 
 
 class Transaction:
-    """Changes of both tables, which count when `commit` has returned."""
+    """A transaction over both tables; its changes take effect when `commit` has returned."""
 
     is_atomic = True
 
@@ -91,10 +91,10 @@ class Transaction:
         self.tables = tables
 
     def commit(self, **changes: Any) -> None:
-        """Make what was written count.
+        """Commit what was written.
 
         Args:
-            changes: What else of the state changes.
+            changes: Further changes of the state.
         """
         tables = self.tables
         with naming_damage(self._path):
@@ -104,7 +104,7 @@ class Transaction:
         self.tables = replace(tables, state=state)
 
     def prepare_texts(self, rows: Sequence[Mapping[str, Any]]) -> str:
-        """Build the index of texts with the first batch; its tokenizer."""
+        """Build the full-text index with the first batch, and return its tokenizer."""
         state = self.tables.state
         with naming_damage(self._path):
             if has_text_index(self.tables):
@@ -114,21 +114,21 @@ class Transaction:
 
 @contextmanager
 def transaction(path: Path, seconds: float) -> Iterator[Transaction]:
-    """Write to a store; what a killed writer left uncommitted is taken back first.
+    """Write to a store, after undoing what a killed writer left uncommitted.
 
     Args:
         path: The store.
         seconds: How long to wait for another writer.
 
     Raises:
-        StoreLockedError: Another writes.
+        StoreLockedError: Another process is writing.
     """
     with writer_lock(path, seconds):
         state = read_state(path)
         with naming_damage(path):
             database = _database(path / state.folder)
             opened = {name: database.open_table(name) for name in ("messages", "conversations")}
-            # of both, not only of the first
+            # both tables must be rolled back, so no short-circuit
             is_back = any([_rolled_back(table, getattr(state, name)) for name, table in opened.items()])
         changes = Transaction(path, Tables(state, **{name: LanceTable(table, path) for name, table in opened.items()}))
         if is_back:
@@ -137,7 +137,7 @@ def transaction(path: Path, seconds: float) -> Iterator[Transaction]:
 
 
 def _rolled_back(table: Any, version: int) -> bool:
-    """Whether a table was beyond its committed version, and is as then again."""
+    """Return a table to its committed version, and say whether it was beyond that version."""
     if table.version == version:
         return False
     table.checkout(version)

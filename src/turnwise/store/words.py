@@ -1,4 +1,4 @@
-"""Words of texts as sparse vectors whose inner products are BM25, for databases that count no words themselves."""
+"""Texts as sparse vectors whose inner products are BM25, for databases without word statistics of their own."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from functools import lru_cache
 _WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _K1, _B = 1.2, 0.75
-_USUAL_LENGTH = 12  # words of a message; what is usual in a store is not known while it is filled
+_USUAL_LENGTH = 12  # words of a message; the true average is not known while a store is being filled
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case; where they are not written apart, pairs of characters."""
+    """The words of a text in lower case; in scripts without spaces, pairs of characters."""
     found: list[str] = []
     for word in _WORD.findall(text.lower()):
         if _CJK.search(word) and len(word) > 1:
@@ -25,14 +25,14 @@ def words_of(text: str) -> list[str]:
 
 
 def text_weights(text: str) -> dict[int, float]:
-    """The weight of each word of a text that is searched, by the word's number; without how rare it is."""
+    """The weight of each word in a stored text, by the word's number, without the rarity of the word."""
     words = words_of(text)
     norm = _K1 * (1 - _B + _B * len(words) / _USUAL_LENGTH)
     return {_number(word): count * (_K1 + 1) / (count + norm) for word, count in Counter(words).items()}
 
 
 def query_weights(text: str) -> dict[int, float]:
-    """The same of a text that is looked for."""
+    """The weight of each word in a query, by the word's number."""
     return {_number(word): float(count) for word, count in Counter(words_of(text)).items()}
 
 
