@@ -17,7 +17,7 @@ from turnwise.papers.experiments.papers import PAPERS
 
 
 class Suites(TyperGroup):
-    """A command for each suite, and ``report``; any other name is taken for the name of a suite."""
+    """A command for each suite, and ``report``; any other name is treated as the name of a suite."""
 
     @override
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -40,24 +40,34 @@ def run(
     ] = None,
     encoder: Encoder = None,
     methods: Annotated[
-        list[str] | None, typer.Option(help="Method, may be repeated or separated by commas; by default all.")
+        list[str] | None,
+        typer.Option(help="Method; give several by repeating the option or with commas. By default all."),
     ] = None,
     data_sets: Annotated[
-        list[str] | None, typer.Option(help="Data set, may be repeated or separated by commas; by default all.")
+        list[str] | None,
+        typer.Option(help="Data set; give several by repeating the option or with commas. By default all."),
     ] = None,
     studies: Annotated[
-        bool, typer.Option("--studies/--no-studies", help="Whether to run the studies of a setting over its values.")
+        bool,
+        typer.Option(
+            "--studies/--no-studies", help="Whether to run the studies that try several values of one setting."
+        ),
     ] = True,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds; by default 3, and 1 with --quick.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds; by default 3, and 1 with --quick.")] = None,
     out: Annotated[Path, typer.Option("--out", "--output", "-o", help="Folder of the results.")] = Path("report"),
-    quick: Annotated[bool, typer.Option("--quick", help="Few steps, small samples, no studies.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use few steps and small samples, and run no studies.")
+    ] = False,
     word_vectors: Annotated[
         Path | None,
-        typer.Option(envvar="TURNWISE_WORD_VECTORS", help="A text file of GloVe or word2vec vectors, for that row."),
+        typer.Option(
+            envvar="TURNWISE_WORD_VECTORS",
+            help="A text file of GloVe or word2vec vectors, for the row of word vectors.",
+        ),
     ] = None,
     generator: PlanningGenerator = None,
     set: Annotated[
-        list[str] | None, typer.Option(help="A setting of every training, such as bf16=true; may be repeated.")
+        list[str] | None, typer.Option(help="A setting for every training run, such as bf16=true; may be repeated.")
     ] = None,
 ) -> None:
     """Run the suite that the command is named after."""
@@ -104,13 +114,13 @@ for suite, paper in PAPERS.items():
 def report(
     out: Annotated[Path, typer.Argument(help="Folder of the results.", show_default=False)],
     into: Annotated[
-        Path | None, typer.Option(help="Write the tables into this Markdown page instead, between two lines in it.")
+        Path | None, typer.Option(help="Put the tables into this Markdown page instead, between its two marker lines.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The name in these lines; by default the suite's.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name in the marker lines; by default the suite's.")] = None,
 ) -> None:
-    """Write the report of a run again; or with `--into`, put its tables into a page.
+    """Write the report of a run again, or put its tables into a page with `--into`.
 
-    They replace what stands between the lines `<!-- bench: NAME -->` and `<!-- end bench: NAME -->`.
+    In the page, the tables replace the text between the lines `<!-- bench: NAME -->` and `<!-- end bench: NAME -->`.
 
     Example: `turnwise papers bench report report/triple --into docs/results.md --name triple`
     """

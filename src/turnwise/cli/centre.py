@@ -21,12 +21,13 @@ def centre(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Put the mean of whole conversations beside a model, to be taken away from the vector of each.
+    """Centre dialogue vectors: save the mean of these conversations' vectors with a model, to be subtracted from each.
 
-    All conversations of one source have something in common; without it, cosines tell what is particular to each.
-    What is left is stretched a little along the directions in which they differ most. Needs no labels, and counts
-    wherever turnwise embeds whole conversations by --pooling mean or messages. With --distill, those pooled from
-    messages also learn to be alike as their joined texts are, for small talk.
+    Conversations from one source have much in common. Without this common part, cosines show what is particular to
+    each conversation. The --stretch option then changes how much each direction of the remaining differences counts.
+    No labels are needed. The result applies wherever turnwise embeds whole conversations with --pooling mean or
+    messages. With --distill, vectors pooled from messages also learn the similarities of the joined texts, which helps
+    with small talk.
 
     Example: `turnwise model centre chats.jsonl --model model --output centred`
     """

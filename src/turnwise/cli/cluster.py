@@ -47,11 +47,12 @@ def cluster(
     name_model: NameModel = None,
     force: Force = False,
 ) -> None:
-    """Find groups of messages (what people ask and answer) and of conversations (topics), and name them.
+    """Find and name groups of messages (what people ask and answer) and groups of conversations (topics).
 
-    The columns are id, turn, role, text, group, group_name, topic, topic_name (the groups' own groups), x and y on a
-    map, and surprise; for whole conversations id, turns and the same. What fits no group has none. The data are put
-    into a store first, which also keeps the groups, so that they keep their names when there are more data.
+    For messages, the columns are id, turn, role, text, group, group_name, topic, topic_name, x, y and surprise. A topic
+    is a group of similar groups; x and y are a position on a map. For conversations, id and turns come first, and the
+    columns from group on are the same. A row that fits no group has an empty group. The data is put into a store first,
+    which also keeps the groups, so that groups keep their names when more data arrives.
 
     Example: `turnwise cluster chats.jsonl --output groups.parquet`
     """
@@ -80,7 +81,7 @@ def _endpoint(url: str | None, model: str | None) -> Endpoint | None:
 
 
 def _print(report: Report, level: ClusterLevel) -> None:
-    """Tell the largest groups."""
+    """Print the largest groups."""
     groups = [group for group in report.groups[level] if group.level == 1]
     for group in groups[:_SHOWN]:
         note(f"{100 * group.share:5.1f} %  {group.name}{' (new)' if group.new else ''}")

@@ -22,7 +22,7 @@ def run_demo(
     """Train DialogueCSE on a generated corpus and compare it with the encoder it started from.
 
     Args:
-        output: A folder; gets ``conversations.jsonl`` and ``model``.
+        output: A folder, to which ``conversations.jsonl`` and ``model`` are written.
         conversations: Size of the corpus; a fifth of it is held out for the evaluation.
         max_steps: Training steps.
         seed: Seed of the corpus, the training and the evaluation.
@@ -42,7 +42,7 @@ def run_demo(
     encoder = load_encoder()
     untouched = evaluate_retrieval(lambda texts: encode_utterances(encoder, texts), task, seed)
     recipe = get_recipe("dialogue-cse", {"max_steps": max_steps, "seed": seed})
-    # Training sees the messages only; the intents are for the evaluation.
+    # Training sees only the messages; the intents are used for the evaluation alone.
     trained = train(recipe, parts["train"].select_columns(["id", "messages"]), encoder, output / "model", force=force)
     result = evaluate_retrieval(lambda texts: encode_utterances(trained, texts), task, seed)
     return untouched, result, compare_results(untouched, result, seed)

@@ -1,4 +1,4 @@
-"""The command that makes a smaller encoder of one: `turnwise model distill`."""
+"""The command that makes a smaller encoder from a larger one: `turnwise model distill`."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def distill(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Distill a static encoder from a model: a vector for each token, for a first pass over very large logs.
+    """Distill a static encoder from a model, with one fixed vector for each token: a first pass over very large logs.
 
-    With conversations it says how much is lost: how far the two agree on them and, with --task, what each makes of
-    their labels.
+    If you give conversations, the command reports how much is lost: how well both encoders agree on them and, with
+    --task, how well each of them does on their labels.
 
     Example: `turnwise model distill model test.jsonl --to static --task semantic-retrieval --output static`
     """
@@ -87,7 +87,7 @@ def distill(
 def _agreement(
     teacher: SentenceTransformer, static: SentenceTransformer, conversations: Dataset, seed: int
 ) -> dict[str, Any]:
-    """The figures of `agreement` on some messages, and how much sooner the static encoder is done with them."""
+    """The figures of `agreement` on some messages, and how much faster the static encoder is on them."""
     from turnwise.encoders.utterances import encode_utterances
     from turnwise.evaluation.agreement import agreement, sample_texts
 

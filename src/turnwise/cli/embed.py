@@ -48,14 +48,15 @@ def embed(
 ) -> None:
     """Embed every message, or every conversation as a whole.
 
-    With --level utterance-with-history "Yes, please." is near what it answers; by itself it is near other answers. The
-    vectors are sums of those of the messages, which are embedded once for both levels; --level utterance-in-context
-    reads each conversation once more, and also knows what was said afterwards.
+    With --level utterance-with-history, "Yes, please." is close to what it answers; embedded alone, it is close to
+    other answers. These vectors are sums of message vectors, so each message is embedded only once for both levels.
+    With --level utterance-in-context, each conversation is read once more, and the vectors also reflect what was said
+    afterwards.
 
-    The columns are id, turn, role, text and vector, or only id and vector for whole conversations: in a .parquet or
-    .csv file; or the vectors in a .npy file and the rest beside it as .jsonl; or as JSON lines on the standard output.
-    A large corpus goes into a folder of Parquet parts, which several processes can write; with --resume, what was added
-    to the corpus is embedded too.
+    The columns are id, turn, role, text and vector, or only id and vector for whole conversations. They are written to
+    a .parquet or .csv file, or as JSON lines to the standard output. A .npy file holds only the vectors; the other
+    columns go into a .jsonl file beside it. A large corpus goes into a folder of Parquet parts, which several processes
+    can write together; with --resume, conversations that were added to the corpus are embedded too.
 
     Example: `turnwise embed chats.jsonl --model model --output vectors.parquet`
 
@@ -91,7 +92,7 @@ def _into_a_file(
     from turnwise.encoders.vector_files import check_vector_file
 
     check_vector_file(output, force)
-    if output.suffix.lower() == ".npy":  # which has a file beside it
+    if output.suffix.lower() == ".npy":  # its other columns go into a second file
         check_apart(output.with_suffix(".jsonl"), data)
     reading.check(data, output)
     encoder_folder(how.model)

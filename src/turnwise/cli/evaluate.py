@@ -93,7 +93,7 @@ def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:
 
 
 def _print_figures(model: str, data: str, figures: dict[str, Any]) -> None:
-    """Tasks on the order of turns have a table each, with a line for each way of scoring; the others share one."""
+    """Print a table for each task on turn order, with a line for each way of scoring, and one table for all others."""
     from turnwise.evaluation import TASKS
 
     by_mode = [task for task in TASKS.values() if task.level.name == "turn-order" and task.key in figures]

@@ -44,10 +44,11 @@ def explore(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Show in the browser what conversations are about, how they go on, and which are unusual.
+    """Show in the browser what conversations are about, how they continue, and which are unusual.
 
-    The data are put into a store first; the same command goes on where it was, and takes in what is new. Nothing leaves
-    this machine. With --export a folder is written instead, which opens from any disk without turnwise.
+    The data is put into a store first. If the command is stopped, run it again to continue; it also adds new
+    conversations. Nothing leaves this machine. With --export, the report is written to a folder instead, which any
+    browser opens without turnwise.
 
     Example: `turnwise explore chats.jsonl`
     """
@@ -65,7 +66,7 @@ def explore(
 
 
 def write_sample_report(folder: Path) -> None:
-    """The end of the demo: a report of sample conversations by the model that was trained on them."""
+    """Write the report at the end of the demo: sample conversations, embedded by the model that was trained on them."""
     from turnwise._utils.optional import require
 
     try:
@@ -97,7 +98,7 @@ def _check(export: Path, force: bool) -> None:
 def explored_store(
     data: list[Path] | None, store: str | None, reading: Reading, model: str | None, command: str
 ) -> ConversationStore:
-    """The store that a command is about, with the data put into it first."""
+    """Put the data into a store, and return the store that a command shows."""
     from turnwise.store import ConversationStore
 
     if not data:
@@ -117,7 +118,7 @@ def explored_store(
 
 
 def _stem(path: Path) -> str:
-    """The name of a file or folder without endings; of a glob or the standard input, what is left of it, or chats."""
+    """The name of a file or folder without endings; for a glob or the standard input, what is left of it, or chats."""
     return re.sub(r"[^\w-]", "", path.resolve().name.split(".")[0]).strip("-") or "chats"
 
 

@@ -25,7 +25,7 @@ def with_options(
         group: A dataclass whose fields are annotated as options.
         command: The other command.
         call: Called with an instance of the group and the other options.
-        instead_of: The parameter of the other command that is no option.
+        instead_of: The parameter of the other command that the group replaces.
     """
     hints = get_type_hints(group, include_extras=True)
     added = [_parameter(field.name, hints[field.name], field.default) for field in fields(group)]
@@ -37,7 +37,7 @@ def with_options(
         chosen = {option.name: given.pop(option.name) for option in added}
         call(group(**chosen), given)
 
-    # what typer reads
+    # typer reads this signature
     signature = inspect.Signature([*kept, *added])
     with_more.__signature__ = signature  # type: ignore[attr-defined]
     with_more.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}

@@ -24,9 +24,9 @@ _SPLITS = ("day", "1h", "10m")
 
 @reads_conversations
 def inspect(data: Data, reading: Reading, json_file: SummaryFile = None, force: Force = False) -> None:
-    """Show what files hold and how they will be read; nothing of it is kept.
+    """Show what files hold and how they will be read, without keeping anything.
 
-    Of a file whose layout is not known: its columns, the closest layout that is, and the command that would read it.
+    For a file with an unknown layout, show its columns, the closest known layout, and a command that would read it.
 
     Example: `turnwise inspect tickets.csv`
     """
@@ -85,7 +85,7 @@ def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) 
 
 
 def _next(summary: dict[str, Any], command: str, reading: Reading) -> str:
-    """The command to go on with these files and options, and why it is not the usual one."""
+    """The next command for these files and options, with the reason if it is not the usual one."""
     if summary["trainable_conversations"] > 1:
         return f"Next: turnwise train {command} --output model"
     needed = "Training needs at least two conversations of two turns or more."
@@ -97,7 +97,7 @@ def _next(summary: dict[str, Any], command: str, reading: Reading) -> str:
 
 
 def _split_by(row: dict[str, Any]) -> str | None:
-    """What splits a conversation into several that training can learn from, if its times do."""
+    """The --split-by value that splits a conversation into several that can be trained on, if its times allow it."""
     from turnwise.data.inspection import takes_turns
     from turnwise.data.reading.pauses import parts_of
     from turnwise.data.reading.source import BadRow
@@ -122,7 +122,7 @@ def _without_labels(labels: list[str], summary: dict[str, Any], reading: Reading
 
 
 def _people(labels: list[str], following: Reading) -> list[tuple[str, str]]:
-    """A line for labels with names of people, which patterns do not find, and how they are left out."""
+    """A line for each label with names of people, which patterns do not find, and the way to leave it out."""
     ignored = following.options.columns.ignore if following.options.columns else ()
     return [
         (
@@ -155,7 +155,7 @@ def _sizes(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _labels(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """A line for each label: of how many conversations or messages, and its values."""
+    """A line for each label: how many conversations or messages have it, and its values."""
     return [
         (f"label {name}", f"of {whose}, {values['given']:,} given: {_values(values)}")
         for whose in ("conversation", "message")
@@ -164,7 +164,7 @@ def _labels(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _doubts(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """A line for everything that training leaves out or that deserves a look; none where there is nothing."""
+    """A line for everything that training leaves out or that you should check."""
     repeated, personal = summary["repeated"], summary["personal_data"]
     found = ", ".join(_told(name, counts) for name, counts in personal.items() if _is_found(counts))
     lines = [

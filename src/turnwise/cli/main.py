@@ -34,7 +34,7 @@ app = Application(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# What each command is for, as `turnwise --help` groups them.
+# The groups of commands in `turnwise --help`.
 PURPOSES = {
     "See what is in your conversations": (inspect, explore, cluster, search, reply),
     "Fit an encoder to them": (train, embed, evaluate),
@@ -61,7 +61,7 @@ app.add_typer(papers, name="papers", rich_help_panel=_GROUPS)
 
 @app.callback()
 def options(version: Version = False) -> None:
-    """Options before any command."""
+    """The options that come before any command."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The command that makes one model of several: `turnwise model merge`."""
+"""The command that merges several models into one: `turnwise model merge`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Scale = Annotated[
     typer.Option(
         min=0,
         max=2,
-        help="What is multiplied with what each has learned before all is added up; by default their average.",
+        help="Factor for what each model has learned, before all is added up; by default, the average is taken.",
     ),
 ]
 
@@ -26,10 +26,10 @@ _Scale = Annotated[
 def merge(
     models: _Models, output: OutputFolder, model: Model = None, scale: _Scale = None, force: Force = False
 ) -> None:
-    """Make one model of several that were trained from the same encoder, each for something else: it can do it all.
+    """Merge models that were trained from the same encoder for different tasks into one model for all these tasks.
 
-    The average of their weights forgets little of what the encoder knew; --scale 1 adds up all that they have learned.
-    --model is the encoder they were trained from, if it is not the default one.
+    By default, their weights are averaged, which keeps most of what the encoder knew. With --scale 1, everything that
+    they have learned is added up. If they were not trained from the default encoder, give their encoder as --model.
 
     Example: `turnwise model merge cse-model context-model --output model`
     """

@@ -1,4 +1,4 @@
-"""The command that makes an encoder of a PLATO checkpoint, `turnwise papers convert-plato`."""
+"""The command that makes an encoder from a PLATO checkpoint, `turnwise papers convert-plato`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def convert_plato(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, such as PLATO.pt.", show_default=False)],
     output: OutputFolder,
     tokenizer: Annotated[
-        str, typer.Option(help="The BERT tokenizer of its vocabulary: a folder or a Hub name.")
+        str, typer.Option(help="The BERT tokenizer with its vocabulary: a folder or a Hub name.")
     ] = "bert-base-uncased",
     force: Force = False,
 ) -> None:
-    """Make an encoder of a PLATO checkpoint, or of one of dial2vec: what dial2vec starts from, as published.
+    """Make an encoder from a PLATO checkpoint, from which the published dial2vec starts, or from a dial2vec checkpoint.
 
     Example: `turnwise papers convert-plato PLATO.pt --output plato`, then
     `turnwise train chats.jsonl --method dial2vec --preset paper --encoder plato --output model`

@@ -25,7 +25,7 @@ from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.cli.verbosity import Application
 
-plot = Application(help="Draw plots, as PNG, SVG or PDF by the ending of the name.", no_args_is_help=True)
+plot = Application(help="Draw plots as PNG, SVG or PDF; the ending of the file name decides.", no_args_is_help=True)
 
 
 @plot.command()
@@ -98,7 +98,7 @@ def additivity(
     *,
     reading: Reading,
 ) -> None:
-    """Show how much each turn of a context points to what was said next rather than to what else could have been.
+    """Show how much each turn of a context points to the actual next utterance rather than to other utterances.
 
     Example: `turnwise papers plot additivity test.jsonl --model ccl --model c3l --output additivity.png`
     """

@@ -30,7 +30,7 @@ class Reading:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `read_conversations`."""
+        """These options as arguments of `read_conversations`."""
         on_error = "skip" if self.skip_bad_rows else "raise"
         return {
             "format": self.format,
@@ -43,13 +43,13 @@ class Reading:
 
     @property
     def options(self) -> ReadingOptions:
-        """What these options mean."""
+        """These options, parsed and checked."""
         from turnwise.data.reading.options import ReadingOptions
 
         return ReadingOptions.of(**self.arguments)
 
     def check(self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None) -> None:
-        """Raise the errors of `read` that need no reading, before the seconds that loading anything takes."""
+        """Raise those errors of `read` that can be found without reading, before anything slow is loaded."""
         from turnwise.data.reading.files import check_apart, find_files
 
         if output is not None:
@@ -57,7 +57,7 @@ class Reading:
         find_files(paths, self.options.format)
 
     def read(self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None) -> Dataset:
-        """The conversations of files, folders or globs; what is to be written must not be among them."""
+        """Read the conversations of files, folders or globs; the output must not be one of them."""
         from turnwise.data.conversations import read_conversations
         from turnwise.data.reading.files import check_apart
 
@@ -66,7 +66,7 @@ class Reading:
         return read_conversations(paths, **self.arguments)
 
     def command_line(self, data: list[Path]) -> str:
-        """The data and these options as they are typed."""
+        """The data and these options as a user would type them."""
         words = [str(path) for path in data]
         for field in fields(self):
             value = getattr(self, field.name)

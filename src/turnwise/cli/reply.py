@@ -1,4 +1,4 @@
-"""The commands that say what could come next: `turnwise reply` and `turnwise papers plan`."""
+"""The commands that rank what could be said next: `turnwise reply` and `turnwise papers plan`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from turnwise.replies.sequence import SequenceModel
 
-_LONGEST_GENERATED = 40  # tokens: somebody is waiting
+_LONGEST_GENERATED = 40  # tokens; kept short, since somebody is waiting
 
 
 @reads_conversations
@@ -81,7 +81,7 @@ def reply(
     if where is not None:
         raise ValueError("--where belongs to --store")
     if embeddings is not None:
-        check_file(embeddings, force=True)  # those of the same candidates are reused
+        check_file(embeddings, force=True)  # an earlier file with the same candidates is reused
     messages = _messages(conversation, id, reading)
     texts = read_candidates(candidates, reading.read)
     sequence_model = SequenceModel(load_encoder(model))
@@ -150,7 +150,7 @@ def plan(
 
 
 def _messages(path: Path, id: str | None, reading: Reading) -> list[dict[str, Any]]:
-    """The messages of one conversation of a file that say something, as training takes them."""
+    """The messages with text of one conversation of a file, prepared as for training."""
     for row in reading.read(path):
         if id is None or row["id"] == id:
             if messages := [message for message in row["messages"] if message["content"].strip()]:
@@ -179,7 +179,7 @@ def _generate(generator: str, messages: list[dict[str, Any]], number: int, speak
 
 
 def _show(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None) -> None:
-    """Print the best, equal ones in their order, and write them to the file if there is one."""
+    """Print the best texts, ties in their given order, and write them to the file if there is one."""
     order = (-scores).argsort(kind="stable")[:top]
     ranking = [{"utterance": texts[row], "score": float(scores[row])} for row in order]
     if json_file is not None:

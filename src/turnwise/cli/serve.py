@@ -62,7 +62,7 @@ def serve(
     quiet_transformers()
     app = create_app(chosen)
     _log_to_stderr()
-    # Threads that parse and count must let the one that answers go on, which waits this long for its turn each time.
+    # The thread that answers waits this long, each time, for threads that parse and count to let it run.
     sys.setswitchinterval(_SECONDS_AT_A_TIME)
     server = uvicorn.Server(uvicorn_config(app, host, port))
     loaded = app.state.service.worker.loaded
@@ -73,14 +73,14 @@ def serve(
     loaded.add_done_callback(stop_if_failed)
     try:
         server.run()
-    except (KeyboardInterrupt, SystemExit) as stop:  # uvicorn sends the signals on that it has obeyed
+    except (KeyboardInterrupt, SystemExit) as stop:  # uvicorn raises the signals again after obeying them
         if isinstance(stop, SystemExit) and stop.code != TERMINATED:
             raise
     if loaded.done() and loaded.exception() is not None:
         raise loaded.exception()
     if app.state.service.is_stuck:
         logging.shutdown()
-        os._exit(0)  # Python would take apart, for long, what a thread still works with
+        os._exit(0)  # a normal exit would have to wait for the stuck thread's work
 
 
 def new_key(
@@ -92,8 +92,8 @@ def new_key(
 ) -> None:
     """Make an API key for `turnwise serve`, print it, and add its hash to the file of keys.
 
-    With `read` a client embeds, ranks and searches, with `write` it adds and deletes conversations, with `admin` it
-    reads the metrics; none includes another.
+    The scope `read` lets a client embed, rank and search, `write` lets it add and delete conversations, and `admin`
+    lets it read the metrics. No scope includes another.
 
     Example: `turnwise new-key website --scope read --requests-per-minute 600`
     """
@@ -122,7 +122,7 @@ def _settings(values: dict[str, Any]) -> ServiceSettings:
 
 
 def _log_to_stderr() -> None:
-    """A line for every request, with its time, whatever the other commands show."""
+    """Log a line with the time for every request, regardless of what other commands show."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for name in ("turnwise.service", "uvicorn.error"):

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from turnwise.store import AddReport, ConversationStore
 
-store = Application(cls=Commands, help="Look after a conversation store.", no_args_is_help=True)
+store = Application(cls=Commands, help="Maintain a conversation store.", no_args_is_help=True)
 
 
 @reads_conversations
@@ -67,9 +67,9 @@ def index(
     cache: Cache = True,
     json_output: PrintJson = False,
 ) -> None:
-    """Put conversations into a store, or what is new of them.
+    """Put conversations into a store. From conversations that it already holds, only new messages are added.
 
-    If it is killed, the same command goes on where it was. An existing store keeps its model, pooling and tokenizer.
+    If it is killed, run the same command to continue. An existing store keeps its model, pooling and tokenizer.
 
     Example: `turnwise index chats.jsonl --store talks`
     """
@@ -112,7 +112,7 @@ def search(
     reranker: Reranker = None,
     json_output: PrintJson = False,
 ) -> None:
-    """Find messages or conversations like a text, or what was said after one like it.
+    """Find messages or conversations that are similar to a text, or replies that were given to similar texts.
 
     Example: `turnwise search talks "my card was stolen" --where "role = 'user' and label.domain = 'banking'"`
     """
@@ -138,7 +138,7 @@ def search(
 
 @store.command()
 def info(store: StoreArgument, json_output: PrintJson = False) -> None:
-    """Say what a store holds, and how well its indexes find it."""
+    """Show what a store holds, and how much of it its indexes find."""
     stats = asdict(_open(store, read_only=True).stats())
     if json_output:
         _print_json(stats)
@@ -157,7 +157,7 @@ def info(store: StoreArgument, json_output: PrintJson = False) -> None:
 
 @store.command()
 def compact(store: StoreArgument, retention: Retention = 10.0, index: IndexKind = None) -> None:
-    """Merge small files, bring indexes up to date, and forget old versions."""
+    """Merge small files, update the indexes, and remove old versions."""
     from datetime import timedelta
 
     _open(store).compact(timedelta(minutes=retention), index)
@@ -178,7 +178,7 @@ def export(store: StoreArgument, output: ChatFile, force: Force = False) -> None
 
 @store.command()
 def delete(store: StoreArgument, ids: Ids) -> None:
-    """Delete conversations by their ids: nothing finds them any more, but older files hold them until `erase`."""
+    """Delete conversations by their ids. No search finds them any more, but older files hold them until `erase`."""
     count = _open(store).delete(ids)
     console.print(f"Deleted {count:,} of {len(ids):,} conversations")
     if count and not is_url(store):
@@ -187,10 +187,10 @@ def delete(store: StoreArgument, ids: Ids) -> None:
 
 @store.command()
 def erase(store: StoreArgument, ids: ErasedIds = None) -> None:
-    """Remove for good what was deleted or replaced, and the conversations that you name.
+    """Remove for good everything that was deleted or replaced, and the conversations that you name.
 
-    The store is written anew without it, and turnwise's caches, of files read and of vectors, are emptied. If it is
-    killed, the same command does the rest.
+    The store is written again without them, and turnwise's caches of files and of vectors are emptied. If it is
+    killed, run the same command to finish.
 
     Example: `turnwise store erase talks customer-4711`
     """
@@ -210,9 +210,9 @@ def erase(store: StoreArgument, ids: ErasedIds = None) -> None:
 
 @store.command()
 def reindex(store: StoreArgument, model: Model = None, pooling: NewPooling = None) -> None:
-    """Move a store to another model; searches go on with the old one until all is embedded.
+    """Move a store to another model. Searches use the old model until everything is embedded.
 
-    If it is killed, the same command goes on where it was.
+    If it is killed, run the same command to continue.
     """
     quiet_transformers()
     opened = _open(store)
@@ -237,7 +237,7 @@ def _print_json(value: Any) -> None:
     text, _ = strict_json(value, indent=2, default=str)
     typer.echo(
         re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
-    )  # JSON leaves terminals these orders
+    )  # JSON does not escape these control characters
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from turnwise._utils.strict_json import strict_json
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write results; call it before they are printed, so that no broken pipe loses them."""
+    """Write results to a file. Call this before printing them, so that a broken pipe cannot lose them."""
     with atomic_path(path) as temporary:
         temporary.write_text(strict_json(value, indent=2)[0] + "\n", encoding="utf-8")
 
@@ -23,8 +23,8 @@ def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
 
     Args:
         title: Title of the table.
-        rows: Encoder -> task -> figures. A figure may come with its interval or its deviation; the table also shows the
-            number of queries, pairs or dialogues.
+        rows: Encoder -> task -> figures. A figure may come with its interval or its standard deviation. The table also
+            shows the number of queries, pairs or dialogues.
     """
     table = _table("encoder", "task", "figure", "value", "95 % interval or ± deviation", "n", title=title)
     for encoder, tasks in rows.items():
@@ -39,8 +39,8 @@ def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
 
 
 def print_modes(title: str, modes: dict[str, dict[str, Any]], metric: str) -> None:
-    """Print one line for each way of scoring: its figures with 95 % intervals, and the metric by context length."""
-    digits = 3 if metric == "difference" else 1  # of cosines; the others are ranks and percentages
+    """Print a line for each way of scoring: its figures with 95 % intervals, and a metric by context length."""
+    digits = 3 if metric == "difference" else 1  # a difference of cosines; the other figures are ranks and percentages
     some = next(iter(modes.values()))
     names = [name for name, value in some.items() if isinstance(value, float)]
     table = _table("scored by", *map(_figure, names), "n", title=title)
@@ -73,7 +73,7 @@ def print_hits(hits: list[dict[str, Any]]) -> None:
 
 
 def print_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
-    """Print names and what belongs to them; a name that comes again is not repeated."""
+    """Print names and their values; a name that occurs several times in a row is printed once."""
     table = Table(Column(no_wrap=True), Column(overflow="fold"), title=title, title_justify="left", show_header=False)
     before = None
     for name, value in pairs:
@@ -83,7 +83,7 @@ def print_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
 
 
 def _table(*columns: str, title: str | None = None) -> Table:
-    """A table that wraps what does not fit and never cuts it off."""
+    """A table that wraps long cells and never truncates them."""
     return Table(*(Column(name, overflow="fold") for name in columns), title=title, title_justify="left")
 
 

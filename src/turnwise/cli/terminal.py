@@ -1,4 +1,4 @@
-"""What the terminal shows of errors and of other libraries' messages."""
+"""How errors and the messages of other libraries appear on the terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Commands(TyperGroup):
             if stop.code != TERMINATED:
                 raise
             self._stop(ctx, signal.SIGTERM)
-        except BrokenPipeError:  # whoever reads our output has seen enough
+        except BrokenPipeError:  # the program that reads our output has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except (ValueError, OSError, ImportError) as error:
@@ -49,10 +49,10 @@ class Commands(TyperGroup):
 
 @contextmanager
 def exit_on_sigterm() -> Iterator[None]:
-    """Inside the block, SIGTERM unwinds the stack, so that what is half-written is removed."""
+    """Inside the block, SIGTERM unwinds the stack, so that half-written files are removed."""
     try:
         previous = signal.signal(signal.SIGTERM, _exit)
-    except ValueError:  # not in the main thread: signals arrive elsewhere
+    except ValueError:  # not in the main thread, which alone receives signals
         yield
         return
     try:
@@ -66,13 +66,13 @@ def _exit(number: int, frame: FrameType | None) -> None:
 
 
 def _message(error: Exception) -> str:
-    """What an error says, without the number of the system's own ones."""
+    """The message of an error, without the number that errors of the system have."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error)
 
 
 def quiet_transformers() -> None:
-    """No bars for reading and writing weights among our own; to be called before what may import transformers."""
+    """Turn off the bars of transformers for reading and writing weights. Call this before anything may import it."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")

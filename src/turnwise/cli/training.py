@@ -68,7 +68,7 @@ def demo(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Run the whole job on generated conversations: read, train without labels, evaluate, show what they are about.
+    """Run the whole job on generated conversations: read, train without labels, evaluate, and write a report of topics.
 
     Example: `turnwise demo --output demo-output`
     """
@@ -99,7 +99,7 @@ def adapt(
     *,
     reading: Reading,
 ) -> None:
-    """Adapt an encoder to conversations: continued pre-training as a masked language model.
+    """Adapt an encoder to conversations by continuing its pre-training as a masked language model.
 
     Example: `turnwise model adapt chats.jsonl --epochs 0.5 --output adapted`
     """
@@ -192,9 +192,9 @@ def _check_for_workers(recipe: AnyRecipe, data: list[Path]) -> None:
 
 
 def _tell(output: Path, seconds: float) -> None:
-    """What was left out and why, the steps, and the first and last loss, as the record of the training has them."""
+    """Print the training's record: what was left out and why, the steps, and the first and last loss."""
     path = output / "training.json"
-    if not path.is_file():  # of several processes, one writes it
+    if not path.is_file():  # only one of several processes writes it
         return
     record = json.loads(path.read_text(encoding="utf-8"))
     if "kept" in record:
@@ -208,7 +208,7 @@ def _tell(output: Path, seconds: float) -> None:
 
 
 def _next_command(level: LevelName, data: str, output: Path) -> str:
-    """What is most likely done with a new model."""
+    """The command that most users will run next with a new model."""
     model = shlex.quote(str(output))
     if level == "turn-order":
         return f"turnwise reply {model} --candidates replies.txt --conversation chat.jsonl"
@@ -229,7 +229,7 @@ def _recipe(
 
 
 def _evaluator(data: Path | None, recipe: AnyRecipe, options: dict[str, Any], reading: Reading) -> TaskEvaluator | None:
-    """A task on validation data, which chooses the best step; the data is read here, before training starts."""
+    """The task that chooses the best step, on validation data that is read here, before training starts."""
     if data is None:
         if options:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in options)

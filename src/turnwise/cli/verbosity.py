@@ -1,4 +1,4 @@
-"""How much the commands tell: `--quiet` and `--verbose`, options of all of them."""
+"""How much the commands print: `--quiet` and `--verbose`, which every command has."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from turnwise.cli.groups import with_options
 
 @dataclass(frozen=True)
 class Verbosity:
-    """How much is told; each field is an option of every command."""
+    """How much is printed; each field is an option of every command."""
 
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show results and errors only.")] = False
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Tell more: files, formats, what was passed over.")
+        bool, typer.Option("--verbose", "-v", help="Print more: files, formats, and what was skipped.")
     ] = False
 
     def apply(self) -> None:
-        """Set up the messages of this process."""
+        """Apply these options to the messages of this process."""
         level = logging.ERROR if self.quiet else logging.INFO if self.verbose else logging.WARNING
         logging.getLogger("turnwise").setLevel(level)
         set_quiet(self.quiet)
