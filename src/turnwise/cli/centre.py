@@ -24,10 +24,10 @@ def centre(
     """Centre dialogue vectors: save the mean of these conversations' vectors with a model, to be subtracted from each.
 
     Conversations from one source have much in common. Without this common part, cosines show what is particular to
-    each conversation. The --stretch option then changes how much each direction of the remaining differences counts.
-    No labels are needed. The result applies wherever turnwise embeds whole conversations with --pooling mean or
-    messages. With --distill, vectors pooled from messages also learn the similarities of the joined texts, which helps
-    with small talk.
+    each. What is left is stretched a little along the directions in which the conversations differ most. No labels are
+    needed. The result applies wherever turnwise embeds whole conversations with --pooling mean or messages. With
+    --distill, vectors pooled from messages also learn the similarities of the joined texts, which helps with small
+    talk.
 
     Example: `turnwise model centre chats.jsonl --model model --output centred`
     """

@@ -17,7 +17,7 @@ _NEEDED = ("fastapi", "uvicorn", "pydantic_settings", "prometheus_client", "fast
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for, once what it needs was found."""
+    """Import a public name on first use, after checking that the packages it needs are installed."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     for module in _NEEDED:

@@ -22,14 +22,14 @@ from turnwise.service.settings import ServiceSettings
 def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     """The service as an ASGI application, for any server: ``uvicorn --factory turnwise.service:create_app``.
 
-    The model is loaded when the server starts it. It is loaded once per process: give one process to a server, and a
-    server to a device.
+    The model is loaded when the server starts the application, once in each process. So run a single process for each
+    server, and a single server on each device.
 
     Args:
-        settings: By default those of the environment, ``TURNWISE_<NAME>``.
+        settings: The settings; by default they are read from the environment, as ``TURNWISE_<NAME>``.
 
     Raises:
-        ValueError: A setting is wrong, or the file of keys.
+        ValueError: A setting or the file of keys is wrong.
         OSError: The file of keys cannot be read.
     """
     settings = settings or ServiceSettings()
@@ -44,7 +44,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
         redirect_slashes=False,
-        # Only described here, for the documentation: `Authentication` stands before every route.
+        # This only describes the keys for the documentation; `Authentication` checks them before every route.
         dependencies=[Depends(HTTPBearer(auto_error=False))],
         middleware=[
             Middleware(Observing, service.metrics, settings.log_paths),

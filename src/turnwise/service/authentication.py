@@ -1,4 +1,4 @@
-"""Who may ask for what, decided before any route is reached, so that no route can be forgotten."""
+"""Who may use which route. This is decided before any route is reached, so that no route can be forgotten."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from turnwise.service.keys import SCOPES, Key, Scope, find_key
 from turnwise.service.rate_limits import RateLimiter
 
 Access = Scope | Literal["anyone", "unknown"]
-KEY = "turnwise.key"  # where a connection keeps the key it came with
+KEY = "turnwise.key"  # the entry of a connection that holds its key
 
 
 @dataclass(frozen=True)
 class Authentication:
-    """ASGI middleware: what is not for anyone needs a key with the scope of the route.
+    """ASGI middleware: unless a route is open to anyone, a request needs a key with the scope of the route.
 
-    Without any keys, only clients on this machine are served, and only under its own names: a page in their browser
-    must not reach the service by a name that its author made point here.
+    Without a file of keys, only clients on this machine are served, and only under the machine's own names. Otherwise
+    a web page could reach the service through a host name that its author pointed at this machine.
 
     Args:
-        app: What is behind it.
-        keys: The keys; ``None`` serves this machine without one.
-        access: What a method and path need.
+        app: The application behind it.
+        keys: The keys; with ``None``, clients on this machine are served without a key.
+        access: Tells which access a method and path need.
         limiter: Counts the requests of each key.
     """
 
@@ -40,7 +40,7 @@ class Authentication:
     limiter: RateLimiter
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
-        """Serve, or refuse."""
+        """Serve the request, or refuse it."""
         if connection["type"] == "lifespan":
             await self.app(connection, receive, send)
         elif connection["type"] != "http":
@@ -99,5 +99,5 @@ def _is_loopback(host: str) -> bool:
 
 
 def key_of(connection: Connection) -> Key | None:
-    """The key a request came with; ``None`` where none is needed."""
+    """The key that came with a request; ``None`` where no key is needed."""
     return connection.get(KEY)

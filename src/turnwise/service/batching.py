@@ -1,4 +1,4 @@
-"""What waits for the model, and what goes through it next: rows of many requests together, in turn."""
+"""The queue in front of the model: rows of many requests form a batch, and requests take turns."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class RowsJob:
 
     Attributes:
         rows: Their token ids.
-        future: Gets the vectors (rows, dim).
+        future: Receives the vectors (rows, dim).
     """
 
     rows: Sequence[TokenRow]
     future: Future[FloatArray] = field(default_factory=Future)
 
     def __post_init__(self) -> None:
-        # Shortest first, so that rows that go through the model together are of similar length.
+        # Shortest first, so that the rows of a batch have similar lengths.
         self._todo = deque(sorted(range(len(self.rows)), key=lambda row: len(self.rows[row])))
         self._vectors: FloatArray | None = None
-        self.tokens = sum(map(len, self.rows))  # of the rows that are not taken yet
+        self.tokens = sum(map(len, self.rows))  # tokens in the rows that are not taken yet
 
     def take(self, tokens: int, at_least: int = 0) -> list[int]:
         """Numbers of the next rows: as many as have at most so many tokens together, but so many at least."""
@@ -44,7 +44,7 @@ class RowsJob:
 
     @property
     def has_more(self) -> bool:
-        """Whether there are rows to take."""
+        """Whether some rows are not taken yet."""
         return bool(self._todo)
 
     def put(self, taken: Sequence[int], vectors: FloatArray) -> None:
@@ -58,12 +58,12 @@ class RowsJob:
 
 @dataclass(eq=False)
 class CallJob:
-    """Anything else that only the thread of the model may do.
+    """A call that only the thread of the model may make.
 
     Attributes:
-        call: What to do.
+        call: The function to call.
         tokens: About how many tokens it embeds.
-        future: Gets what ``call`` returns.
+        future: Receives what ``call`` returns.
     """
 
     call: Callable[[], Any]
@@ -76,7 +76,7 @@ Batch = list[tuple[RowsJob, list[int]]]
 
 
 class JobQueue:
-    """Jobs in the order they came. Not safe for threads by itself."""
+    """Jobs in the order of their arrival. The queue is not safe for threads by itself."""
 
     def __init__(self) -> None:
         self._jobs: deque[Job] = deque()
@@ -96,13 +96,13 @@ class JobQueue:
         return tokens
 
     def take(self, tokens: int) -> CallJob | Batch:
-        """What goes through the model next: a call by itself, or rows of one or more jobs.
+        """Take what goes through the model next: a single call, or rows of one or more jobs.
 
-        A job with rows left goes to the end of the queue, so that a small one waits for a slice of a large one, and
-        not for all of it.
+        A job with rows left goes to the end of the queue. So a small job waits only for a slice of a large one, and not
+        for all of it.
 
         Args:
-            tokens: At most so many tokens in a batch, or one row.
+            tokens: The most tokens in a batch; a single row may have more.
         """
         first = self._jobs[0]
         if isinstance(first, CallJob):

@@ -1,4 +1,4 @@
-"""Requests are read whole, up to a limit, and what is worked on for a client that leaves is cancelled."""
+"""Reading the bodies of requests, up to a limit, and cancelling the work for clients that disconnect."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from turnwise.service.errors import Refusal
 
 _SECONDS_TO_SEND = 60
-SHORT = 65_536  # bytes of a body that costs next to nothing
-_LONGEST_AT_ONCE = 8  # bodies as long as they may be, or more shorter ones
+SHORT = 65_536  # bytes; shorter bodies cost next to nothing
+_LONGEST_AT_ONCE = 8  # bodies of the greatest length, or a larger number of shorter ones
 
 
 class Bodies:
-    """ASGI middleware.
+    """ASGI middleware that reads bodies before the application sees them.
 
     Args:
-        app: What is behind it. It is cancelled when the client leaves before its answer is there.
-        max_bytes: Longest body.
-        max_requests: Most requests with a body at a time.
-        on_left: Called when a client has left.
+        app: The application behind it. It is cancelled when the client disconnects before its answer is ready.
+        max_bytes: The greatest length of a body.
+        max_requests: The most requests with a body at a time.
+        on_left: Called when a client has disconnected.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, max_requests: int, on_left: Callable[[], None]) -> None:
@@ -30,11 +30,11 @@ class Bodies:
         self._max_bytes = max_bytes
         self._max_requests = max_requests
         self._on_left = on_left
-        self._held: dict[object, int] = {}  # the bytes of each request, from its first to the last of its answer
+        self._held: dict[object, int] = {}  # the bytes of each request's body, kept until its answer is sent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve, or refuse."""
-        # What has no body is quick, and tells how a busy service does.
+        """Serve the request, or refuse it."""
+        # Requests without a body are quick, and some of them show the state of a busy service.
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self._app(scope, receive, send)
             return
@@ -54,7 +54,7 @@ class Bodies:
             self._held.pop(request, None)
 
     async def _read(self, request: object, scope: Scope, receive: Receive) -> bytes | None:
-        """The body; ``None`` if the client left before its end."""
+        """The body; ``None`` if the client disconnected before its end."""
         announced = Headers(scope=scope).get("content-length", "0")
         self._hold(request, int(announced) if announced.isdecimal() else 0)
         chunks, size = [], 0
@@ -73,7 +73,7 @@ class Bodies:
             raise Refusal(408, f"the request was not sent within {_SECONDS_TO_SEND} seconds") from None
 
     def _hold(self, request: object, size: int) -> None:
-        """Refuse a body that is too long (413), and a long one while others fill the memory (429)."""
+        """Refuse a body that is too long (413), or a long body while others take up the memory (429)."""
         if size > self._max_bytes:
             raise Refusal(413, f"a request may have {self._max_bytes:,} bytes: send less at a time")
         self._held[request] = max(size, self._held[request])

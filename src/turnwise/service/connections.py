@@ -1,4 +1,4 @@
-"""How the service meets its clients: limits for connections that say little, and the settings of uvicorn."""
+"""Connections to clients: limits for clients that send too slowly or connect too often, and uvicorn's settings."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _SECONDS_FOR_HEADERS = 15
-_SECONDS_IDLE = 75  # longer than clients keep a connection, or one is closed just as it is used again
-_SECONDS_TO_STOP = 10  # for what was accepted; then its threads have some more
+_SECONDS_IDLE = 75  # longer than clients keep connections open, so that none is closed just as it is used again
+_SECONDS_TO_STOP = 10  # for requests that were accepted; afterwards the threads get some more time
 
 
 class PatientProtocol(H11Protocol):
-    """Uvicorn's protocol with limits: of the time that headers may take, and of the connections of an address.
+    """Uvicorn's protocol with two limits: the time for sending headers, and the number of connections of an address.
 
     Args:
-        given: As for uvicorn's own.
-        max_connections: Most connections of one address.
-        seconds_for_headers: How long a new connection, or one that has begun a request, may take for its headers.
-        further: As for uvicorn's own.
+        given: The arguments of uvicorn's own protocol.
+        max_connections: The most connections of one address.
+        seconds_for_headers: How long a new connection, or one that has begun a request, may take to send its headers.
+        further: The keyword arguments of uvicorn's own protocol.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class PatientProtocol(H11Protocol):
         self._too_slow: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, unless its address has enough."""
+        """Accept a connection, unless its address has too many."""
         super().connection_made(transport)
         clients = [getattr(connection, "client", None) for connection in self.connections]
         if [client and client[0] for client in clients].count(self.client and self.client[0]) > self._max_connections:
@@ -48,7 +48,7 @@ class PatientProtocol(H11Protocol):
             self._watch()
 
     def data_received(self, data: bytes) -> None:
-        """Read on, and look whether the headers are complete."""
+        """Read on, and check whether the headers are complete."""
         super().data_received(data)
         self._watch()
 
@@ -81,7 +81,7 @@ def uvicorn_config(app: FastAPI, host: str = "127.0.0.1", port: int = 8000) -> u
         port,
         http=protocol,
         log_config=None,
-        access_log=False,  # the service's own says less of what clients ask for
+        access_log=False,  # the service's own log reveals less about clients' requests
         server_header=False,
         timeout_graceful_shutdown=_SECONDS_TO_STOP,
         timeout_keep_alive=_SECONDS_IDLE,

@@ -1,4 +1,4 @@
-"""All routes on one page: who may use each, and what it does."""
+"""All routes in one table: who may use each, and what it does."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SCHEMAS = "#/components/schemas/{model}"
 
 
 class _AnyText(Convertor[str]):
-    """The rest of a path, whatever it is: starlette's own ``path`` ends at a line break, which ids may hold."""
+    """The rest of a path, with any characters. Starlette's own ``path`` ends at a line break, which ids may hold."""
 
     regex = r"[\s\S]*"
 
@@ -61,10 +61,10 @@ class Endpoint:
         method: Its HTTP method.
         path: Its path, with parameters in braces.
         access: The scope that a key needs for it, or ``"anyone"``.
-        function: What answers; ``None`` for a route that FastAPI adds itself.
+        function: The function that answers; ``None`` for a route that FastAPI adds itself.
         answer: The schema of the answer.
-        bodies: The schemas of the body, by type of content.
-        tag: Where the documentation lists it.
+        bodies: The schemas of the body, by content type.
+        tag: The heading under which the documentation lists it.
     """
 
     method: str
@@ -76,7 +76,7 @@ class Endpoint:
     tag: Tag = "status"
 
     def matches(self, method: str, path: str) -> bool:
-        """Whether it serves a method and path."""
+        """Whether this route serves a method and path."""
         return self.method == method and self._pattern.match(path) is not None
 
     @cached_property
@@ -117,7 +117,7 @@ ENDPOINTS = (
 
 
 def add_endpoints(app: FastAPI) -> None:
-    """Add the routes to an application, and what their bodies are to its description."""
+    """Add the routes to an application, and the schemas of their bodies to its description."""
     for endpoint in ENDPOINTS:
         if endpoint.function is not None:
             app.add_api_route(
@@ -144,7 +144,7 @@ def add_endpoints(app: FastAPI) -> None:
 
 
 def _request_body(bodies: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What FastAPI would write if it read the bodies itself, which it would do in the event loop."""
+    """The description of a body, which FastAPI lacks because it does not read bodies: it would block the event loop."""
     if not bodies:
         return None
     content = {kind: {"schema": {"$ref": _SCHEMAS.format(model=schema.__name__)}} for kind, schema in bodies.items()}
@@ -152,6 +152,6 @@ def _request_body(bodies: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def access(method: str, path: str) -> Access:
-    """What a method and path need; ``"unknown"`` is what no endpoint serves."""
+    """The access that a method and path need; ``"unknown"`` if no endpoint serves them."""
     method = "GET" if method == "HEAD" else method
     return next((endpoint.access for endpoint in ENDPOINTS if endpoint.matches(method, path)), "unknown")

@@ -1,4 +1,4 @@
-"""Refusals, and every error as the JSON that OpenAI's clients read. No answer holds a stack trace or what was sent."""
+"""Refusals, and all errors in the JSON that OpenAI's clients read. No answer quotes a stack trace or the request."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Refusal(Exception):
 
     Args:
         status: The HTTP status.
-        message: What was found, what was expected.
+        message: What was received and what was expected.
         param: The field of the request that is wrong.
-        retry_after: Seconds after which it may be served.
+        retry_after: The number of seconds after which a new try may succeed.
     """
 
     def __init__(self, status: int, message: str, param: str | None = None, retry_after: float | None = None) -> None:
@@ -51,9 +51,9 @@ def _error_response(
 
 
 def unexpected(error: Exception, request_id: str) -> JSONResponse:
-    """Log where something failed, and answer only that it did.
+    """Log where something failed; the answer says only that it did.
 
-    The message of an exception may quote a text, so that its type and place are logged without it.
+    The message of an exception may quote a user's text, so only its type and place are logged.
     """
     place = "".join(traceback.format_tb(error.__traceback__))
     _LOGGER.error("request %s: unexpected %s, its message left out\n%s", request_id, type(error).__name__, place)
@@ -61,11 +61,11 @@ def unexpected(error: Exception, request_id: str) -> JSONResponse:
 
 
 def invalid_request(error: ValidationError | RequestValidationError, *where: str) -> Refusal:
-    """The refusal of what pydantic found wrong, with the places but without what stands there.
+    """The refusal of a request in which pydantic found errors. It names their places, but quotes nothing.
 
     Args:
-        error: What it found.
-        where: The place of all of it.
+        error: The errors that pydantic found.
+        where: The place that contains them all.
     """
     errors: Sequence[Any] = error.errors()
     places = [".".join([*where, *(str(part) for part in found["loc"] if part != "body")]) for found in errors]
@@ -75,7 +75,7 @@ def invalid_request(error: ValidationError | RequestValidationError, *where: str
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Answer all errors of an application in one form."""
+    """Make an application answer all errors in the same form."""
 
     async def refused(request: Request, error: Any) -> JSONResponse:
         return error.response()

@@ -1,6 +1,6 @@
-"""API keys: a file of their hashes, what each may do, and making new ones.
+"""API keys: the file of their hashes and permissions, and making new keys.
 
-A key is 256 random bits, so that a plain SHA-256 of it cannot be reversed by guessing, unlike that of a password.
+A key has 256 random bits. Unlike a password, it cannot be guessed from its plain SHA-256.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Key:
-    """An API key, known by its hash only.
+    """An API key, of which only the hash is known.
 
     Attributes:
-        name: Who has it; stands in logs and metrics.
+        name: Who has it; the name appears in logs and metrics.
         sha256: The hash of the key, hexadecimal.
-        scopes: What it may do; none includes another.
-        store: The only store it sees; ``None`` for all.
-        requests_per_minute: How many requests it may send; ``None`` for any number.
+        scopes: What it allows; no scope includes another.
+        store: The only store that it may use; ``None`` for all stores.
+        requests_per_minute: How many requests it may send per minute; ``None`` for any number.
     """
 
     name: str
@@ -59,12 +59,12 @@ class Key:
 
 
 def hash_key(secret: str) -> str:
-    """The hash of a key, as it stands in the file."""
+    """The hash of a key, as the file holds it."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def find_key(keys: Iterable[Key], secret: str) -> Key | None:
-    """The key that a client has sent; how long this takes does not depend on which one, or on how much of it fits."""
+    """The key that a client has sent. The time this takes does not depend on which key it is or how much matches."""
     presented, found = hash_key(secret), None
     for key in keys:
         if hmac.compare_digest(key.sha256, presented):
@@ -76,7 +76,7 @@ def read_keys(path: Path) -> tuple[Key, ...]:
     """The keys of a TOML file, each a table ``[[keys]]`` with the fields of `Key`.
 
     Raises:
-        ValueError: The file is no such file, or two keys have one name.
+        ValueError: The file has another layout, or two keys have the same name.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -113,10 +113,10 @@ def new_key(
     """Make a key and add its hash to the file.
 
     Returns:
-        The key. It is kept nowhere.
+        The key itself, which is stored nowhere.
 
     Raises:
-        ValueError: The file has a key of this name, or one of the fields is wrong.
+        ValueError: The file already has a key of this name, or one of the fields is wrong.
     """
     secret = _PREFIX + secrets.token_urlsafe(32)
     key = Key(name, hash_key(secret), frozenset(scopes), store, requests_per_minute)
@@ -124,7 +124,7 @@ def new_key(
         raise ValueError(f"{path} has a key named {name!r}: take another name, or remove its table from the file")
     fields: dict[str, Any] = {"name": key.name, "sha256": key.sha256, "scopes": sorted(key.scopes)}
     fields |= {name: value for name, value in (("store", store), ("requests_per_minute", requests_per_minute)) if value}
-    # JSON's texts, numbers and lists of texts are TOML's.
+    # Texts, numbers and lists of texts look the same in JSON and TOML.
     lines = ["[[keys]]", *(f"{field} = {json.dumps(value)}" for field, value in fields.items())]
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n\n")

@@ -1,4 +1,4 @@
-"""What is counted and measured, in Prometheus' format. No label holds anything that a client chose."""
+"""The metrics of the service, in Prometheus' format. No label holds anything that a client chose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
-    """The measures of one application."""
+    """The metrics of one application."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -30,9 +30,9 @@ class Metrics:
         self.tokens = Counter("turnwise_tokens", "Tokens that clients asked to embed", registry=self._registry)
 
     def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
-        """A gauge that is read when it is asked for."""
+        """Add a gauge whose value is computed whenever the metrics are read."""
         Gauge(name, what, registry=self._registry).set_function(value)
 
     def text(self) -> bytes:
-        """All measures as text."""
+        """All metrics as text."""
         return generate_latest(self._registry)

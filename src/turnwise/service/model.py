@@ -1,4 +1,4 @@
-"""The model that is served: token rows in, vectors out, as its own `encode` would give them."""
+"""The served model, which turns token rows into the same vectors as its own `encode` would."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from turnwise.encoders.long_texts import counted_by, start_of, tokens_read
 from turnwise.service.batching import TokenRow
 from turnwise.service.errors import Refusal
 
-_SLICES_IN_BATCH = 2  # sorted by length, which leaves less padding than one
+_SLICES_IN_BATCH = 2  # slices sorted by length need less padding than one batch
 _TEXTS_AT_ONCE = 64
-LONGEST_TEXT = 65_536  # characters of which some tens of tokens must come, or it is no text that a model reads
-_CHARACTERS_PER_TOKEN = 16  # of a request; texts have about four
+LONGEST_TEXT = 65_536  # characters; a text of this length must give some tens of tokens, or no model can read it
+_CHARACTERS_PER_TOKEN = 16  # the most for a request; usual texts have about four
 
 
 class ServedModel:
-    """An encoder, and a tokenizer of its own for another thread.
+    """An encoder, with a second tokenizer for another thread.
 
     Args:
-        encoder: The encoder. Only one thread may use it, and `embed`.
+        encoder: The encoder. Only one thread may use it or call `embed`.
         name: What clients call it; by default its Hub name or the name of its folder.
-        batch_tokens: Tokens that go through it at a time; by default what suits its device.
+        batch_tokens: How many tokens go through it at a time; by default what suits its device.
 
     Raises:
-        ValueError: It gives vectors that are not finite.
+        ValueError: The encoder gives vectors that are not finite.
     """
 
     def __init__(self, encoder: SentenceTransformer, name: str | None = None, batch_tokens: int | None = None) -> None:
@@ -57,15 +57,15 @@ class ServedModel:
         self.dimension = vectors.shape[1]
 
     def starts(self, texts: Sequence[str], param: str, max_tokens: int) -> list[str]:
-        """Texts as far as anything reads them; long ones are looked at in part. For one thread at a time.
+        """The part of each text that the model reads; long texts are examined only in part. For one thread at a time.
 
         Args:
             texts: The texts.
-            param: Where they stand in the request.
-            max_tokens: Most tokens of a request, which bounds the characters that are looked at.
+            param: The field of the request that holds them.
+            max_tokens: The most tokens in a request, which limits the characters that are examined.
 
         Raises:
-            Refusal: They are too long, or one is and has hardly any tokens (413).
+            Refusal: The texts are too long, or one is long but has hardly any tokens (413).
         """
         tokens = tokens_read(self.encoder) or max_tokens
         most, looked_at = _CHARACTERS_PER_TOKEN * max_tokens, 0
@@ -90,15 +90,15 @@ class ServedModel:
         return starts
 
     def tokenize(self, texts: Sequence[str], param: str = "input", max_tokens: int | None = None) -> list[TokenRow]:
-        """The token ids of texts as the encoder reads them, cut to its limit. For one thread at a time.
+        """The token ids of texts as the encoder reads them, cut to its maximum length. For one thread at a time.
 
         Args:
-            texts: The texts, none much longer than what the encoder reads, see `starts`.
-            param: Where they stand in the request.
+            texts: The texts, none of them much longer than what the encoder reads; see `starts`.
+            param: The field of the request that holds them.
             max_tokens: Most tokens.
 
         Raises:
-            Refusal: They have more (413).
+            Refusal: The texts have more tokens (413).
         """
         rows: list[TokenRow] = []
         tokens = 0
@@ -127,10 +127,10 @@ class ServedModel:
         return embedded.cpu().numpy()
 
     def behind(self, run: Callable[[Callable[[], Any], int], Any]) -> SentenceTransformer:
-        """The encoder for another thread, with a tokenizer of its own, whose passes run where the model is.
+        """A copy of the encoder for another thread. It has its own tokenizer, but computes in the thread of the model.
 
         Args:
-            run: Runs something of so many tokens in the thread of the model, and returns what it gives.
+            run: Runs a call in the thread of the model and returns its result. It also receives the number of tokens.
         """
         encoder = self.encoder
 
@@ -146,6 +146,6 @@ class ServedModel:
         return copied
 
     def _copy(self) -> SentenceTransformer:
-        """A copy that shares the weights: a fast tokenizer must not be used by two threads at a time."""
+        """A copy that shares the weights but not the tokenizer, which two threads must not use at the same time."""
         shared = {id(tensor): tensor for tensor in [*self.encoder.parameters(), *self.encoder.buffers()]}
         return copy.deepcopy(self.encoder, shared)

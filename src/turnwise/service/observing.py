@@ -1,4 +1,4 @@
-"""Around every request: its id, the headers of its answer, the log, the metrics, and failures of the server."""
+"""What surrounds every request: its id, the headers of its answer, the log, the metrics, and the server's failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from turnwise.service.metrics import Metrics
 
 _LOGGER = logging.getLogger("turnwise.service.requests")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_CLIENT_LEFT = 499  # as nginx has it
+_CLIENT_LEFT = 499  # the status that nginx uses
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _SECURITY = {
     "Cache-Control": "no-store",
@@ -25,7 +25,7 @@ _SECURITY = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-# The page that shows the routes starts its script by a line of its own.
+# The page that documents the routes starts its script from an inline line.
 _OF_DOCS = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; frame-ancestors 'none'"
@@ -33,12 +33,12 @@ _OF_DOCS = (
 
 
 class Observing:
-    """ASGI middleware, the outermost.
+    """The outermost ASGI middleware.
 
     Args:
-        app: What is behind it.
+        app: The application behind it.
         metrics: Where requests are counted.
-        log_paths: Log paths as clients sent them, instead of the routes they belong to.
+        log_paths: Log the paths that clients sent, instead of only the routes.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, log_paths: bool) -> None:
@@ -47,7 +47,7 @@ class Observing:
         self._log_paths = log_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve."""
+        """Serve the request, and record it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""Bodies of requests as what they mean: parsed and checked in a thread, and refused before they cost much."""
+"""Parsing and checking the bodies of requests in a thread; bad requests are refused before they cost much."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from turnwise.service.service import Service, ServiceOf
 JSON = "application/json"
 _Body = TypeVar("_Body", bound=BaseModel)
 _Result = TypeVar("_Result")
-_AT_ONCE = 65_536  # bytes, so that other threads get their turn
+_AT_ONCE = 65_536  # bytes; parsing in pieces lets other threads run
 _FIELDS_SHOWN = 5
 _LONGEST_FIELD = 40
-# What other services call a field that is not at all alike.
+# Names that other services use for fields whose names here are quite different.
 _MEANT = {
     "q": "query",
     "text": "input",
@@ -38,7 +38,7 @@ _MEANT = {
 
 
 def body_of(model: type[_Body]) -> Callable[[Request, ServiceOf], Awaitable[_Body]]:
-    """A dependency that gives a route the body of its request."""
+    """A FastAPI dependency that gives a route the parsed body of its request."""
 
     async def read(request: Request, service: ServiceOf) -> _Body:
         if content_type(request) != JSON:
@@ -50,20 +50,20 @@ def body_of(model: type[_Body]) -> Callable[[Request, ServiceOf], Awaitable[_Bod
 
 
 async def in_thread(service: Service, body: bytes, parse: Callable[[], _Result]) -> _Result:
-    """Parse a body where it does not block others: a short one at once, a long one after other long ones."""
+    """Parse a body without blocking other requests: a short one at once, long ones one after another in a thread."""
     return parse() if len(body) <= SHORT else await service.json.run(parse)
 
 
 def content_type(request: Request) -> str:
-    """What the client says that the body is, without parameters."""
+    """The content type that the client gives for the body, without parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def parsed(model: type[_Body], body: bytes, max_values: int) -> _Body:
-    """A body as what it means.
+    """Parse a body into a model.
 
     Raises:
-        Refusal: It has too many values (413), is no JSON, or something else than was expected (422).
+        Refusal: The body has too many values (413), or it is not JSON or not what was expected (422).
     """
     check_values(body, max_values)
     value = parsed_json(body)
@@ -77,14 +77,14 @@ def parsed(model: type[_Body], body: bytes, max_values: int) -> _Body:
 
 
 def parsed_json(body: bytes, where: str | None = None) -> Any:
-    """A value of JSON, in which every text is one: halves of surrogate pairs are refused.
+    """Parse JSON. All its texts must be valid Unicode: halves of surrogate pairs are refused.
 
     Args:
         body: The JSON.
-        where: Its place, for errors.
+        where: The place of this JSON, for errors.
 
     Raises:
-        Refusal: It is none (422).
+        Refusal: It is not valid JSON (422).
     """
     try:
         return from_json(body)
@@ -93,12 +93,12 @@ def parsed_json(body: bytes, where: str | None = None) -> Any:
 
 
 def check_values(body: bytes, most: int) -> None:
-    """Refuse (413) what has more values than this in its lists and objects, before any of them is made.
+    """Refuse (413) a body with more than ``most`` values in its lists and objects, before any of them is created.
 
     Raises:
-        Refusal: It has.
+        Refusal: The body has more values.
     """
-    if _separators(body) <= most:  # those within texts as well: most bodies are no longer looked at
+    if _separators(body) <= most:  # counts separators inside texts too; most bodies pass this quick check
         return
     unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     count, in_text = 0, False

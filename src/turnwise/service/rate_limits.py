@@ -1,4 +1,4 @@
-"""How many requests each key may send: a bucket that fills steadily and holds one minute's worth."""
+"""How many requests each key may send: a token bucket that fills steadily and holds the requests of one minute."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from turnwise.service.keys import Key
 
 
 class RateLimiter:
-    """Counts requests by key, within this process.
+    """Counts the requests of each key within this process.
 
     Args:
-        clock: Seconds that only grow.
+        clock: Gives a time in seconds that never goes back.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._buckets: dict[str, tuple[float, float]] = {}  # name of the key: requests left, when that was
+        self._buckets: dict[str, tuple[float, float]] = {}  # name of the key: requests left, and the time of that count
 
     def wait_for(self, key: Key) -> float:
-        """Count a request: 0 if it may be served, else the seconds until the next one may."""
+        """Count a request. Returns 0 if it may be served, or else the seconds until the next request may be."""
         if key.requests_per_minute is None:
             return 0.0
         capacity, now = float(key.requests_per_minute), self._clock()

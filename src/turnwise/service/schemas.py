@@ -1,4 +1,4 @@
-"""What requests have in common."""
+"""The parts that several request schemas share."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing_extensions import TypedDict
 
 
 class Request(BaseModel):
-    """A request; a field that does not exist is an error, and not silently without effect."""
+    """A request. An unknown field is an error, so that it is not silently ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
-    model: str | None = Field(None, description="The name of the served model, which may be left out")
+    model: str | None = Field(None, description="The name of the served model; may be left out")
 
 
 @with_config(ConfigDict(extra="allow"))
 class Message(TypedDict):
-    """A message; what else it has, such as labels, is kept where it is stored."""
+    """A message. Its further fields, such as labels, are kept when it is stored."""
 
     role: Annotated[str, Field(min_length=1)]
     content: str
 
 
-# Of a long list that is wrong all through, the first error says enough.
+# If a long list is wrong throughout, its first error is enough.
 Conversation = Annotated[list[Message], Field(min_length=1, fail_fast=True)]
 EXAMPLE: list[JsonValue] = [
     {"role": "user", "content": "My card is gone."},

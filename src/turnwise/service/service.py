@@ -1,4 +1,4 @@
-"""What the routes share: the model behind its queue, the stores, limits, measures."""
+"""What the routes share: the model behind its queue, the stores, the limits and the metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from turnwise.service.stores import Stores, encoder_of
 from turnwise.service.threads import BoundedThreads
 from turnwise.service.worker import ModelWorker
 
-_SECONDS_TO_STOP = 5  # for what a thread is at; what has not begun is left
+_SECONDS_TO_STOP = 5  # for calls that have begun; all others are dropped
 _LOGGER = logging.getLogger("turnwise.service")
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -66,7 +66,7 @@ class Service:
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
-        """The lifespan of the application: loading begins with it, and what waits is finished at its end."""
+        """The lifespan of the application: loading starts at its beginning, and waiting work is finished at its end."""
         self.worker.start()
         yield
         await asyncio.to_thread(self._stop)
@@ -81,16 +81,16 @@ class Service:
         """The model.
 
         Raises:
-            Refusal: It is not loaded (503), or what would need it would be refused (429).
+            Refusal: It is not loaded (503), or its queue is full (429).
         """
         self.worker.check_room()
         return self.worker.loaded.result()
 
     def check_model(self, name: str | None) -> ServedModel:
-        """The model, if a request asks for it or for none.
+        """The model, if a request asks for it by name or names no model.
 
         Raises:
-            Refusal: It asks for another (404); or as `model`.
+            Refusal: The request names another model (404); or as for `model`.
         """
         model = self.model
         if name is not None and name not in model.names:
@@ -109,7 +109,7 @@ class Service:
         self.metrics.tokens.inc(tokens)
 
     async def _tokenize(self, texts: Sequence[str], param: str) -> tuple[list[str], list[TokenRow]]:
-        """The texts as far as they are read, and their tokens."""
+        """The part of each text that the model reads, and its tokens."""
         model, most = self.model, self.settings.max_tokens
 
         def tokenize() -> tuple[list[str], list[TokenRow]]:
@@ -119,53 +119,53 @@ class Service:
         return await self._tokenizing.run(tokenize)
 
     async def check_length(self, texts: Sequence[str], param: str) -> None:
-        """Raise `Refusal` (413) if a text is so long that reading the start of it would take long."""
+        """Raise `Refusal` (413) if a text is so long that even reading its start would take long."""
         long = [text for text in texts if len(text) > LONGEST_TEXT]
         if long:
             model, most = self.model, self.settings.max_tokens
             await self._tokenizing.run(lambda: model.starts(long, param, most))
 
     async def embed_texts(self, texts: Sequence[str], param: str) -> tuple[FloatArray, int]:
-        """The vectors of texts (texts, dim), and how many tokens they had.
+        """The vectors of texts (texts, dim), and the number of tokens they had.
 
         Raises:
-            Refusal: Too many texts or tokens (413), or as `ModelWorker.embed`.
+            Refusal: There are too many texts or tokens (413), or as for `ModelWorker.embed`.
         """
         self.check_count(len(texts), param)
         _, rows = await self._tokenize(texts, param)
         return await self.embed_rows(rows, param)
 
     async def embed_rows(self, rows: Sequence[TokenRow], param: str) -> tuple[FloatArray, int]:
-        """The vectors of token rows (rows, dim), and how many tokens they had; refuses as `embed_texts`."""
+        """The vectors of token rows (rows, dim), and the number of tokens they had. Refuses as `embed_texts` does."""
         self.check_count(len(rows), param)
         tokens = sum(map(len, rows))
         self._check_tokens(tokens, param)
         return await self.worker.embed(rows), tokens
 
     async def read_texts(self, texts: Sequence[str], param: str) -> tuple[list[str], list[int]]:
-        """Texts as far as they are read, and the tokens of each; refuses as `embed_texts`."""
+        """The part of each text that the model reads, and its number of tokens. Refuses as `embed_texts` does."""
         starts, rows = await self._tokenize(texts, param)
         counts = list(map(len, rows))
         self._check_tokens(sum(counts), param)
         return starts, counts
 
     async def read_messages(self, conversation: Messages, param: str) -> list[Message]:
-        """A conversation as far as it is read; refuses as `embed_texts`."""
+        """A conversation whose texts are cut to what the model reads. Refuses as `embed_texts` does."""
         starts, _ = await self.read_texts([message["content"] for message in conversation], param)
         return with_contents(conversation, starts)
 
     async def in_parts(
         self, call: Callable[[list[_Item]], _Result], items: Sequence[_Item], tokens: Sequence[int]
     ) -> list[_Result]:
-        """Call something in the thread of the model with a part of the items at a time, so that others get their turn.
+        """Make calls in the thread of the model, each with a part of the items, so that other requests get their turn.
 
         Args:
-            call: What to do with some of the items.
+            call: The function to call with some of the items.
             items: The items, one or more.
             tokens: About how many tokens each item embeds.
 
         Raises:
-            Refusal: The queue is full (429); once the first part is admitted, the others are.
+            Refusal: The queue is full (429). Once the first part is admitted, so are all others.
         """
         results = []
         for number, (part, cost) in enumerate(_parts(items, tokens, self.model.batch_tokens)):
@@ -174,7 +174,7 @@ class Service:
 
 
 def _parts(items: Sequence[_Item], tokens: Sequence[int], limit: int) -> Iterator[tuple[list[_Item], int]]:
-    """Cut items into runs of at most so many tokens (one item at least), each with its tokens."""
+    """Cut items into runs of at most ``limit`` tokens, but at least one item; each comes with its number of tokens."""
     part: list[_Item] = []
     cost = 0
     for item, own in zip(items, tokens):
@@ -187,12 +187,12 @@ def _parts(items: Sequence[_Item], tokens: Sequence[int], limit: int) -> Iterato
 
 
 def with_contents(messages: Messages, contents: Iterable[str]) -> list[Message]:
-    """Messages with other texts."""
+    """The messages with their texts replaced."""
     return [{**message, "content": content} for message, content in zip(messages, contents)]
 
 
 def service_of(request: Request) -> Service:
-    """The service behind a request."""
+    """The service that a request was sent to."""
     return request.app.state.service
 
 

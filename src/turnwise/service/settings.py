@@ -1,4 +1,4 @@
-"""The settings of the service: given in code or by flags, else read from the environment."""
+"""The settings of the service, given in code or by flags, or else read from the environment."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class ServiceSettings(BaseSettings):
-    """What is served, to whom, and how much of it. Each is also read from ``TURNWISE_<NAME>``.
+    """What is served, to whom, and within which limits. Each setting is also read from ``TURNWISE_<NAME>``.
 
     Attributes:
-        model: The encoder, a folder or a Hub name; by default that of the stores, else the default encoder.
+        model: The encoder, a folder or a Hub name; by default that of the stores, or else the default encoder.
         model_name: What clients call it; by default its Hub name or the name of its folder.
-        stores: Folders of conversation stores, or addresses on Qdrant, by the names that clients and keys know.
-        keys: The file of API keys, see `turnwise.service.keys`. Without it only this machine is served.
-        max_body_bytes: Longest body of a request.
-        max_values: Most values in the lists and objects of a body.
-        max_texts: Most texts, documents or conversations in a request for embeddings, ranking or replies.
-        max_tokens: Most tokens in such a request.
-        max_requests: Most requests that are worked on or waiting at a time.
-        max_connections: Most connections of one address at a time.
-        max_seconds: Longest that a search, or anything else that changes nothing, may wait for a thread and hold it.
-        queue_tokens: Most tokens that wait for the model; what comes then is refused.
-        batch_tokens: Tokens that go through the model at a time; by default what suits the device.
+        stores: Folders of conversation stores, or addresses on Qdrant, by the names that clients and keys use.
+        keys: The file of API keys, see `turnwise.service.keys`. Without it, only this machine is served.
+        max_body_bytes: The greatest length of a request's body.
+        max_values: The most values in the lists and objects of a body.
+        max_texts: The most texts, documents or conversations in a request for embeddings, ranking or replies.
+        max_tokens: The most tokens in such a request.
+        max_requests: The most requests that are worked on or waiting at a time.
+        max_connections: The most connections of one address at a time.
+        max_seconds: The longest time that a search, or another call that changes nothing, may wait for a thread and
+            hold it.
+        queue_tokens: The most tokens that may wait for the model; further requests are refused.
+        batch_tokens: How many tokens go through the model at a time; by default what suits the device.
         batch_wait_ms: How long an idle model waits for further requests to join the first, in milliseconds.
-        log_paths: Also log the paths of requests, which hold ids of conversations.
+        log_paths: Also log the paths of requests, which contain ids of conversations.
     """
 
     model_config = SettingsConfigDict(env_prefix="TURNWISE_", extra="forbid", frozen=True, protected_namespaces=())

@@ -1,4 +1,4 @@
-"""The conversation stores: read by several threads, written by one, with the model behind its queue."""
+"""The conversation stores, read by several threads and written by one; both use the model through its queue."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("turnwise.service")
 _Result = TypeVar("_Result")
 _READERS = 4
-_SECONDS_TO_WRITE = 3600  # all that a request may bring is embedded within some minutes on two cores
+_SECONDS_TO_WRITE = 3600  # the largest request is embedded within some minutes on two cores
 
 
 def encoder_of(path: str | Path) -> str | None:
-    """What the encoder of a store was loaded from; ``None`` where there is no store yet."""
+    """The place that the encoder of a store was loaded from; ``None`` where there is no store yet."""
     from turnwise.store import ConversationStore
     from turnwise.store.opening import backend_of, place_of
 
@@ -37,7 +37,7 @@ def encoder_of(path: str | Path) -> str | None:
 
 @dataclass(frozen=True)
 class OpenStore:
-    """A store, opened twice: adding holds an encoder for long, and searches must not wait for it.
+    """A store that is opened twice, because adding uses an encoder for long, and searches must not wait for it.
 
     Attributes:
         reader: For searches.
@@ -52,8 +52,8 @@ class Stores:
     """Conversation stores by name.
 
     Args:
-        folders: Their folders; a store that is not there is made.
-        waiting: Most searches, and most changes, that wait or run at a time.
+        folders: Their folders; a store that does not exist is created.
+        waiting: The most searches, and the most changes, that may wait or run at a time.
         seconds: How long a search may wait and run.
     """
 
@@ -64,13 +64,13 @@ class Stores:
         self._writer = BoundedThreads("writer", 1, waiting, _SECONDS_TO_WRITE)
 
     def open(self, encoder: Callable[[], SentenceTransformer]) -> None:
-        """Open all.
+        """Open all stores.
 
         Args:
-            encoder: Makes encoders that other threads do not use.
+            encoder: Creates encoders that no other thread uses.
 
         Raises:
-            ValueError: One is of another encoder, or holds something else than a store.
+            ValueError: A store has another encoder, or a folder holds something else than a store.
         """
         if not self._folders:
             return
@@ -81,18 +81,18 @@ class Stores:
             self._opened[name] = OpenStore(ConversationStore.open(folder, encoder(), read_only=True), writer)
 
     def visible(self, key: Key | None) -> list[str]:
-        """The names of the stores that a key sees."""
+        """The names of the stores that a key may use."""
         return sorted(self._opened if key is None or key.store is None else self._opened.keys() & {key.store})
 
     def get(self, name: str | None, key: Key | None) -> OpenStore:
-        """The store a request is about.
+        """The store that a request names.
 
         Args:
-            name: Its name; may be left out where there is one, or where the key sees one only.
+            name: The name; it may be left out if there is only one store, or if the key may use only one.
             key: The key of the request.
 
         Raises:
-            Refusal: There is no such store, or the key must not see it (404), or a name is missing (422).
+            Refusal: There is no such store, the key must not use it (404), or the name is missing (422).
         """
         visible = self.visible(key)
         if name is None and len(visible) == 1:
@@ -106,7 +106,7 @@ class Stores:
         return self._opened[name]
 
     async def read(self, call: Callable[[], _Result]) -> _Result:
-        """Search. The request's mistakes become refusals.
+        """Run a search. Mistakes in the request become refusals.
 
         Raises:
             Refusal: The request is wrong (422), or too much is waiting (429).
@@ -114,11 +114,11 @@ class Stores:
         return await self._readers.run(lambda: _refusing(call))
 
     async def write(self, call: Callable[[], _Result]) -> _Result:
-        """Change something, after what was to be changed before; refuses as `read`."""
+        """Make a change, after all earlier changes. Refuses as `read` does."""
         return await self._writer.run(lambda: _refusing(call))
 
     def stop(self, seconds: float) -> bool:
-        """Finish what waits, within this time; whether all threads have ended."""
+        """Finish the waiting work within this time, and return whether all threads have ended."""
         end = time.monotonic() + seconds
         return all([threads.stop(max(0.0, end - time.monotonic())) for threads in (self._readers, self._writer)])
 

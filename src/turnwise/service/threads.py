@@ -1,4 +1,4 @@
-"""Work that would block the event loop, in a few threads with a bounded queue and a limit of time."""
+"""A few threads, with a bounded queue and a time limit, for work that would block the event loop."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _Result = TypeVar("_Result")
 class _Job:
     call: Callable[[], Any]
     future: Future[Any] = field(default_factory=Future)
-    is_given_up: bool = False  # nobody waits for it, and another thread stands in for the one that it holds
+    is_given_up: bool = False  # nobody waits for it any more, and its thread was replaced by another one
 
 
 class BoundedThreads:
-    """A pool of threads that refuses work when much is waiting already.
+    """A pool of threads that refuses work when too much is waiting already.
 
-    A thread cannot be stopped from outside. One that is not done in time is left alone, and another takes its place,
-    as often as there are threads; none keeps the process from ending.
+    A thread cannot be stopped from outside. A thread that does not finish in time is left alone and replaced by a new
+    one; this can happen as often as there are threads. No thread keeps the process from ending.
 
     Args:
-        name: What the threads do; their name.
+        name: The name of the threads, which says what they do.
         threads: How many there are.
-        waiting: Most calls that wait or run at a time.
+        waiting: The most calls that may wait or run at a time.
         seconds: How long a call may wait and run.
     """
 
@@ -49,16 +49,16 @@ class BoundedThreads:
             self._start_thread()
 
     async def run(self, call: Callable[[], _Result]) -> _Result:
-        """What ``call`` returns. If this is cancelled before a thread is free, it is never called.
+        """Return what ``call`` returns. If this is cancelled before a thread is free, ``call`` is never called.
 
         Raises:
-            Refusal: Too much is waiting (429), no thread was free in time (503), or one was not done in time (504).
+            Refusal: Too much is waiting (429), no thread was free in time (503), or the call took too long (504).
         """
         if self._open >= self._waiting:
             raise Refusal(429, "too many requests are waiting", retry_after=1)
         self._open += 1
         job = _Job(call)
-        # Counted until the thread is done with it, and not only as long as somebody waits for it.
+        # The call counts as open until its thread is done with it, even if nobody waits for it any more.
         loop = asyncio.get_running_loop()
         job.future.add_done_callback(lambda _: _tell(loop, self._closed))
         self._jobs.put(job)
@@ -67,7 +67,7 @@ class BoundedThreads:
                 return await asyncio.wrap_future(job.future)
         except TimeoutError:
             if not limit.expired():
-                raise  # the call's own
+                raise  # raised by the call itself
         if job.future.cancelled():
             raise Refusal(503, f"no thread was free within {self._seconds:g} seconds", retry_after=self._seconds)
         self._give_up(job)
@@ -105,7 +105,7 @@ class BoundedThreads:
         self._start_thread()
 
     def stop(self, seconds: float = 60) -> bool:
-        """End the threads when what waits is done, but wait no longer than this; whether all have ended."""
+        """End the threads when the waiting work is done, or after this time; return whether all have ended."""
         end = time.monotonic() + seconds
         for _ in self._threads:
             self._jobs.put(None)
@@ -115,6 +115,6 @@ class BoundedThreads:
 
 
 def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """Call something in the loop, if it has not ended before a thread that was stuck."""
+    """Call a function in the event loop, unless the loop has ended before a thread that was stuck."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(call)

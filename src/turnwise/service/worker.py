@@ -16,16 +16,16 @@ from turnwise.service.batching import Batch, CallJob, Job, JobQueue, RowsJob, To
 from turnwise.service.errors import Refusal
 
 _Result = TypeVar("_Result")
-_LOADING_SECONDS = 5  # after which to ask again while the model is loading
-_MEMORY = 0.9  # how much of the measured speed comes from before the last batch
+_LOADING_SECONDS = 5  # after this time, clients should try again while the model is loading
+_MEMORY = 0.9  # the weight of earlier batches in the measured speed
 
 
 class Model(Protocol):
-    """What the thread owns."""
+    """The model that the thread owns."""
 
     @property
     def batch_tokens(self) -> int:
-        """Tokens that go through it at a time."""
+        """How many tokens go through it at a time."""
 
     def embed(self, rows: Sequence[TokenRow]) -> FloatArray:
         """The vectors of token rows (rows, dim)."""
@@ -35,15 +35,15 @@ _Model = TypeVar("_Model", bound=Model)
 
 
 class ModelWorker(Generic[_Model]):
-    """Runs everything that needs the model in one thread, in batches of what many requests ask for.
+    """Runs everything that needs the model in one thread, and batches the rows of many requests.
 
-    Tokenizers and stores are not safe for several threads, and two passes at a time through one model gain nothing.
-    Cancelling what awaits `embed` or `call` takes it from the queue.
+    Tokenizers and stores are not safe for several threads, and running one model twice at the same time is no faster.
+    A task that awaits `embed` or `call` can be cancelled, which removes its work from the queue.
 
     Args:
-        load: Loads the model; called in the thread, so that the service answers meanwhile.
-        queue_tokens: Most tokens that wait; what comes then is refused.
-        batch_wait: How long an idle model waits for more to join the first request, in seconds.
+        load: Loads the model. It is called in the thread, so that the service can answer meanwhile.
+        queue_tokens: The most tokens that may wait; further requests are refused.
+        batch_wait: How long an idle model waits for others to join the first request, in seconds.
     """
 
     def __init__(self, load: Callable[[], _Model], queue_tokens: int, batch_wait: float) -> None:
@@ -64,7 +64,7 @@ class ModelWorker(Generic[_Model]):
         self._thread.start()
 
     def stop(self, seconds: float = 60) -> bool:
-        """Finish what waits, refuse what comes, and end the thread, within this time; whether it has ended."""
+        """Finish waiting work, refuse new work, and end the thread within this time; return whether it has ended."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -73,7 +73,7 @@ class ModelWorker(Generic[_Model]):
 
     @property
     def busy_seconds(self) -> float:
-        """How long the model has been at its current batch; 0 when idle."""
+        """How long the model has been working on its current batch; 0 when idle."""
         since = self._busy_since
         return 0.0 if since is None else time.monotonic() - since
 
@@ -88,38 +88,38 @@ class ModelWorker(Generic[_Model]):
         return await asyncio.wrap_future(job.future)
 
     async def call(self, call: Callable[[], _Result], tokens: int, admitted: bool = False) -> _Result:
-        """Do something else in the thread of the model.
+        """Make another call in the thread of the model.
 
         Args:
-            call: What to do.
+            call: The function to call.
             tokens: About how many tokens it embeds.
-            admitted: It continues a request that is being served already: a full queue does not refuse it.
+            admitted: The call continues a request that is being served already, so a full queue does not refuse it.
 
         Raises:
-            Refusal: As `embed`.
+            Refusal: As for `embed`.
         """
         job = CallJob(call, tokens)
         self._append(job, admitted)
         return await asyncio.wrap_future(job.future)
 
     def run(self, call: Callable[[], _Result], tokens: int) -> _Result:
-        """What `call` does, for threads that serve an admitted request; blocks."""
+        """Do the same as `call`, but block: for threads that serve an admitted request."""
         job = CallJob(call, tokens)
         self._append(job, admitted=True)
         return job.future.result()
 
     def check_room(self) -> None:
-        """Refuse what would be refused anyway, before it costs anything.
+        """Refuse a request early if the queue would refuse it anyway, before it costs anything.
 
         Raises:
-            Refusal: As `embed`.
+            Refusal: As for `embed`.
         """
         with self._changed:
             self.check_loaded()
             self._check_room(1)
 
     def check_loaded(self) -> None:
-        """Raise `Refusal` (503) unless the model is loaded and the service goes on."""
+        """Raise `Refusal` (503) unless the model is loaded and the service is not stopping."""
         if self._stopping:
             raise Refusal(503, "the service is stopping", retry_after=_LOADING_SECONDS)
         if not self.loaded.done():
@@ -164,7 +164,7 @@ class ModelWorker(Generic[_Model]):
             self._done(tokens, time.monotonic() - start)
 
     def _next(self, batch_tokens: int) -> CallJob | Batch | None:
-        """What goes through the model next; ``None`` when the service stops and nothing waits."""
+        """Wait for what goes through the model next; ``None`` when the service stops and nothing waits."""
         with self._changed:
             while True:
                 self.tokens_waiting -= self._queue.drop_finished()
@@ -173,7 +173,7 @@ class ModelWorker(Generic[_Model]):
                 if self._stopping:
                     return None
                 self._changed.wait()
-                # The first request after a pause: others of the same moment go through the model with it.
+                # After the first request of a pause, wait briefly so that others can join its batch.
                 self._changed.wait_for(
                     lambda: self._stopping or self.tokens_waiting >= batch_tokens, timeout=self._batch_wait
                 )

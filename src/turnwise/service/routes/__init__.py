@@ -1,1 +1,1 @@
-"""The routes, by what they are about; `turnwise.service.endpoints` lists them all."""
+"""The routes, grouped by topic; `turnwise.service.endpoints` lists them all."""

@@ -1,4 +1,4 @@
-"""`/v1/conversations` and `/v1/stores`: what is stored, adding to it and deleting from it."""
+"""`/v1/conversations` and `/v1/stores`: reading, adding and deleting stored conversations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXAMPLE: JsonValue = {"id": "2024-001", "messages": EXAMPLE, "topic": "card"}
 
 @with_config(ConfigDict(extra="allow", json_schema_extra={"examples": [_EXAMPLE]}))
 class StoredConversation(TypedDict):
-    """A conversation; what else it has are its labels."""
+    """A conversation; its further fields are labels."""
 
     id: Annotated[str, Field(min_length=1, max_length=1024)]
     messages: Conversation
@@ -38,7 +38,7 @@ class Conversations(BaseModel):
 
 
 class Added(BaseModel):
-    """What became of the conversations of a request, and how many messages were embedded for it."""
+    """How many conversations of a request were added or changed, and how many messages were embedded."""
 
     added: int
     grown: int
@@ -48,15 +48,15 @@ class Added(BaseModel):
 
 
 class Deleted(BaseModel):
-    """What became of a conversation."""
+    """The result of deleting a conversation."""
 
     id: str
-    deleted: bool = Field(description="Nothing finds it any more; false where there was none")
+    deleted: bool = Field(description="Whether there was such a conversation; no search finds it any more")
     erased: bool = Field(description="Always false: older files hold it until turnwise store erase STORE on the server")
 
 
 class StoreSize(BaseModel):
-    """A store and what it holds."""
+    """A store and the size of its content."""
 
     name: str
     conversations: int
@@ -64,7 +64,7 @@ class StoreSize(BaseModel):
 
 
 class StoreList(BaseModel):
-    """The stores that a key sees."""
+    """The stores that a key may use."""
 
     stores: list[StoreSize]
 
@@ -72,11 +72,11 @@ class StoreList(BaseModel):
 _ROW: TypeAdapter[StoredConversation] = TypeAdapter(StoredConversation)
 
 
-StoreName = Annotated[str | None, Query(description="The name of the store; not needed where there is one")]
+StoreName = Annotated[str | None, Query(description="The name of the store; not needed if there is only one")]
 
 
 def store_of(request: Request, service: ServiceOf, store: StoreName = None) -> OpenStore:
-    """The store that a request is about, once the model is loaded."""
+    """The store that a request names, once the model is loaded."""
     service.worker.check_loaded()
     return service.stores.get(store, key_of(request.scope))
 
@@ -85,10 +85,11 @@ StoreOf = Annotated[OpenStore, Depends(store_of)]
 
 
 async def add_conversations(request: Request, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
-    """Add conversations, or what is new of them.
+    """Add conversations, or the new messages of conversations that are stored already.
 
-    A conversation is sent as a whole each time, also when it has grown: only its new messages are embedded, and what is
-    there already costs nothing. When this is answered, all of it is stored; when it is not, send it again.
+    Always send a conversation as a whole, also when it has grown. Only its new messages are embedded; messages that are
+    stored already cost nothing. Once this request is answered, everything is stored. If it is not answered, send it
+    again.
     """
     service.worker.check_room()
     kind = content_type(request)
@@ -128,17 +129,17 @@ async def get_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[
 
 
 async def delete_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
-    """Delete a conversation: nothing finds it any more.
+    """Delete a conversation, so that no search finds it any more.
 
-    Older files of the store hold its bytes until `turnwise store erase STORE` is said on the server, which writes the
-    store anew; requests are answered meanwhile.
+    Older files of the store hold its bytes until somebody runs `turnwise store erase STORE` on the server. That command
+    writes the store again, while requests are still answered.
     """
     deleted = bool(await service.stores.write(lambda: store.writer.delete([id])))
     return {"id": id, "deleted": deleted, "erased": False}
 
 
 async def stores(request: Request, service: ServiceOf) -> dict[str, Any]:
-    """The stores that the key sees."""
+    """List the stores that the key may use."""
     service.worker.check_loaded()
     key = key_of(request.scope)
     sizes = []

@@ -1,4 +1,4 @@
-"""`POST /v1/embeddings`: OpenAI's, and whole conversations beside it."""
+"""`POST /v1/embeddings`: OpenAI's route, which here embeds whole conversations too."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from turnwise.service.parsing import body_of
 from turnwise.service.schemas import EXAMPLE, Conversation, Request
 from turnwise.service.service import Service, ServiceOf, with_contents
 
-_MANY_NUMBERS = 20_000  # more are turned into text by another thread
+_MANY_NUMBERS = 20_000  # more numbers are turned into text by another thread
 
 
 def _kind(value: Any) -> str | None:
@@ -51,7 +51,7 @@ _Input = Annotated[
 
 
 class EmbeddingRequest(Request):
-    """Texts, or token lists of the served model, or conversations."""
+    """What to embed: texts, token lists of the served model, or conversations."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -59,17 +59,19 @@ class EmbeddingRequest(Request):
         }
     )
 
-    input: _Input | None = Field(None, description="A text, texts, or the ids of the served model's own tokens")
+    input: _Input | None = Field(None, description="A text, several texts, or token ids of the served model")
     messages: Conversation | Annotated[list[Conversation], Field(min_length=1, fail_fast=True)] | None = Field(
-        None, description="Instead of input: a conversation, or several"
+        None, description="A conversation, or several, instead of input"
     )
     pooling: str = Field(
         "mean",
         pattern=r"^(mean|interlocutor|messages|speaker:.+)$",
-        description="Of conversations: mean, interlocutor, messages or speaker:ROLE",
+        description="How to pool conversations: mean, interlocutor, messages or speaker:ROLE",
     )
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: PositiveInt | None = Field(None, description="Keep so many first numbers, scaled to length 1")
+    dimensions: PositiveInt | None = Field(
+        None, description="Keep only this many first numbers of each vector, scaled to length 1"
+    )
     user: str | None = Field(None, description="Not used")
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""`POST /v1/rerank`: documents by how near they are to a query, in the form of Cohere's and Jina's."""
+"""`POST /v1/rerank`: rank documents by their similarity to a query, in the form of Cohere's and Jina's APIs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Document(BaseModel):
 
 
 class RerankRequest(Request):
-    """A query and what to rank."""
+    """A query and the documents to rank."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -32,12 +32,12 @@ class RerankRequest(Request):
 
     query: str
     documents: Annotated[list[str | Document], Field(min_length=1, fail_fast=True)]
-    top_n: PositiveInt | None = Field(None, description="Return so many; by default all")
+    top_n: PositiveInt | None = Field(None, description="The number of documents to return; by default all")
     return_documents: bool = False
 
 
 class RerankResult(BaseModel):
-    """A document by its place in the request."""
+    """A ranked document, named by its position in the request."""
 
     index: int
     relevance_score: float = Field(description="The cosine of the two vectors, from -1 to 1")
@@ -61,10 +61,10 @@ class RerankResponse(BaseModel):
 
 
 async def rerank(body: Annotated[RerankRequest, Depends(body_of(RerankRequest))], service: ServiceOf) -> dict[str, Any]:
-    """Rank documents by the cosine of their vector with that of the query.
+    """Rank documents by the cosine between their vectors and the vector of the query.
 
-    The served model embeds the query and the documents separately: a cross-encoder, which reads them together, would
-    rank better and cost more.
+    The served model embeds the query and the documents separately. A cross-encoder, which reads them together, would
+    rank better, but cost more.
     """
     model = service.check_model(body.model)
     texts = [document if isinstance(document, str) else document.text for document in body.documents]

@@ -27,7 +27,7 @@ from turnwise.service.service import Service, ServiceOf, with_contents
 
 
 class NextRequest(Request):
-    """A running conversation, and what to choose from."""
+    """A running conversation, and the replies to choose from."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"messages": EXAMPLE, "where": "role = 'assistant'", "limit": 3}]}
@@ -37,10 +37,12 @@ class NextRequest(Request):
     candidates: Annotated[list[str], Field(min_length=1, fail_fast=True)] | None = Field(
         None, description="The replies to rank; by default the messages of the store"
     )
-    speaker: str | None = Field(None, description="Who speaks next; by default who spoke before the last speaker")
-    last_rows: PositiveInt | None = Field(None, description="Average only pairs with one of this many last turns")
-    where: str | None = Field(None, description="Of a store: a filter on messages, such as: role = 'assistant'")
-    distinct: bool = Field(True, description="Of a store: each text once")
+    speaker: str | None = Field(None, description="Who speaks next; by default the person before the last speaker")
+    last_rows: PositiveInt | None = Field(
+        None, description="Average only pairs with one of the last turns; this is their number"
+    )
+    where: str | None = Field(None, description="For a store: a filter on messages, such as: role = 'assistant'")
+    distinct: bool = Field(True, description="For a store: return each text only once")
     limit: Limit = 10
 
     @model_validator(mode="after")
@@ -51,7 +53,7 @@ class NextRequest(Request):
 
 
 class Reply(BaseModel):
-    """A reply, how well it fits, and of a store where it was said."""
+    """A reply with its score; if it comes from a store, also the place where it was said."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -1,4 +1,4 @@
-"""`POST /v1/search`: messages, conversations, or conversations that went like one so far."""
+"""`POST /v1/search`: find messages, conversations, or conversations that went like a given one so far."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from turnwise.service.schemas import Conversation
 from turnwise.service.service import ServiceOf
 
 _MOST = 1000
-_LONGEST_WORDS = 10_000  # characters of a search for words, as in the explorer
+_LONGEST_WORDS = 10_000  # characters of a query in a search for words, as in the explorer
 
-Limit = Annotated[int, Field(ge=1, le=_MOST, description="Return so many")]
-Offset = Annotated[int, Field(ge=0, le=_MOST, description="Leave out so many of the best")]
+Limit = Annotated[int, Field(ge=1, le=_MOST, description="The number of hits to return")]
+Offset = Annotated[int, Field(ge=0, le=_MOST, description="The number of hits to skip, from the best on")]
 
 
 class SearchRequest(BaseModel):
-    """What to look for, and in what."""
+    """What to search for, and how."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -33,16 +33,16 @@ class SearchRequest(BaseModel):
         },
     )
 
-    query: str | None = Field(None, description="A text")
-    messages: Conversation | None = Field(None, description="Instead of query: a conversation, or its first turns")
+    query: str | None = Field(None, description="The text to search for")
+    messages: Conversation | None = Field(None, description="A conversation, or its first turns, instead of query")
     level: Literal["message", "conversation", "prefix"] = Field(
         "message", description="Find messages, whole conversations, or those that went like this one so far"
     )
     mode: Literal["vector", "text", "hybrid"] = Field(
-        "vector", description="Of messages: by what they mean, by words (BM25), or by both"
+        "vector", description="For messages: search by meaning, by words (BM25), or by both"
     )
     where: str | None = Field(None, description="A filter, such as: role = 'user' and label.intent = 'refund'")
-    diversity: float | None = Field(None, ge=0, le=1, description="Of messages: prefer hits that differ")
+    diversity: float | None = Field(None, ge=0, le=1, description="For messages: how much to prefer hits that differ")
     limit: Limit = 10
     offset: Offset = 0
 
@@ -60,7 +60,10 @@ class SearchRequest(BaseModel):
 
 
 class Hit(BaseModel):
-    """What was found, with its place: of messages also turn, role and time, of conversations what they are like."""
+    """A message or conversation that was found.
+
+    Messages also have a turn, a role and a time; conversations have fields that describe them as a whole.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -71,7 +74,7 @@ class Hit(BaseModel):
 
 
 class SearchResponse(BaseModel):
-    """What was found, best first."""
+    """The hits, best first."""
 
     results: list[Hit]
 
@@ -79,7 +82,7 @@ class SearchResponse(BaseModel):
 async def search(
     body: Annotated[SearchRequest, Depends(body_of(SearchRequest))], service: ServiceOf, store: StoreOf
 ) -> dict[str, Any]:
-    """Search a store."""
+    """Search a store for messages or conversations."""
     reader = store.reader
     where: dict[str, Any] = {"where": body.where, "limit": body.limit, "offset": body.offset}
     if body.level == "message":
@@ -87,7 +90,7 @@ async def search(
         if body.mode != "vector" and len(body.query or "") > _LONGEST_WORDS:
             problem = f"in mode {body.mode!r} a query has at most {_LONGEST_WORDS:,} characters"
             raise Refusal(422, f"query: {problem}, got {len(query):,}", "query")
-        if body.mode == "vector":  # embedded together with what other requests ask for
+        if body.mode == "vector":  # embedded in a batch with the texts of other requests
             vectors, _ = await service.embed_texts([query], "query")
             query = vectors[0]
         call: Callable[[], Any] = partial(reader.search_messages, query, body.mode, diversity=body.diversity, **where)

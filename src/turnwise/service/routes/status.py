@@ -1,4 +1,4 @@
-"""`/v1/models`, `/health` and `/metrics`: what is served, and how it does."""
+"""`/v1/models`, `/health` and `/metrics`: what is served, and whether it works."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STALLED_SECONDS = 120  # no batch takes that long
 
 
 async def about(service: ServiceOf) -> dict[str, Any]:
-    """What this is, and where to read on."""
+    """Say what this service is, and where to read more."""
     return {
         "name": "turnwise",
         "version": turnwise.__version__,
@@ -28,21 +28,21 @@ async def about(service: ServiceOf) -> dict[str, Any]:
 
 
 async def models(service: ServiceOf) -> dict[str, Any]:
-    """The served model, as OpenAI lists models."""
+    """List the served model, in OpenAI's form."""
     model = service.model
     described = {"id": model.name, "object": "model", "created": 0, "owned_by": "turnwise"}
     return {"object": "list", "data": [{**described, "dimensions": model.dimension, "max_tokens": model.limit}]}
 
 
 async def live(service: ServiceOf) -> JSONResponse:
-    """Whether the process should go on, which it should not if its model could not be loaded. Needs no key."""
+    """Whether the process is alive; it fails if the model could not be loaded. Needs no key."""
     loaded = service.worker.loaded
     failed = loaded.done() and loaded.exception() is not None
     return JSONResponse({"status": "failed" if failed else "ok"}, 503 if failed else 200)
 
 
 async def health(service: ServiceOf) -> JSONResponse:
-    """Whether requests are served: embeds a probe if the model is idle, else tells what it is busy with."""
+    """Whether requests are served. An idle model embeds a probe; for a busy one, the answer describes its work."""
     busy = service.worker.busy_seconds
     described: dict[str, Any] = {"tokens_waiting": service.worker.tokens_waiting, "busy_seconds": round(busy, 3)}
     if busy > _STALLED_SECONDS:
@@ -67,5 +67,5 @@ async def _probe(service: Service) -> str:
 
 
 async def metrics(service: ServiceOf) -> Response:
-    """Counts and times in Prometheus' format."""
+    """The metrics of the service in Prometheus' format."""
     return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
