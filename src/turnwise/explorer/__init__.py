@@ -1,4 +1,4 @@
-"""The explorer: what conversations are about, how they move on, where they surprise; needs the extra ``explorer``."""
+"""The explorer shows what conversations are about, how they continue and what is unusual; extra ``explorer``."""
 
 from turnwise.explorer.atlas import write_atlas
 from turnwise.explorer.export import export_report

@@ -1,4 +1,4 @@
-"""The report as the table that `embedding-atlas` reads: one row a message, with its place on the map."""
+"""The report as a table for `embedding-atlas`: a row for each message, with its place on the map."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_atlas(report: Report, path: str | os.PathLike[str]) -> None:
 
 
 def atlas_table(report: Report) -> pa.Table:
-    """The messages with text, projection_x, projection_y, and what else is known of them."""
+    """The messages with text, projection_x, projection_y, and everything else that is known about them."""
     messages, rows = report.messages, report.messages["conversation"]
     names = {kind: {group.id: group.name for group in report.groups[kind]} for kind in report.groups}
     parents = {group.id: group.id if group.parent is None else group.parent for group in report.groups["message"]}
@@ -65,7 +65,7 @@ def _labels(report: Report, kind: Kind, rows: np.ndarray | None) -> dict[str, An
 
 
 def _chosen(values: Any, codes: np.ndarray) -> pa.Array:
-    """The value of each code; the last one of -1."""
+    """The value of each code; the code -1 gets the last value."""
     texts = list(values)
     return pa.array([texts[code] for code in codes.tolist()], pa.string())
 

@@ -1,4 +1,4 @@
-"""What a store holds as columns, with its vectors in files that are mapped, so that memory does not grow with them."""
+"""The content of a store as columns. Its vectors are in memory-mapped files, so that they take up no memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONVERSATIONS_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class Corpus:
-    """The conversations of a store, their messages one after the other.
+    """The conversations of a store, with all their messages in sequence.
 
     Attributes:
         ids: The ids of the conversations (m).
@@ -30,14 +30,14 @@ class Corpus:
         turns: How many messages each has (m,).
         texts: The messages (n).
         conversation: The conversation of each message (n,).
-        turn: Its place there (n,).
-        roles: The roles there are.
+        turn: The place of each message in its conversation (n,).
+        roles: All roles that occur.
         role: The role of each message (n,).
         time: Seconds since 1970, NaN where not known (n,).
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
-        vectors: Of the messages, of length 1 (n, dim), memory-mapped.
-        conversation_vectors: Of the conversations, of length 1 (m, dim), memory-mapped.
+        vectors: The vectors of the messages, of length 1 (n, dim), memory-mapped.
+        conversation_vectors: The vectors of the conversations, of length 1 (m, dim), memory-mapped.
     """
 
     ids: Sequence[str]
@@ -67,8 +67,8 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
 
     Args:
         tables: Its tables.
-        folder: Where the vectors go; must stay until the corpus is no longer needed.
-        advance: Told how many messages are read.
+        folder: Where the vectors are written; it must stay until the corpus is no longer needed.
+        advance: Called with numbers of messages that were read.
 
     Raises:
         ValueError: The store is empty.
@@ -98,11 +98,11 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
 
 
 def with_history(corpus: Corpus, folder: Path) -> Corpus:
-    """The same corpus, to the vector of each message added what was said before it, see `turnwise.add_history`.
+    """The same corpus with message vectors that include what was said before, see `turnwise.add_history`.
 
     Args:
         corpus: From `read_corpus`.
-        folder: As there.
+        folder: As for `read_corpus`.
     """
     vectors = _mapped(folder / "history.f32", *corpus.vectors.shape)
     for start in range(0, len(corpus.ids), _CONVERSATIONS_AT_ONCE):
@@ -137,7 +137,7 @@ def _read_conversations(tables: Tables, folder: Path) -> _Conversations:
 
 
 class _Messages:
-    """Rows that come in any order, each put where its conversation and turn say."""
+    """Collects rows that arrive in any order, and puts each in the place that its conversation and turn give."""
 
     def __init__(self, tables: Tables, folder: Path, first: Mapping[str, int], count: int) -> None:
         self._first = first

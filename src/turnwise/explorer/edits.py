@@ -1,6 +1,7 @@
-"""What a user makes of the groups: other names, groups merged, groups split. Kept in the store's folder.
+"""A user's changes of groups: renaming, merging and splitting them. They are kept in the store's folder.
 
-The next report shows it (`turnwise.explorer.build_report`, quickly with ``former``), and those after data has grown.
+The next report shows the changes (`turnwise.explorer.build_report`, quickly with ``former``), and so do later reports
+when data has been added.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ def rename(store: StorePath, kind: Kind, group: int, name: str) -> None:
 
 
 def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None = None) -> int:
-    """Make one group of several of one level.
+    """Merge several groups of one level into one.
 
     Args:
         store: The folder of the store.
         kind: ``"message"`` or ``"conversation"``.
         groups: Their ids.
-        name: The name of the whole; by default that of the first.
+        name: The name of the merged group; by default that of the first.
 
     Returns:
-        The id of the whole, which is that of the first.
+        The id of the merged group, which is that of the first.
 
     Raises:
-        ValueError: Fewer than two groups, fine and coarse ones together, or as for `rename`.
+        ValueError: There are fewer than two groups, they are of different levels, or as for `rename`.
     """
     wanted = list(dict.fromkeys(groups))
     if len(wanted) < 2:
@@ -58,12 +59,12 @@ def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None 
 
 
 def split(store: StorePath, kind: Kind, group: int) -> list[int]:
-    """Split a fine group into the parts that it has, or a coarse group into its fine ones, each a coarse one then.
+    """Split a fine group into its parts, or a coarse group into its fine groups, each of which becomes a coarse group.
 
     Args:
         store: The folder of the store.
         kind: ``"message"`` or ``"conversation"``.
-        group: Its id, which its largest part keeps.
+        group: Its id, which the largest part keeps.
 
     Returns:
         The ids of the parts.
@@ -120,7 +121,7 @@ def _merged(memory: GroupMemory, groups: Sequence[int], name: str | None) -> Gro
 
 
 def _split_fine(memory: GroupMemory, group: int) -> GroupMemory:
-    from turnwise.explorer.groups.fitting import split_group  # whose libraries nothing else here needs
+    from turnwise.explorer.groups.fitting import split_group  # imported here, since nothing else needs its libraries
 
     parts = split_group(memory.neighbours, memory.fine, group)
     if parts is None:
@@ -131,7 +132,7 @@ def _split_fine(memory: GroupMemory, group: int) -> GroupMemory:
     fine = memory.fine.copy()
     fine[memory.fine == group] = ids[parts]
     own = memory.groups[group]
-    # Unnamed, but for what the user called it: each part gets a name of its own.
+    # Each part gets a new name; only a name that the user chose stays, with the largest part.
     part = KnownGroup(parent=own.parent, pinned=True)
     kept = replace(part, name=own.name, renamed=True) if own.renamed else part
     changes = {int(id): kept if id == group else part for id in ids}

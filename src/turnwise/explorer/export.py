@@ -1,4 +1,4 @@
-"""The report as a folder that opens in any browser, also from a disk without a server."""
+"""The report as a folder that any browser can open from disk, without a server."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ INDEX = "index.html"
 
 
 def export_report(report: Report, folder: str | os.PathLike[str], force: bool = False) -> Path:
-    """Write the page and the report's data into a folder of their own; it appears when it is complete.
+    """Write the page and the report's data into a new folder, which appears only when it is complete.
 
     Args:
         report: The report.
         folder: The folder.
-        force: Replace an earlier report there, and nothing else.
+        force: Replace an earlier report there; nothing else is ever replaced.
 
     Returns:
         The file to open.
@@ -37,7 +37,7 @@ def export_report(report: Report, folder: str | os.PathLike[str], force: bool = 
 
 
 def check_export(folder: str | os.PathLike[str], force: bool = False) -> Path:
-    """Return ``folder``, refusing what `export_report` must not overwrite."""
+    """Return ``folder``, or refuse it if `export_report` must not overwrite it."""
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file: expected the name of a folder, or of a .parquet file")

@@ -1,4 +1,4 @@
-"""Labels of messages or conversations as codes, where they have few enough values to choose from."""
+"""Labels of messages or conversations as codes, if they have few enough values to choose from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_VALUES = 200  # of a label that can still be chosen from a list
 
 @dataclass(frozen=True)
 class Label:
-    """A label.
+    """A label of messages or conversations, with its value in each row.
 
     Attributes:
         values: Its values, sorted.
@@ -28,7 +28,7 @@ class Label:
 
 
 class Labels:
-    """Collects the labels of so many rows; those with too many values are left out."""
+    """Collects the labels of a given number of rows. Labels with too many values are left out."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -36,7 +36,7 @@ class Labels:
         self._values: dict[str, dict[str, int]] = {}
 
     def set(self, row: int, fields: Mapping[str, Any]) -> None:
-        """Take the further fields of a row."""
+        """Record the labels of a row."""
         for name, value in fields.items():
             if value is None or value == [] or name in TIME_NAMES:
                 continue

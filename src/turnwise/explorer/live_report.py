@@ -1,4 +1,4 @@
-"""A report behind a server: searched by meaning, continued, and made anew when its groups are changed."""
+"""A report behind a server: it can be searched, can suggest replies, and is rebuilt when its groups are changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Found:
     """A message that was found.
 
     Attributes:
-        message: Its row in the report; -1 if it came to the store later.
+        message: Its row in the report; -1 if it was added to the store after the report was made.
         score: Higher is better.
         role: Who said it.
         text: What was said.
@@ -38,7 +38,7 @@ class Found:
 
 
 class LiveReport:
-    """A store and its report, whose data files stand in a temporary folder until `close`.
+    """A store and its report, whose data files are in a temporary folder until `close`.
 
     Args:
         store: The store.
@@ -57,17 +57,17 @@ class LiveReport:
         self._temporary.cleanup()
 
     def search(self, query: str, mode: SearchMode, limit: int) -> list[Found]:
-        """Messages like a text, those that came to the store after the report left out."""
+        """Find messages similar to a text. Messages that were added to the store after the report are left out."""
         found = [self._found(hit) for hit in self._store.search_messages(query, mode, limit=limit)]
         return [each for each in found if each.message >= 0]
 
     def next_replies(self, conversation: int, turn: int, limit: int) -> list[Found]:
-        """What other conversations hold that could be said after a turn.
+        """Find messages of other conversations that could be said after a turn.
 
         Args:
             conversation: Its row in the report.
             turn: The last turn that was said, from 0.
-            limit: How many.
+            limit: How many to return.
 
         Raises:
             ValueError: There is no such turn.
@@ -83,7 +83,7 @@ class LiveReport:
         return [self._found(hit) for hit in self._store.next_replies(said, limit=limit)]
 
     def edit(self, action: Action, kind: Kind, ids: Sequence[int], name: str | None) -> None:
-        """Rename, merge or split groups, and make the report anew.
+        """Rename, merge or split groups, and make the report again.
 
         Raises:
             ValueError: There is no such group, or the action does not fit; see `turnwise.explorer.edits`.

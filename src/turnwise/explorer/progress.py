@@ -1,4 +1,4 @@
-"""How long work tells how far it is."""
+"""How long-running work reports its progress."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from rich.progress import Progress
 
-Advance = Callable[[int], None]  # told how many more are done
+Advance = Callable[[int], None]  # called with how many more items are done
 
 
 def silent(count: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def advance_of(bar: Progress, description: str, total: int) -> Advance:
-    """A new line of a progress bar."""
+    """Add a line to a progress bar, and return the function that advances it."""
     task = bar.add_task(description, total=total)
     return lambda count: bar.advance(task, count)

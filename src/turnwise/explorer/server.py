@@ -1,7 +1,7 @@
-"""The page with a server behind it: for this machine only, under an address that nobody else can guess.
+"""The page with a server behind it, which serves only this machine, at an address that nobody else can guess.
 
-Everything stands below a random path. So neither other users of the machine nor pages of other sites, whose scripts
-could otherwise be pointed at a server here, reach the conversations; the checks of host and origin come on top.
+Everything is below a random path. So the conversations cannot be reached by other users of the machine, or by scripts
+in the pages of other sites, which can send requests to servers on this machine. Host and origin are checked as well.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def create_app(live: LiveReport, token: str, in_notebook: bool = False) -> FastA
 
     Args:
         live: The report.
-        token: What nobody can guess.
-        in_notebook: Whether pages of this machine, such as notebooks, may show it in a frame.
+        token: The random part of the address.
+        in_notebook: Whether pages of this machine, such as notebooks, may show the page in a frame.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"], www_redirect=False)
@@ -57,7 +57,7 @@ def create_app(live: LiveReport, token: str, in_notebook: bool = False) -> FastA
 
 
 class _Guard:
-    """ASGI middleware: refuses what other sites' pages send, and gives every answer its headers."""
+    """ASGI middleware that refuses requests from other sites' pages, and gives every answer its headers."""
 
     def __init__(self, app: ASGIApp, headers: Mapping[str, str]) -> None:
         self._app = app
@@ -109,7 +109,7 @@ def _page(live: LiveReport) -> FastAPI:
 
 
 def _headers(ancestors: str) -> dict[str, str]:
-    """The page's own policy, and what only a header can say."""
+    """The page's content security policy, with the part that only a header can set."""
     found = re.search(r'Content-Security-Policy" content="([^"]+)"', (PAGE / INDEX).read_text(encoding="utf-8"))
     policy = found.group(1) if found else "default-src 'none'"
     return {
@@ -123,7 +123,7 @@ def _headers(ancestors: str) -> dict[str, str]:
 
 
 def _refusal(request: Request) -> Response | None:
-    """An answer to what only other sites' pages send; what changes something is JSON from the page itself."""
+    """The refusal of a request that only another site's page would send. A change must be JSON from our own page."""
     if request.method in ("GET", "HEAD"):
         return None
     if request.headers.get("origin", "") != f"{request.url.scheme}://{request.headers.get('host', '')}":

@@ -1,4 +1,4 @@
-"""Showing a store: in a browser until it is stopped, or in a notebook."""
+"""Showing a store in a browser until the server is stopped, or in a notebook."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _SECONDS_TO_STOP = 5
 
 
 class Explorer:
-    """The explorer of a store, served to this machine only until `stop`; a notebook shows it in a frame.
+    """The explorer of a store. It serves only this machine, until `stop`; a notebook shows it in a frame.
 
     Args:
         store: The store.
         report: Its report.
-        port: The port; 0 is a free one.
+        port: The port; 0 chooses a free one.
         in_notebook: Whether pages of this machine, such as notebooks, may show it in a frame.
 
     Attributes:
-        url: Where it is. Whoever knows this address may read and rename, as long as it is served.
-        passing: The folder of a store that was made for it alone.
+        url: Its address. While it is served, anyone who knows this address can read everything and rename groups.
+        passing: The temporary folder of a store that was made only for this explorer.
     """
 
     def __init__(self, store: ConversationStore, report: Report, port: int = 0, in_notebook: bool = False) -> None:
@@ -68,7 +68,7 @@ class Explorer:
 
     @property
     def report(self) -> Report:
-        """What is shown, with the changes made of it."""
+        """The report that is shown, with all changes that were made to it."""
         return self._live.report
 
     def run(self) -> None:
@@ -80,7 +80,7 @@ class Explorer:
             self._close()
 
     def start(self) -> Self:
-        """Serve in a thread of its own, if it does not yet."""
+        """Serve in a thread of its own, unless it does so already."""
         if self._thread is None:
             self._thread = threading.Thread(target=self.run, daemon=True, name="turnwise-explorer")
             self._thread.start()
@@ -120,18 +120,18 @@ def explore(
     history: bool = False,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
 ) -> Explorer:
-    """Show what conversations are about; as the last line of a notebook's cell it appears there.
+    """Show what conversations are about. As the last line of a notebook's cell, the explorer appears there.
 
     Args:
-        data: A store, or its folder. Or conversations, as `turnwise.read_conversations` reads or gives them: a file, a
-            DataFrame, a list, …; these are embedded each time, and nothing is kept of them.
-        port: The port; 0 is a free one.
+        data: A store or its folder; or conversations, as `turnwise.read_conversations` reads or gives them: a file, a
+            DataFrame, a list, …. Conversations are embedded each time, and nothing about them is kept.
+        port: The port; 0 chooses a free one.
         seed: Seed of the groups and the map.
-        history: Group messages with what was said before them, see `turnwise.add_history`.
+        history: Group messages together with what was said before them, see `turnwise.add_history`.
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
 
     Returns:
-        The running `Explorer`: its ``url`` for a browser, and ``stop()``.
+        The running `Explorer`, which has a ``url`` for a browser and a method ``stop()``.
     """
     passing = None
     if isinstance(data, ConversationStore):
@@ -147,12 +147,12 @@ def explore(
             store.add(conversations, lambda count: bar.advance(task, count))
     report = build_report(store, seed=seed, settings=GroupSettings(history=history))
     explorer = Explorer(store, report, port, in_notebook=True)
-    explorer.passing = passing  # goes with it
+    explorer.passing = passing  # removed together with the explorer
     return explorer.start()
 
 
 def open_browser(url: str, opener: Callable[[str], Any] = webbrowser.open) -> bool:
-    """Open an address if there is a desktop to open it on; browsers of the terminal would take this terminal."""
+    """Open an address in a browser, if there is a desktop: text browsers would take over this terminal."""
     has_desktop = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     return bool(has_desktop and opener(url))
 

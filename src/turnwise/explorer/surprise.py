@@ -1,7 +1,7 @@
-"""How unexpected each turn is after what came before, by a turn-order head.
+"""How unexpected each turn is after the turns before it, measured with a turn-order head.
 
-The head composes a query from the vectors of the last turns. The turn's own vector and those of sampled messages of the
-same role are ranked by it: 0 where none of these fits better, 1 where all do.
+The head composes a query from the vectors of the last turns. By this query, the turn itself is ranked among sampled
+messages of the same role: the surprise is 0 if none of these fits better, and 1 if all of them do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from turnwise.encoders.turn_order_head import TurnOrderHead
 from turnwise.explorer.progress import Advance, silent
 
 _ROWS_AT_ONCE = 2048
-LEAST_REPLIES = 20  # of a role, for a rank to mean anything
+LEAST_REPLIES = 20  # the least number of messages of a role for which a rank means anything
 
 
 def surprise_of_turns(
@@ -27,19 +27,19 @@ def surprise_of_turns(
     seed: int = 0,
     advance: Advance = silent,
 ) -> FloatArray:
-    """The share of sampled messages of its role that fit better than each message, ties counted half, float32 (n,).
+    """The share of sampled messages of the same role that fit better than each message, ties half, float32 (n,).
 
-    NaN for first messages, for those not wanted, and for roles with too few messages to compare with.
+    It is NaN for first messages, for messages that are not wanted, and for roles with too few messages to compare with.
 
     Args:
         head: The head.
-        vectors: Of the messages, of length 1, conversations one after the other (n, dim).
-        role: The role of each (n,).
-        turn: Its place in its conversation, from 0 (n,).
-        wanted: Which to rank; they are compared with each other only (n,).
+        vectors: The vectors of the messages, of length 1, conversations one after the other (n, dim).
+        role: The role of each message (n,).
+        turn: The place of each message in its conversation, from 0 (n,).
+        wanted: Which messages to rank; they are compared only with each other (n,).
         sampled: How many messages of each role to compare with.
         seed: Seed of the sample.
-        advance: Told how many messages are done.
+        advance: Called with numbers of messages that are done.
     """
     random = np.random.default_rng(seed)
     pools = {}
@@ -69,7 +69,7 @@ def _candidates(head: TurnOrderHead, vectors: FloatArray) -> torch.Tensor:
 
 
 def _queries(head: TurnOrderHead, vectors: FloatArray, role: IntArray, turn: IntArray, rows: IntArray) -> torch.Tensor:
-    """The queries for messages that follow each other (rows, dim)."""
+    """The queries for the messages in these consecutive rows (rows, dim)."""
     first = max(0, int(rows[0]) - head.turns)
     near = torch.from_numpy(np.array(vectors[first : rows[-1] + 1], np.float32))
     back = rows[:, None] - np.arange(1, head.turns + 1)  # (rows, D): the latest first

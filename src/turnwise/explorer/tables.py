@@ -25,9 +25,9 @@ def groups_table(report: Report, kind: Kind) -> pa.Table:
 
     Args:
         report: The report.
-        kind: ``"message"`` gives the columns id, turn, role, text; ``"conversation"`` id and turns. Both have group and
-            topic (the fine and the coarse group), their names, x and y on the map, and surprise; null where there is
-            none.
+        kind: ``"message"`` gives the columns id, turn, role and text; ``"conversation"`` gives id and turns. Both also
+            have group and topic (the fine and the coarse group), their names, x and y on the map, and surprise. A
+            value that does not exist is null.
     """
     columns = report.columns(kind)
     ids = pa.array(report.ids)
@@ -54,7 +54,7 @@ def groups_table(report: Report, kind: Kind) -> pa.Table:
 
 
 def check_table(path: str | os.PathLike[str], force: bool = False) -> Path:
-    """Return ``path`` if a table can be written there; errors as of `check_file`.
+    """Return ``path`` if a table can be written there. Raises the errors of `check_file`, too.
 
     Raises:
         ValueError: It has another ending.
@@ -63,7 +63,7 @@ def check_table(path: str | os.PathLike[str], force: bool = False) -> Path:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table as the ending of its name says; as JSON lines on the standard output."""
+    """Write a table in the format that the file's ending names, or as JSON lines to the standard output."""
     with atomic_path(path) as temporary:
         if path.suffix.lower() == ".parquet":
             pyarrow.parquet.write_table(table, temporary)

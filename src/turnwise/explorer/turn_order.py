@@ -1,7 +1,7 @@
-"""Surprise for a store: by the turn-order head of its encoder, or by heads that are fitted to its vectors.
+"""Surprise for a store, measured with the turn-order head of its encoder, or with heads fitted to its vectors.
 
-A head that learned from the very conversations it ranks would find them all expected. So two are fitted, each to one
-half of the conversations, and each ranks the other half.
+A head that learned from the conversations that it ranks would find all of them expected. So two heads are fitted, each
+to one half of the conversations, and each ranks the other half.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from turnwise.store import ConversationStore
 from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 from turnwise.training.turn_order_head import fit_turn_order_head
 
-LEAST_CONVERSATIONS = 200  # of two messages or more, for heads to learn anything from a half of them
+LEAST_CONVERSATIONS = 200  # with two messages or more, so that a head can learn something from one half of them
 _LEARNED = 2000  # conversations that a head is fitted to, at most
 _RANKED = (
     "The share of a thousand messages of the same role that fit better than this one after the turns before it: "
@@ -29,12 +29,12 @@ _RANKED = (
 
 
 def measure_surprise(store: ConversationStore, corpus: Corpus, seed: int) -> tuple[Surprise | None, FloatArray]:
-    """The surprise of every message (n,); all NaN, and no `Surprise`, where there are too few conversations to tell.
+    """The surprise of every message (n,). With too few conversations, all values are NaN and there is no `Surprise`.
 
     Args:
         store: The store; its encoder is loaded only if it has turn order.
-        corpus: What is in it.
-        seed: Seed of the messages that are compared with, and of what is fitted.
+        corpus: The content of the store.
+        seed: Seed of the sampled messages and of the heads that are fitted.
     """
     encoder = store.encoder() if store.tables().state.has_replies else None
     head = turn_order_head_of(encoder.encoder) if encoder is not None else None
@@ -64,13 +64,13 @@ def _ranked(head: TurnOrderHead, corpus: Corpus, wanted: np.ndarray, seed: int) 
 
 
 def _smallest_keys(keys: np.ndarray, usable: np.ndarray) -> IntArray:
-    """At most so many conversations, in their order (conversations,)."""
+    """The usable conversations with the smallest keys, up to a maximum, in their order (conversations,)."""
     rows = np.flatnonzero(usable)
     return np.sort(rows[np.argsort(keys[rows], kind="stable")[:_LEARNED]])
 
 
 def _embedded(corpus: Corpus, conversations: IntArray) -> pa.Table:
-    """The messages of conversations as `turnwise embed` writes them."""
+    """The messages of conversations, as a table like the one that `turnwise embed` writes."""
     spans = [(int(corpus.first[one]), int(corpus.first[one] + corpus.turns[one])) for one in conversations]
     rows = np.concatenate([np.arange(start, end) for start, end in spans])
     vectors = np.array(corpus.vectors[rows], np.float32)

@@ -34,7 +34,7 @@ class RowsJob:
         self.tokens = sum(map(len, self.rows))  # tokens in the rows that are not taken yet
 
     def take(self, tokens: int, at_least: int = 0) -> list[int]:
-        """Numbers of the next rows: as many as have at most so many tokens together, but so many at least."""
+        """Take the next rows, up to ``tokens`` tokens in all but at least ``at_least`` rows; return their numbers."""
         taken: list[int] = []
         while self._todo and (len(taken) < at_least or len(self.rows[self._todo[0]]) <= tokens):
             taken.append(self._todo.popleft())

@@ -1,4 +1,4 @@
-"""The group of any vector, and its place on the map, from its nearest fitted vectors."""
+"""Finding the group of any vector, and its place on the map, from its nearest fitted vectors."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import numpy as np
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.explorer.groups.neighbours import Neighbours
 
-LEAST_SHARE = 0.5  # of the neighbours' votes, those of neighbours in no group included, for the group that wins
+LEAST_SHARE = 0.5  # of all votes, including those of neighbours in no group, that the winning group needs
 _ROWS_AT_ONCE = 65536
 _NEAREST_PLACED = 5
-_SPREAD = 0.004  # of copies of one text around its place; the map is 2 wide
+_SPREAD = 0.004  # of the copies of a text around its place; the map is 2 wide
 
 
 def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float = -1.0) -> IntArray:
-    """The group that most of the nearest are in, weighted by their cosines; -1 where none has enough of the votes.
+    """The group of most of the nearest vectors, weighted by cosine; -1 if no group gets enough votes.
 
     Args:
-        neighbours: Of n vectors among m fitted ones.
+        neighbours: The neighbours of n vectors among m fitted ones.
         labels: The groups of the fitted vectors, -1 for none (m,).
-        least_cosine: Of the nearest neighbour: below it, a vector is like nothing else and in no group.
+        least_cosine: If the cosine with the nearest neighbour is below this, a vector belongs to no group.
 
     Returns:
         (n,)
@@ -31,7 +31,7 @@ def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float = -1.0) -
         order = np.argsort(near, axis=1, kind="stable")
         near, votes = np.take_along_axis(near, order, 1), np.cumsum(np.take_along_axis(weights, order, 1), axis=1)
         is_last = np.concatenate([near[:, 1:] != near[:, :-1], np.ones((len(near), 1), bool)], axis=1)
-        # Of each run of one group the votes are the difference of the cumulative sums at its ends.
+        # The votes for a run of equal groups are the difference of the cumulative sums at its ends.
         ends = np.where(is_last, votes, 0)
         before = np.concatenate([np.zeros((len(near), 1)), np.maximum.accumulate(ends, axis=1)[:, :-1]], axis=1)
         own = np.where(is_last & (near >= 0), votes - before, 0)
@@ -43,25 +43,25 @@ def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float = -1.0) -
 
 
 def lonely_below(cosines: FloatArray, tail: float = 4.0) -> float:
-    """The cosine with the nearest neighbour below which a vector is like nothing else.
+    """The cosine with the nearest neighbour below which a vector is unlike all others.
 
-    So far below the middle as few of a bell-shaped distribution would be: ``tail`` robust deviations.
+    It is ``tail`` robust deviations below the median, where a bell-shaped distribution has few values.
 
     Args:
-        cosines: Of fitted vectors with their nearest (m,).
-        tail: How many deviations (of the median absolute one, scaled to a normal distribution's).
+        cosines: The cosines of fitted vectors with their nearest neighbours (m,).
+        tail: The number of deviations (median absolute deviations, scaled to match a normal distribution's).
     """
     middle = float(np.median(cosines))
     return middle - tail * 1.4826 * float(np.median(np.abs(cosines - middle)))
 
 
 def place(neighbours: Neighbours, coordinates: FloatArray, seed: int) -> FloatArray:
-    """Places on the map: those of fitted vectors for their copies, else between the nearest, float32 (n, 2).
+    """Places on the map, float32 (n, 2): copies of a fitted vector are put near it, others between their neighbours.
 
     Args:
-        neighbours: Of n vectors among m fitted ones.
-        coordinates: Of the fitted vectors (m, 2).
-        seed: Of the spread of copies, which would hide each other.
+        neighbours: The neighbours of n vectors among m fitted ones.
+        coordinates: The places of the fitted vectors (m, 2).
+        seed: Seed of the spread of copies, which would otherwise hide each other.
     """
     near, cosines = neighbours.rows[:, :_NEAREST_PLACED], neighbours.cosines[:, :_NEAREST_PLACED]
     weights = np.exp((cosines - cosines[:, :1]) / 0.05)
@@ -69,7 +69,7 @@ def place(neighbours: Neighbours, coordinates: FloatArray, seed: int) -> FloatAr
     copies = neighbours.copy_of >= 0
     placed[copies] = coordinates[neighbours.copy_of[copies]]
     _, first = np.unique(neighbours.copy_of, return_index=True)
-    copies[first] = False  # the first of them stands where it was put
+    copies[first] = False  # the first copy stays at its exact place
     random = np.random.default_rng(seed)
     placed[copies] += _SPREAD * random.standard_normal((int(copies.sum()), 2))
     return np.clip(placed, -1, 1).astype(np.float32)

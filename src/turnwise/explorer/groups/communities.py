@@ -1,8 +1,8 @@
-"""Groups as communities of a neighbour graph, fine ones and coarse ones made of them.
+"""Groups as communities of a neighbour graph: fine groups, and coarse groups that consist of fine ones.
 
 Traag et al., From Louvain to Leiden, Scientific Reports 2019. The graph is that of Phenograph (Levine et al., Cell
-2015): vectors are joined where one is among the nearest of the other; the share of neighbours that both have is the
-weight.
+2015): two vectors are joined if one is among the nearest of the other; the weight is the share of neighbours that
+they have in common.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from turnwise._utils.vectors import IntArray
 
 
 def neighbour_graph(rows: np.ndarray) -> Any:
-    """The weights between fitted vectors, sparse and symmetric (m, m), from the nearest of each (m, k)."""
+    """The weights between fitted vectors, sparse and symmetric (m, m), from the nearest neighbours of each (m, k)."""
     m, k = rows.shape
     near = sparse.csr_matrix(
         (np.ones(m * k, np.float32), rows.ravel(), np.arange(0, m * k + 1, k)), shape=(m, m)
     ) + sparse.identity(m, dtype=np.float32, format="csr")
-    shared = (near @ near.T).multiply(near.maximum(near.T)).tocsr()  # only of those that are joined
+    shared = (near @ near.T).multiply(near.maximum(near.T)).tocsr()  # only for vectors that are joined
     shared.data = shared.data / (2 * (k + 1) - shared.data)  # Jaccard
     shared.setdiag(0)
     shared.eliminate_zeros()
@@ -36,8 +36,8 @@ def communities(graph: Any, resolution: float, seed: int) -> IntArray:
     """The community of each node, numbered from the largest to the smallest (m,).
 
     Args:
-        graph: Symmetric weights (m, m); those on the diagonal are of a node with itself.
-        resolution: More and smaller communities where it is higher.
+        graph: Symmetric weights (m, m); the diagonal holds the weight of each node with itself.
+        resolution: A higher value gives more and smaller communities.
         seed: Seed of the order in which nodes are moved.
     """
     upper = sparse.triu(graph).tocoo()
@@ -51,7 +51,7 @@ def communities(graph: Any, resolution: float, seed: int) -> IntArray:
 
 
 def share_inside(graph: Any, labels: IntArray) -> float:
-    """The share of the weights of a graph (m, m) that are between nodes of one community; 1 where it has no links."""
+    """The share of a graph's weights (m, m) that lie within communities; 1 if the graph has no links."""
     links = graph.tocoo()
     inside = links.data[labels[links.row] == labels[links.col]].sum()
     return float(inside / links.data.sum()) if links.nnz else 1.0
@@ -66,7 +66,7 @@ def coarser(graph: Any, labels: IntArray, resolution: float, seed: int) -> IntAr
 
 
 def by_size(labels: IntArray) -> IntArray:
-    """Labels numbered anew, the commonest first; -1 stays."""
+    """Number labels by frequency, the most frequent first; -1 stays."""
     values, counts = np.unique(labels[labels >= 0], return_counts=True)
     rank = {int(value): place for place, value in enumerate(values[np.argsort(-counts, kind="stable")])}
     return np.asarray([rank.get(int(label), -1) for label in labels], np.int64)
@@ -74,7 +74,7 @@ def by_size(labels: IntArray) -> IntArray:
 
 @contextmanager
 def seeded(igraph: Any, seed: int) -> Iterator[None]:
-    """Let igraph draw from a generator of its own."""
+    """Inside the block, igraph draws random numbers from a generator with this seed."""
     igraph.set_random_number_generator(random.Random(seed))
     try:
         yield

@@ -1,6 +1,6 @@
-"""Names of groups by a language model behind any OpenAI-compatible endpoint that a user gives.
+"""Naming groups with a language model, behind any OpenAI-compatible endpoint that a user gives.
 
-What leaves the machine: of each group that has no name yet, its phrases and its ten most central texts, cut short.
+For each group without a name, its phrases and its ten most central texts, cut short, leave the machine.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Endpoint:
     """An OpenAI-compatible endpoint that names groups.
 
     Attributes:
-        url: Up to and with the version, such as ``http://127.0.0.1:8080/v1``.
-        model: The model's name there.
-        key: The key, if it asks for one.
+        url: The address up to and including the version, such as ``http://127.0.0.1:8080/v1``.
+        model: The name of the model at the endpoint.
+        key: The key, if the endpoint asks for one.
     """
 
     url: str
@@ -48,8 +48,8 @@ class Endpoint:
         """A name for each group.
 
         Args:
-            phrases: Of each group.
-            examples: Texts of each group.
+            phrases: The phrases of each group.
+            examples: Some texts of each group.
 
         Raises:
             ValueError: The endpoint cannot be reached, or does not answer as expected.

@@ -1,4 +1,4 @@
-"""Fitting groups to a sample: fine ones, and coarse ones made of them."""
+"""Fitting groups to a sample: fine groups, and coarse groups that consist of fine ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.groups.settings import GroupSettings
 
 _RESOLUTIONS = (4.0, 2.0, 1.0, 0.5, 0.25)
-_LEAST_INSIDE = 0.9  # of the links between neighbours, by weight, within fine groups
+_LEAST_INSIDE = 0.9  # the least share, by weight, of the links between neighbours that fine groups must contain
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ def fit_groups(neighbours: Neighbours, settings: GroupSettings) -> Fitted:
     """Find the groups of a sample.
 
     Args:
-        neighbours: Of each vector of the sample, among the sample.
-        settings: How.
+        neighbours: The neighbours of each vector of the sample, among the sample.
+        settings: How groups are made.
     """
     graph = neighbour_graph(neighbours.rows)
     least = max(neighbours.rows.shape[1] / 2, settings.least_share * len(neighbours.rows))
@@ -56,8 +56,8 @@ def split_group(near: IntArray, labels: IntArray, group: int, seed: int = 0) -> 
     The resolution is raised until there are at least two parts of some size.
 
     Args:
-        near: The nearest of each vector of the sample, among the sample (s, k).
-        labels: The group of each (s,).
+        near: The nearest neighbours of each vector of the sample, among the sample (s, k).
+        labels: The group of each vector (s,).
         group: The group to split.
         seed: Seed of the communities.
     """
@@ -75,7 +75,7 @@ def split_group(near: IntArray, labels: IntArray, group: int, seed: int = 0) -> 
 
 
 def _nearest_large(graph: Any, parts: IntArray, large: IntArray) -> IntArray:
-    """Small parts joined to the large one they have most links with."""
+    """Join each small part to the large part with which it has the most links."""
     links = np.stack([np.asarray(graph @ (parts == part)).ravel() for part in large], axis=1)
     place = np.full(parts.max() + 1, -1)
     place[large] = np.arange(len(large))

@@ -1,4 +1,4 @@
-"""Groups and map of a sample as a store remembers them: as before where nothing changed, else matched to the former."""
+"""Groups and map of a sample as a store remembers them: unchanged, or matched to the former groups if data changed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def remembered_groups(
     settings: GroupSettings,
     former: GroupMemory | None,
 ) -> GroupMemory:
-    """Groups of a sample, with the ids of former ones.
+    """The groups of a sample; those that match former groups get their ids.
 
     Args:
         keys: The hash of each text of the sample, sorted (s,).
-        vectors: Of length 1 (s, dim).
-        neighbours: Of each, among the sample.
+        vectors: The vectors of these texts, of length 1 (s, dim).
+        neighbours: The neighbours of each vector, among the sample.
         settings: How groups are made.
-        former: What is remembered of an earlier sample.
+        former: The memory of an earlier sample.
     """
     stamp = hashlib.blake2b(keys.tobytes() + repr(asdict(settings)).encode(), digest_size=16).hexdigest()
     if former is not None and former.stamp == stamp and _same(former.neighbours, neighbours.rows):
@@ -52,17 +52,17 @@ def remembered_groups(
 
 
 def _same(rows: IntArray, others: IntArray) -> bool:
-    """Whether neighbours are the same, but for the few that rounding exchanges on another machine."""
+    """Whether neighbours are the same, apart from the few that rounding exchanges on another machine."""
     return rows.shape == others.shape and float((rows == others).mean()) > 0.99
 
 
 def centroids_of(vectors: FloatArray, ids: IntArray) -> dict[int, FloatArray]:
-    """The mean of the vectors of each group, scaled to length 1, by id."""
+    """The mean vector of each group, scaled to length 1, by the group's id."""
     return {int(id): unit_vectors(vectors[ids == id].mean(0)) for id in np.unique(ids[ids >= 0])}
 
 
 def _former_ids(keys: np.ndarray, former: GroupMemory) -> IntArray:
-    """The former fine group of each text, -1 where it had none or was in no sample (s,)."""
+    """The former fine group of each text (s,); -1 if it had none or was not in the sample."""
     if not len(former.keys):
         return np.full(len(keys), -1, np.int64)
     place = np.minimum(np.searchsorted(former.keys, keys), len(former.keys) - 1)
@@ -83,7 +83,7 @@ def _fine_ids(labels: IntArray, known: IntArray, vectors: FloatArray, former: Gr
 def _coarse_ids(
     fitted: Fitted, fine: IntArray, vectors: FloatArray, former: GroupMemory, known: IntArray, next_id: int
 ) -> tuple[dict[int, int], int]:
-    """The coarse group of each fine one by id, and the next free id."""
+    """The coarse group of each fine group, by id, and the next free id."""
     inside = fitted.fine >= 0
     labels = np.full(len(fine), -1, np.int64)
     labels[inside] = fitted.coarse[fitted.fine[inside]]
@@ -99,7 +99,7 @@ def _coarse_ids(
         values, counts = np.unique(ids[(fine == id) & (ids >= 0)], return_counts=True)
         if len(values):
             parents[id] = int(values[counts.argmax()])
-        else:  # all of it was pinned from texts that are in no group now
+        else:  # all its members are pinned, and their texts are in no new group
             parents[id] = before.parent if before is not None and before.parent is not None else next_id
             next_id = max(next_id, parents[id] + 1)
     return parents, next_id
@@ -114,7 +114,7 @@ def _is_kept(fine: KnownGroup, former: GroupMemory) -> bool:
 def _ids(
     labels: IntArray, known: IntArray, vectors: FloatArray, former: dict[int, FloatArray], next_id: int
 ) -> tuple[IntArray, int]:
-    """Ids instead of labels: those of former groups where they match, else new ones."""
+    """Replace labels by ids: those of matching former groups, or else new ones."""
     values = np.unique(labels[labels >= 0])
     places = np.searchsorted(values, labels)
     compact = np.where(labels >= 0, places, -1)

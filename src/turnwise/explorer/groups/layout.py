@@ -1,4 +1,4 @@
-"""A map of a sample: what is near stays near, in two dimensions.
+"""A map of a sample in two dimensions, on which similar vectors are near each other.
 
 UMAP's layout of the neighbour graph (McInnes, Healy and Melville, 2018), as igraph computes it.
 """
@@ -14,15 +14,15 @@ from turnwise.explorer.groups.communities import neighbour_graph, seeded
 from turnwise.explorer.groups.neighbours import Neighbours
 
 _EPOCHS = 200
-_FILLED = 0.95  # of the map's width and height, by all but the farthest points
-_FARTHEST = 0.005  # share of points at each side that do not decide the scale
+_FILLED = 0.95  # share of the map's width and height that all but the farthest points fill
+_FARTHEST = 0.005  # share of the points at each side that is ignored for the scale
 
 
 def layout(neighbours: Neighbours, seed: int) -> FloatArray:
     """Places of the vectors of a sample, within -1 and 1, float32 (s, 2).
 
     Args:
-        neighbours: Of each vector, among the sample (s).
+        neighbours: The neighbours of each vector, among the sample (s).
         seed: Seed of the layout.
     """
     count = len(neighbours.rows)

@@ -9,8 +9,8 @@ from scipy.optimize import linear_sum_assignment
 
 from turnwise._utils.vectors import FloatArray, IntArray
 
-LEAST_OVERLAP = 0.3  # F1 of the texts that both samples have
-LEAST_COSINE = 0.9  # of the centroids, where too few texts are in both
+LEAST_OVERLAP = 0.3  # F1 over the texts that are in both samples
+LEAST_COSINE = 0.9  # between centroids, used if too few texts are in both samples
 
 
 def match_groups(
@@ -19,15 +19,16 @@ def match_groups(
     centroids: FloatArray,
     former_centroids: Mapping[int, FloatArray],
 ) -> dict[int, int]:
-    """The former id of each new group that is one of the former ones; one to one.
+    """Match new groups to former ones, one to one; the former id of each new group that matches.
 
-    By the texts that were in both samples (the greatest sum of F1), then by the centroids of those that are left.
+    Groups are matched first by the texts that are in both samples (the greatest sum of F1), and the remaining groups
+    by their centroids.
 
     Args:
         labels: The new group of each vector of the sample, from 0 on, -1 for none (s,).
-        former: Its former id, -1 where it had none or was in no sample (s,).
-        centroids: Of the new groups (groups, dim).
-        former_centroids: Of the former groups, of length 1, by id.
+        former: The former group of each vector, -1 if it had none or was not in the sample (s,).
+        centroids: The centroids of the new groups (groups, dim).
+        former_centroids: The centroids of the former groups, of length 1, by id.
     """
     matched = _by_overlap(labels, former, len(centroids))
     free = [group for group in range(len(centroids)) if group not in matched]
@@ -54,15 +55,15 @@ def _by_overlap(labels: IntArray, former: IntArray, groups: int) -> dict[int, in
 
 
 def pinned_labels(labels: IntArray, former: IntArray, pinned: frozenset[int]) -> tuple[IntArray, IntArray]:
-    """Keep groups that a user merged or split: what was in them stays there, and draws along what is new of its like.
+    """Keep groups that a user merged or split: their members stay in them, and similar new vectors join them.
 
     Args:
         labels: The new group of each vector of the sample (s,).
-        former: Its former id, -1 for none (s,).
+        former: The former group of each vector, -1 for none (s,).
         pinned: The ids of the groups that a user made.
 
     Returns:
-        The labels without what is pinned, which gets -1 (s,), and the id each vector is pinned to, -1 for none (s,).
+        The labels, with -1 for pinned vectors (s,), and the id to which each vector is pinned, -1 for none (s,).
     """
     held = np.where(np.isin(former, list(pinned)), former, -1)
     for group in np.unique(labels[labels >= 0]):

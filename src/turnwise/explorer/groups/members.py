@@ -1,4 +1,4 @@
-"""The members of groups that show best what they are: the most and the least typical."""
+"""The members that best show what a group is: the most typical and the least typical ones."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from turnwise._utils.vectors import FloatArray, IntArray
 
 SHOWN = 10
 _ROWS_AT_ONCE = 65536
-_LOOKED_AT = 50  # times as many as are shown, to find distinct texts
+_LOOKED_AT = 50  # times as many members as are shown, in order to find distinct texts
 
 
 @dataclass(frozen=True)
 class Members:
-    """Rows of a group.
+    """The most and least typical rows of a group.
 
     Attributes:
-        size: How many there are.
-        central: Those most like the mean of all, the most typical first.
-        edge: Those least like it, the least typical first.
+        size: How many rows the group has.
+        central: The rows most similar to the group's mean, the most typical first.
+        edge: The rows least similar to it, the least typical first.
     """
 
     size: int
@@ -33,9 +33,9 @@ def members_of(vectors: FloatArray, groups: IntArray, texts: Sequence[str]) -> d
     """The members of each group, by its id.
 
     Args:
-        vectors: Of length 1, perhaps memory-mapped (n, dim).
-        groups: The id of the group of each, -1 for none (n,).
-        texts: Of which each is shown once (n).
+        vectors: The vectors, of length 1, perhaps memory-mapped (n, dim).
+        groups: The id of each vector's group, -1 for none (n,).
+        texts: The texts (n); equal texts are shown only once.
     """
     ids, places = np.unique(groups, return_inverse=True)
     cosines = _with_centroids(vectors, places, len(ids))
@@ -50,7 +50,7 @@ def members_of(vectors: FloatArray, groups: IntArray, texts: Sequence[str]) -> d
 
 
 def _with_centroids(vectors: FloatArray, places: IntArray, groups: int) -> FloatArray:
-    """The inner product of each vector with the sum of its group's (n,)."""
+    """The inner product of each vector with the sum of the vectors in its group (n,)."""
     sums = np.zeros((groups, vectors.shape[1]), np.float64)
     blocks = [slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(vectors), _ROWS_AT_ONCE)]
     for block in blocks:

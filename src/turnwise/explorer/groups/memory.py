@@ -1,4 +1,4 @@
-"""What a store remembers of its groups: which texts were in them, their names, and what a user made of them."""
+"""What a store remembers about its groups: which texts were in them, their names, and a user's changes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _ARRAYS = ("keys", "fine", "neighbours", "places")
 
 @dataclass(frozen=True)
 class KnownGroup:
-    """What is remembered of a group.
+    """What a store remembers about a group.
 
     Attributes:
         name: Its name; empty until it has one.
-        parent: Its coarse group, ``None`` for a coarse one.
-        phrases: What it is named by.
+        parent: Its coarse group; ``None`` if it is coarse itself.
+        phrases: The phrases that it is named after.
         new: It was not there before data grew.
         renamed: A user named it.
         pinned: A user merged or split it.
@@ -51,12 +51,12 @@ class GroupMemory:
     Attributes:
         stamp: Changes with the sample and the settings.
         keys: The hash of each text of the sample, sorted, uint64 (s,).
-        fine: The id of the fine group of each, -1 for none (s,).
-        neighbours: The nearest of each, among the sample (s, k).
-        places: Of each on the map (s, 2).
-        centroids: Of groups, by id, of length 1.
-        groups: Fine and coarse ones by id.
-        next_id: Ids from here on were never given.
+        fine: The id of each text's fine group, -1 for none (s,).
+        neighbours: The nearest neighbours of each text, among the sample (s, k).
+        places: The place of each text on the map (s, 2).
+        centroids: The centroids of groups, of length 1, by id.
+        groups: All fine and coarse groups by id.
+        next_id: The next free id; no id from here on was ever given.
     """
 
     stamp: str
@@ -80,7 +80,7 @@ class GroupMemory:
         return np.asarray(parents, np.int64)[places]
 
     def with_groups(self, changes: Mapping[int, KnownGroup]) -> GroupMemory:
-        """The same with some groups changed or added; those that nothing is in any more are forgotten."""
+        """A copy with some groups changed or added; groups that have become empty are removed."""
         groups = {**self.groups, **changes}
         fine = {int(id) for id in np.unique(self.fine) if id >= 0}
         coarse = {group.parent for id, group in groups.items() if id in fine}
@@ -91,7 +91,7 @@ Memory = dict[Kind, GroupMemory]
 
 
 def no_memory() -> GroupMemory:
-    """That of nothing."""
+    """An empty memory."""
     nothing = np.zeros((0, 2), np.int32)
     return GroupMemory(
         "", np.zeros(0, np.uint64), np.zeros(0, np.int64), nothing, nothing.astype(np.float32), {}, {}, 0
@@ -99,7 +99,7 @@ def no_memory() -> GroupMemory:
 
 
 def read_memory(store: Path) -> Memory:
-    """What a store remembers; nothing where it never had groups.
+    """What a store remembers about its groups; an empty memory if it never had any.
 
     Raises:
         ValueError: The file is damaged, or was written by a later version of turnwise.
@@ -129,7 +129,7 @@ def is_remembered(store: Path, memory: Memory) -> bool:
 
 
 def write_memory(store: Path, memory: Memory) -> None:
-    """Replace what a store remembers, at once."""
+    """Replace what a store remembers, atomically."""
     facts: dict[str, Any] = {"format": _FORMAT}
     arrays: dict[str, np.ndarray] = {}
     for kind, one in memory.items():

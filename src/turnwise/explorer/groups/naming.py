@@ -1,7 +1,8 @@
-"""What a group is called: the phrases that its texts have and others have not.
+"""Naming groups by the phrases that occur in their texts and not in those of other groups.
 
-Class-based TF-IDF (Grootendorst, BERTopic, 2022): of each phrase, its share of the group's texts, weighted by how rare
-it is over all groups. Phrases are up to three words, of Chinese, Japanese and Korean two to six characters.
+Class-based TF-IDF (Grootendorst, BERTopic, 2022): the score of a phrase is the share of the group's texts that contain
+it, weighted by its rarity over all groups. Phrases have up to three words; in Chinese, Japanese and Korean, two to six
+characters.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from turnwise._utils.vectors import FloatArray, IntArray
 
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
-_BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # no phrase goes beyond
+_BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # a phrase never crosses one of these
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _CJK_SIZES = (2, 3, 4, 5, 6)
 _MOST_PHRASES = 50_000
 _LONGEST_TEXT = 4000  # characters
-_LEAST_TEXTS = 0.03  # of a group, for a phrase that names it
-_SAME = 0.6  # of the texts with one phrase have the longer one that contains it: the longer one says it better
-# Alone or at the ends of a phrase these say nothing; a group that has nothing else is named by them all the same.
+_LEAST_TEXTS = 0.03  # the share of a group's texts that a phrase must occur in to name the group
+_SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
+# Alone or at the ends of a phrase, these words say nothing. They name a group only if it has no other words.
 _PALE_WORDS = """
     a about all also am an and any are as at be been but by can could did do does don't for from get got had has
     have he her him his how i i'd i'll i'm i've if in into is it it's its just let like may me might my no not of
@@ -48,14 +49,14 @@ def phrases_of_text(text: str) -> list[str]:
         for token in _TOKEN.findall(clause):
             if _IS_CJK.match(token):
                 found += [token[start : start + size] for size in _CJK_SIZES for start in range(len(token) - size + 1)]
-            elif not token[0].isdigit():  # numbers name nothing
+            elif not token[0].isdigit():  # numbers do not describe a group
                 words.append(token)
         runs += [words[start : start + size] for size in (1, 2, 3) for start in range(len(words) - size + 1)]
     return found + [" ".join(run) for run in runs if len(run) == 1 or not _PALE & {run[0], run[-1]}]
 
 
 def name_phrases(texts: Sequence[str], labels: IntArray, count: int = 8) -> list[list[str]]:
-    """The phrases that tell each group from the others, the most telling first.
+    """The phrases that best distinguish each group from the others, the most distinctive first.
 
     Args:
         texts: The texts.
@@ -80,7 +81,7 @@ def name_phrases(texts: Sequence[str], labels: IntArray, count: int = 8) -> list
 
 
 def _best(shares: sparse.csr_matrix, rarity: FloatArray, phrases: Sequence[str], count: int) -> list[str]:
-    """The best phrases of a group, none a part of another that stands in most of the same texts."""
+    """The best phrases of a group. No phrase is part of another one that occurs in most of the same texts."""
     frequent = {phrases[place]: (share, share * rarity[place]) for place, share in zip(shares.indices, shares.data)}
     telling = {phrase: both for phrase, both in frequent.items() if phrase not in _PALE} or frequent
     enough = {phrase: both for phrase, both in telling.items() if both[0] >= _LEAST_TEXTS} or telling
@@ -96,19 +97,19 @@ def _best(shares: sparse.csr_matrix, rarity: FloatArray, phrases: Sequence[str],
 
 
 def _overlap(phrase: str, other: str) -> bool:
-    """Whether two phrases say much the same: one holds the other, or two CJK characters are in both."""
+    """Whether two phrases say nearly the same: one contains the other, or they share two CJK characters."""
     if phrase in other or other in phrase:
         return True
     return any(_IS_CJK.match(pair) and pair in other for pair in map("".join, pairwise(phrase)))
 
 
 def distinct_names(phrases: Sequence[Sequence[str]], taken: Sequence[str] = (), words: int = 3) -> list[str]:
-    """A name for each group from its phrases; where two would be called the same, one gets a number.
+    """A name for each group, made from its phrases. If two groups would get the same name, one gets a number.
 
     Args:
-        phrases: Of each group.
+        phrases: The phrases of each group.
         taken: Names that may not be given.
-        words: How many phrases make a name.
+        words: How many phrases make up a name.
     """
     names: list[str] = []
     used = set(taken)

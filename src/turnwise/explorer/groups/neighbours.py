@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by cosine, block by block, so that memory is bounded however many vectors there are."""
+"""Exact nearest neighbours by cosine, computed in blocks, so that memory is bounded for any number of vectors."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.explorer.progress import Advance, silent
 
 _SCORES_AT_ONCE = 16_000_000  # 64 MB
-_SAME_TEXT = 1 - 1e-5  # cosine from which two vectors are of one text, rounding apart
+_SAME_TEXT = 1 - 1e-5  # from this cosine on, two vectors differ only by rounding and belong to the same text
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The nearest of some fitted vectors, for each of any vectors; no vector is its own neighbour, nor its copies.
+    """The nearest fitted vectors of each vector. Neither a vector itself nor its copies are among its neighbours.
 
     Attributes:
-        rows: Which of the fitted vectors, the nearest first, int32 (n, k).
-        cosines: float32 (n, k).
-        copy_of: The fitted vector that is the same, -1 where none is, int32 (n,).
+        rows: The numbers of the nearest fitted vectors, the nearest first, int32 (n, k).
+        cosines: The cosines with them, float32 (n, k).
+        copy_of: The number of the fitted vector that equals this one, or -1, int32 (n,).
     """
 
     rows: np.ndarray
@@ -28,7 +28,7 @@ class Neighbours:
     copy_of: np.ndarray
 
     def of(self, rows: IntArray) -> Neighbours:
-        """Those of some of the vectors."""
+        """The neighbours of some of the vectors."""
         return Neighbours(self.rows[rows], self.cosines[rows], self.copy_of[rows])
 
 
@@ -36,12 +36,12 @@ def nearest(vectors: FloatArray, fitted: FloatArray, count: int, advance: Advanc
     """The nearest fitted vectors of each vector, other than itself.
 
     Args:
-        vectors: Of length 1 (n, dim), perhaps memory-mapped.
-        fitted: Of length 1 and distinct (m, dim).
-        count: How many neighbours; fewer where there are not as many.
-        advance: Told how many vectors are done.
+        vectors: The vectors, of length 1 (n, dim), perhaps memory-mapped.
+        fitted: The fitted vectors, of length 1 and distinct (m, dim).
+        count: How many neighbours to find; there are fewer if there are not enough fitted vectors.
+        advance: Called with numbers of vectors that are done.
     """
-    import torch  # not for neighbours that are known already
+    import torch  # imported here, since neighbours that are known already do not need it
 
     count = max(1, min(count, len(fitted) - 1))
     base = torch.from_numpy(np.array(fitted, np.float32))

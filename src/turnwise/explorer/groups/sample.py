@@ -1,6 +1,7 @@
-"""The sample that groups are fitted to: the texts with the smallest hashes, whatever the order they come in.
+"""The sample that groups are fitted to: the texts with the smallest hashes, which do not depend on the order.
 
-Two corpora that share most of their texts so share most of their samples: groups can be recognised when data grows.
+So two corpora that share most of their texts also share most of their samples, and groups can be recognised when data
+grows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def sample_rows(keys: np.ndarray, size: int, usable: np.ndarray) -> np.ndarray:
 
     Args:
         keys: A hash of each row (n,).
-        size: How many.
+        size: How many rows to choose.
         usable: Which rows may be taken (n,).
     """
     rows = np.flatnonzero(usable)

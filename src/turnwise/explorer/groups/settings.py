@@ -10,13 +10,13 @@ class GroupSettings:
     """How groups are made.
 
     Attributes:
-        sample: Most vectors they are fitted to; all others are assigned.
-        neighbours: How many nearest vectors each is joined with, and how many vote.
-        resolution: Of the fine groups: more and smaller ones where it is higher. By default the highest of 4, 2, 1, …
-            at which nine tenths of the links between neighbours stay within groups.
-        coarse_resolution: The same of the coarse groups.
-        least_share: Groups with a smaller share of the sample are none.
-        history: Group messages with what was said before them, see `turnwise.add_history`.
+        sample: The most vectors that groups are fitted to; all others are assigned to these groups.
+        neighbours: How many nearest vectors each vector is joined with, and how many vote on its group.
+        resolution: The resolution of the fine groups: a higher value gives more and smaller groups. By default the
+            highest of 4, 2, 1, … at which nine tenths of the links between neighbours stay within groups.
+        coarse_resolution: The resolution of the coarse groups.
+        least_share: Groups with a smaller share of the sample are dropped.
+        history: Group messages together with what was said before them, see `turnwise.add_history`.
         seed: Seed of the sample and of everything random.
     """
 

@@ -1,4 +1,4 @@
-"""The groups and the map of vectors: fitted to a sample of them, from which all get their group and their place."""
+"""Groups and a map of vectors. They are fitted to a sample, which then gives every vector its group and place."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from turnwise.explorer.progress import Advance, silent
 
 @dataclass(frozen=True)
 class Survey:
-    """Where vectors belong.
+    """The group and the place of each vector.
 
     Attributes:
         sample: The rows that groups were fitted to (s,).
-        neighbours: Of all rows, among the sample.
-        places: On the map, within -1 and 1 (n, 2).
+        neighbours: The neighbours of all rows, among the sample.
+        places: The places of all rows on the map, within -1 and 1 (n, 2).
         memory: The groups of the sample.
         groups: The id of the fine group of each row, -1 for none (n,).
     """
@@ -47,12 +47,12 @@ def survey(
     """Find the groups of vectors.
 
     Args:
-        vectors: Of length 1, perhaps memory-mapped (n, dim).
-        texts: What they are vectors of; rows of one text count once (n).
+        vectors: The vectors, of length 1, perhaps memory-mapped (n, dim).
+        texts: The texts of these vectors (n); rows with the same text count once.
         settings: How groups are made.
         former: The groups of an earlier sample, whose ids are kept.
-        known: Neighbours and places of the same rows from an earlier call, not to be computed again.
-        advance: Told how many rows are done.
+        known: The neighbours and places of the same rows from an earlier call, which are then not computed again.
+        advance: Called with numbers of rows that are done.
     """
     usable: BoolArray = np.fromiter((bool(text.strip()) for text in texts), bool, len(texts))
     keys = keys_of(texts, settings.seed)
@@ -69,7 +69,7 @@ def survey(
 
 
 def _nothing(rows: int) -> Survey:
-    """The survey of next to nothing."""
+    """The survey of too few rows to make groups."""
     none = np.full(rows, -1, np.int64)
     neighbours = Neighbours(np.zeros((rows, 1), np.int32), np.zeros((rows, 1), np.float32), none.astype(np.int32))
     return Survey(np.zeros(0, np.int64), neighbours, np.zeros((rows, 2), np.float32), no_memory(), none)

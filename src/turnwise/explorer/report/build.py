@@ -1,4 +1,4 @@
-"""Making a report of a store."""
+"""Making a report about a store."""
 
 from __future__ import annotations
 
@@ -29,16 +29,18 @@ def build_report(
     former: Report | None = None,
     naming: Naming | None = None,
 ) -> Report:
-    """Find out what the conversations of a store are about; nothing is embedded.
+    """Find out what the conversations of a store are about, without embedding anything.
 
-    The store remembers its groups in a file of its own, so that they keep ids and names when data grows, and what was
-    found out in another, so that an unchanged store is only read; unless it was opened read-only.
+    The store remembers its groups in a file, so that they keep their ids and names when data grows. It keeps the other
+    findings in a second file, so that nothing is computed again for an unchanged store. A store that was opened
+    read-only keeps neither.
 
     Args:
         store: The store.
-        seed: Seed of the sample that groups are fitted to, the groups and the map.
-        settings: How groups are made; their seed is replaced.
-        former: A report of the same store: what has not changed since is taken from it, as after an edit of groups.
+        seed: Seed of the sample that groups are fitted to, of the groups, and of the map.
+        settings: How groups are made; their own seed is replaced by ``seed``.
+        former: An earlier report on the same store, for example from before an edit of groups. Whatever has not changed
+            since is taken from it.
         naming: Names new groups from their phrases and the texts of their central members.
 
     Raises:
@@ -59,7 +61,7 @@ def build_report(
         memory = read_memory(store.path)
         findings = read_findings(store.path, stamp, corpus.ids, memory) if former is None else None
         if findings is None:
-            from turnwise.explorer.report.finding_out import find_out  # whose libraries take seconds
+            from turnwise.explorer.report.finding_out import find_out  # its libraries take seconds to load
 
             findings, memory = find_out(store, corpus, Path(folder), settings, memory, former, naming)
             if not store.read_only:
@@ -68,13 +70,13 @@ def build_report(
 
 
 def _keep(path: Path, memory: Memory, findings: Findings | None, stamp: str, corpus: Corpus) -> None:
-    """Keep in a store what was found out; of edits, which follow each other, only what they make of the groups."""
+    """Keep in a store what was found out. After edits, which follow each other quickly, only the groups are kept."""
     try:
         if not is_remembered(path, memory):
             write_memory(path, memory)
         if findings is not None:
             write_findings(path, stamp, corpus.ids, findings)
-    except OSError as error:  # a store on a disk that cannot be written is looked at all the same
+    except OSError as error:  # a store on a read-only disk can be explored all the same
         note(f"the groups cannot be kept in {path}: {error}")
 
 

@@ -32,15 +32,15 @@ def find_out(
     former: Report | None,
     naming: Naming | None,
 ) -> tuple[Findings, Memory]:
-    """What is in a store, and what the store is to remember of its groups.
+    """Compute the findings about a store, and what the store will remember about its groups.
 
     Args:
         store: The store; its encoder is loaded only if it has turn order.
-        corpus: What is in it.
-        folder: Where vectors may be kept meanwhile.
+        corpus: The content of the store.
+        folder: A folder for temporary files of vectors.
         settings: How groups are made.
-        remembered: What the store remembers of its groups.
-        former: A report of the same data, which is not to be found out again.
+        remembered: What the store remembers about its groups.
+        former: A report on the same data, whose findings need not be computed again.
         naming: Names new groups, see `turnwise.explorer.build_report`.
     """
     with progress_bar() as bar:
@@ -87,7 +87,7 @@ def _placed(one: Survey) -> dict[str, np.ndarray]:
 
 
 def _means(values: FloatArray, rows: IntArray, count: int) -> FloatArray:
-    """The mean of the values of each conversation that are known, NaN where none is (count,)."""
+    """The mean of the known values of each conversation (count,); NaN where none is known."""
     known = ~np.isnan(values)
     numbers = np.bincount(rows[known], minlength=count)
     sums = np.bincount(rows[known], values[known], minlength=count)
@@ -95,7 +95,7 @@ def _means(values: FloatArray, rows: IntArray, count: int) -> FloatArray:
 
 
 def _similar(one: Survey) -> np.ndarray:
-    """The nearest conversations of each, -1 where there are no more (m, 5)."""
+    """The nearest conversations of each conversation (m, 5); -1 where there are fewer."""
     found = np.full((len(one.groups), _SIMILAR), -1, np.int32)
     if len(one.sample):
         near = one.sample[one.neighbours.rows[:, :_SIMILAR]]

@@ -1,4 +1,4 @@
-"""What is found out about the conversations of a store, and kept in it, so that it is found out once."""
+"""The findings about the conversations of a store, which are kept in it so that they are computed only once."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from turnwise.explorer.report.report import Group, Surprise
 
 FILE = "report.safetensors"
 _NEIGHBOURS = ("rows", "cosines", "copy_of")
-_REMEMBERED = ("name", "phrases")  # of a group, by the memory of groups: no text is kept twice
+_REMEMBERED = ("name", "phrases")  # fields that the memory of groups holds already
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What is computed of conversations, and not just read.
+    """What is computed about conversations, as opposed to what is only read.
 
     Attributes:
-        columns: Of messages and of conversations: x, y, group, surprise; similar, of conversations.
-        neighbours: Of both among the samples that groups were fitted to.
-        groups: Of both, coarse ones first, then by size.
+        columns: The columns x, y, group and surprise of messages and of conversations; also similar, of conversations.
+        neighbours: The neighbours of both among the samples that groups were fitted to.
+        groups: The groups of both: coarse groups first, then by size.
         surprise: How surprise was measured; ``None`` where it could not be.
     """
 
@@ -42,13 +42,13 @@ class Findings:
 
 
 def read_findings(store: Path, stamp: str, ids: Sequence[str], memory: Memory) -> Findings | None:
-    """What a store keeps; ``None`` unless it is of these very conversations, settings and groups.
+    """The findings that a store keeps; ``None`` unless they are about exactly these conversations, settings and groups.
 
     Args:
         store: The store.
         stamp: Changes with the data and the settings.
         ids: The ids of the conversations, in their order.
-        memory: What the store remembers of its groups.
+        memory: What the store remembers about its groups.
     """
     try:
         with safe_open(store / FILE, framework="numpy") as file:
@@ -62,12 +62,12 @@ def read_findings(store: Path, stamp: str, ids: Sequence[str], memory: Memory) -
             groups={kind: [_group(group, memory, kind) for group in facts["groups"][kind]] for kind in KINDS},
             surprise=None if facts["surprise"] is None else Surprise(**facts["surprise"]),
         )
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError):  # none, or of another version: found out anew
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError):  # missing, or of another version
         return None
 
 
 def write_findings(store: Path, stamp: str, ids: Sequence[str], findings: Findings) -> None:
-    """Replace what a store keeps, at once; what it remembers of its groups must be written before."""
+    """Replace the findings of a store, atomically. The memory of its groups must be written before."""
     arrays: dict[str, np.ndarray] = {}
     for kind in KINDS:
         arrays |= {f"{kind}.column.{name}": values for name, values in findings.columns[kind].items()}
@@ -83,7 +83,7 @@ def write_findings(store: Path, stamp: str, ids: Sequence[str], findings: Findin
 
 
 def _stamp(store: Path, stamp: str, ids: Sequence[str]) -> str:
-    """Changes with the data, their order, the settings and what the store remembers of its groups."""
+    """A stamp that changes with the data, their order, the settings and the memory of groups."""
     digest = hashlib.blake2b(stamp.encode(), digest_size=16)
     digest.update(json.dumps(list(ids)).encode())
     digest.update((store / MEMORY_FILE).read_bytes())

@@ -1,4 +1,4 @@
-"""The groups of a report: named, and with the members that show what they are."""
+"""The groups of a report, with their names and their most and least typical members."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LONGEST_TEXT = 4000  # characters of a conversation that its name is made from
 def named_groups(
     corpus: Corpus, surveys: Mapping[Kind, Survey], naming: Naming | None
 ) -> tuple[dict[Kind, Sequence[Group]], Memory]:
-    """The groups of messages and of conversations, and what the store is to remember of them.
+    """The groups of messages and of conversations, and what the store will remember about them.
 
     Args:
-        corpus: What they are of.
-        surveys: Where everything belongs.
-        naming: Names groups that have no name yet from their phrases and the texts of their central members; by default
-            their phrases do.
+        corpus: The messages and conversations.
+        surveys: The group and place of each message and conversation.
+        naming: Names new groups from their phrases and the texts of their central members; by default, the phrases
+            alone are the name.
     """
     found: dict[Kind, Sequence[Group]] = {}
     memory: Memory = {}
@@ -97,7 +97,7 @@ def _examples(corpus: Corpus, kind: Kind, members: Members) -> list[str]:
 
 
 def _listed(memory: GroupMemory, members: Mapping[int, Members], total: int) -> Sequence[Group]:
-    """The groups that anything is in: coarse ones first, then by size."""
+    """The groups that are not empty: coarse groups first, then by size."""
     listed = [
         Group(
             id=id,

@@ -1,4 +1,4 @@
-"""What the explorer shows: groups, and a column for each thing known of messages and conversations."""
+"""What the explorer shows: groups, and columns with everything that is known about messages and conversations."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Group:
 
     Attributes:
         id: Stays the same as data grows.
-        name: Its phrases, or what a user or a language model called it.
-        phrases: What its texts have and others have not, the most telling first.
-        parent: The coarse group of a fine one.
+        name: Its phrases, or the name that a user or a language model gave it.
+        phrases: The phrases that its texts have and others do not have, the most distinctive first.
+        parent: The coarse group that a fine group belongs to.
         level: 0 for a coarse group, 1 for a fine one.
-        size: How many are in it.
-        share: Of all, those in no group included.
+        size: How many members it has.
+        share: Its share of all messages or conversations, including those in no group.
         central: Its most typical members, at most ten rows.
         edge: Its least typical members, at most ten rows.
         new: It was not there before data grew.
         renamed: A user named it.
-        colour: Its place in a palette.
+        colour: The number of its colour in a palette.
     """
 
     id: int
@@ -51,8 +51,8 @@ class Surprise:
     """How surprise was measured.
 
     Attributes:
-        how: In one sentence.
-        model: By which model.
+        how: The method, in one sentence.
+        model: The model that was used.
     """
 
     how: str
@@ -61,24 +61,24 @@ class Surprise:
 
 @dataclass(frozen=True)
 class Report:
-    """What is known of the conversations of a store.
+    """Everything that is known about the conversations of a store.
 
     Attributes:
-        title: What it is about.
-        made: When, ISO 8601.
-        encoder: Whose vectors they are.
+        title: The title of the report.
+        made: When the report was made, ISO 8601.
+        encoder: The encoder that made the vectors.
         stamp: Changes with the data and the settings.
         settings: How its groups were made.
         ids: The ids of the conversations (m).
         texts: The messages (n).
-        roles: The roles there are.
-        groups: Of messages and of conversations, coarse ones first, then by size.
+        roles: All roles that occur.
+        groups: The groups of messages and of conversations: coarse groups first, then by size.
         surprise: How surprise was measured; ``None`` where it could not be.
         messages: Columns of length n: x, y, group, conversation, turn, role, time, surprise.
         conversations: Columns of length m: x, y, group, first, turns, time, surprise; similar (m, 5).
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
-        neighbours: Of messages and of conversations among the samples that groups were fitted to.
+        neighbours: The neighbours of messages and of conversations among the samples that groups were fitted to.
     """
 
     title: str

@@ -1,6 +1,6 @@
 """The folder of data files that the explorer's page reads.
 
-The files are scripts that hand their data over, since a page opened from a disk may not fetch anything.
+The files are scripts that contain the data, because a page that is opened from disk may not fetch anything.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT = 1
 TEXTS_PER_FILE = 20_000
 _TYPES = {"role": "<u1", "turn": "<u2", "conversation": "<u4", "first": "<u4", "turns": "<u2", "time": "<f8"}
 _DEFAULT_TYPES = {"f": "<f4", "i": "<i4", "u": "<u4"}
-_DANGEROUS = re.compile("[<>&\u2028\u2029]")  # in a script within a page
+_DANGEROUS = re.compile("[<>&\u2028\u2029]")  # inside a script in a page
 
 
 def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
@@ -52,7 +52,7 @@ def write_groups(report: Report, data: Path) -> None:
 
 
 def summary(report: Report) -> dict[str, Any]:
-    """What stands in ``summary.js``."""
+    """The content of ``summary.js``."""
     times = report.messages["time"]
     known = times[~np.isnan(times)]
     return {
