@@ -1,1 +1,1 @@
-"""Conversations in: reading, cleaning, checking and identifying them."""
+"""Reading, cleaning, checking and identifying conversations."""

@@ -15,7 +15,7 @@ def merge_consecutive_messages(conversations: Given, separator: str = " ") -> da
     """Join neighbouring messages of one role into one, which keeps the labels of the first.
 
     A conversation with a single role, such as a story in sentences, has no turns to restore and stays as it is.
-    Conversations are what `turnwise.read_conversations` reads or gives, here and in all of cleaning.
+    All functions of this module take conversations in any form that `turnwise.read_conversations` reads or gives.
     """
     return _map_messages(read_conversations(conversations), merge_runs, separator=separator)
 

@@ -1,7 +1,7 @@
-"""Conversations as a `datasets.Dataset`, read from files or whatever holds them, and written as chat JSONL.
+"""Reading conversations from files and other sources as a `datasets.Dataset`, and writing them as chat JSONL.
 
-A row is ``{"id", "messages": [{"role", "content"}, …], …labels}``. Labels of messages, besides role and content, are
-kept too.
+A row is ``{"id", "messages": [{"role", "content"}, …], …labels}``. The fields of a message besides role and content are
+its labels, which are kept too.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def read_conversations(
     encoding: str | None = None,
     split_by: str | None = None,
 ) -> Dataset:
-    """Read conversations, however they are given: from files of any known format, or from what a program holds.
+    """Read conversations from files of any known format, or from data frames, data sets and lists.
 
     The rows of files are streamed to an Arrow file in the cache directory of `datasets`, so memory stays small. Reading
     the same files again, unchanged, opens that file. Everything else is read into memory, by the same rules as files
@@ -120,7 +120,7 @@ def iterate_conversations(
     encoding: str | None = None,
     split_by: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The conversations that `read_conversations` gives, one at a time; nothing of them is kept."""
+    """Yield the conversations that `read_conversations` gives one at a time, without keeping any of them."""
     options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
     return _iterate(data, options, SkippedRows(on_error))
 
@@ -162,7 +162,7 @@ def _is_chat(conversations: Dataset) -> bool:
     message = messages.type.value_type
     if any(message.get_field_index(name) < 0 or message.field(name).type != pa.string() for name in _OF_MESSAGE):
         return False
-    # looked at where it lies, which takes no time; what is missing is named by reading
+    # checking the columns in place takes no time; if something is missing, reading reports it
     said = pc.list_flatten(messages)
     needed = [messages, *(pc.struct_field(said, name) for name in _OF_MESSAGE)]
     needed += [conversations.data.column("id")] if "id" in names else []
@@ -174,10 +174,10 @@ def _default_ids(count: int) -> list[str]:
 
 
 def rows_of(conversations: Given) -> Iterable[Mapping[str, Any]]:
-    """Conversations as rows ``{"id", "messages", …labels}``, one at a time, for what checks and keeps each as it is.
+    """Conversations as rows ``{"id", "messages", …labels}``, one at a time, for callers that check each row themselves.
 
-    Rows that have ``messages``, in a list, a data set or an iterator, pass unchanged; all else is read, and has to say
-    the conversations' ids.
+    Rows that have ``messages``, in a list, a data set or an iterator, pass unchanged. Everything else is read, and must
+    contain the conversations' ids.
     """
     if _is_dataset(conversations, also_streams=True):
         if "messages" in (conversations.column_names or ()):
@@ -197,7 +197,7 @@ def rows_of(conversations: Given) -> Iterable[Mapping[str, Any]]:
 
 
 def messages_of(conversations: Given) -> Sequence[Messages]:
-    """The messages of each conversation, checked; lists of them, or what `read_conversations` reads.
+    """The checked messages of conversations, given as lists of messages or in any form that `read_conversations` reads.
 
     Raises:
         ConversationError: A message has no role or text.
@@ -211,10 +211,10 @@ def messages_of(conversations: Given) -> Sequence[Messages]:
 
 
 def forget_conversations() -> Path:
-    """Remove what `read_conversations` has kept of all files, which it reads anew when it is asked for them.
+    """Empty the cache of `read_conversations`, which then reads files again when they are asked for.
 
     Returns:
-        The folder that it was kept in.
+        The folder of the cache.
     """
     kept = _kept()
     names = {re.sub(r"^\.(\w+)\.writing-.*|\.lock$", r"\1", path.name) for path in kept.glob("*")}
@@ -242,7 +242,7 @@ def _cache_folder(files: list[Path], options: ReadingOptions) -> Path:
     # the names as given count too: they are in the ids and the skip summary
     key = json.dumps([_CACHE_VERSION, options.key, states, [shown(str(file)) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-    # what came in passing is never read again, so it leaves nothing behind
+    # temporary input is never read again, so nothing is cached for it
     passing = next((file.parent for file in files if is_spooled(file)), None)
     return (passing or _kept()) / name
 
@@ -280,8 +280,8 @@ def convert_conversations(
         ConversationError: As for `read_conversations`.
         BlockingIOError: Another process is writing ``output``.
         FileExistsError: ``output`` exists and ``force`` is false.
-        ValueError: ``output`` has another ending or is among what is read, an option is as it cannot be, or nothing is
-            of the split.
+        ValueError: ``output`` has another ending or is one of the files that are read, an option has a bad value, or no
+            conversation belongs to the split.
     """
     skipped = SkippedRows(on_error)
     if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
@@ -299,7 +299,7 @@ def convert_conversations(
 
 
 def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
-    """Write conversations as chat JSONL, gzipped if the name ends so.
+    """Write conversations as chat JSONL, gzipped if the name ends in ``.gz``.
 
     Returns:
         How many there were.

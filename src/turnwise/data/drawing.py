@@ -7,11 +7,11 @@ from datasets import Dataset
 
 
 def draw_conversations(conversations: Dataset, count: int | None, seed: int) -> Dataset:
-    """So many conversations, drawn at random, in their own order; all of them where there are no more.
+    """Draw conversations at random and keep their order. If there are no more than ``count``, all are returned.
 
     Args:
         conversations: The conversations.
-        count: How many; None means all.
+        count: How many to draw; None means all.
         seed: Seed of the draw.
     """
     if count is None or count >= len(conversations):

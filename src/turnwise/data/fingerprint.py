@@ -1,4 +1,4 @@
-"""What identifies conversations, so that a run is never continued with different ones."""
+"""A fingerprint of conversations, so that a run is never continued with different ones."""
 
 from __future__ import annotations
 

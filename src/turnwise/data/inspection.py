@@ -1,4 +1,4 @@
-"""What conversations hold, counted in one pass in little memory, before anything is trained on them."""
+"""Counting what conversations hold, in one pass and with little memory, before anything is trained on them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from turnwise.data.personal.name_labels import holds_names
 from turnwise.data.redaction import PATTERNS, find_personal_data, is_searched
 from turnwise.data.tokens import tokenize
 
-_MOST_VALUES = 1000  # of a label or of speakers; from then on new ones are only counted as further
+_MOST_VALUES = 1000  # distinct values of a label, or speakers; beyond this, new ones are only counted
 _SHOWN_VALUES = 5
 _SCRIPTS = {"CJK": "Han"}
 
 
 @dataclass
 class Values:
-    """How often something has which value."""
+    """How often each value of a label, or each speaker, occurs."""
 
     given: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -46,7 +46,7 @@ class Values:
         return {name for value in self.searched for name, spans in find_personal_data(value).items() if spans}
 
     def summary(self) -> dict[str, Any]:
-        """The number of values, at least that where there are very many, and the most frequent ones."""
+        """The number of values, which is a lower bound if there are very many, and the most frequent values."""
         return {
             "given": self.given,
             "distinct": len(self.counts),
@@ -57,7 +57,7 @@ class Values:
 
 @dataclass
 class Inspection:
-    """Counts of the conversations added; it keeps the first one, and of the others' texts hashes and letters only."""
+    """Counts over conversations. It keeps the first one; of the texts of all others, only hashes and letter counts."""
 
     first: dict[str, Any] | None = None
     speakers: Values = field(default_factory=Values)
@@ -159,7 +159,7 @@ def takes_turns(messages: list[dict[str, Any]]) -> bool:
 
 
 def inspect_conversations(rows: Iterable[dict[str, Any]]) -> Inspection:
-    """Count conversations, which are gone through once."""
+    """Count conversations in a single pass over them."""
     inspection = Inspection()
     for row in rows:
         inspection.add(row)
@@ -173,7 +173,7 @@ def _count(labels: dict[str, Values], name: str, value: Any) -> None:
 
 
 def _spread(values: array[int]) -> dict[str, float]:
-    """The least, middle and most, the mean, and the value that nine tenths do not exceed."""
+    """The minimum, the median, the maximum, the mean, and the value that nine tenths do not exceed."""
     if not values:
         return {}
     numbers = np.asarray(values)

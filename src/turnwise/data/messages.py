@@ -1,4 +1,4 @@
-"""The texts of messages, their labels, and what messages must look like."""
+"""The texts and labels of messages, and checks of their form."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def distinct_utterances(conversations: Conversations) -> list[str]:
 def labelled_utterances(conversations: Conversations, label: str) -> dict[str, str]:
     """Distinct labelled texts and their label, in order of first appearance.
 
-    A text seen with two different labels ("Yes, please.") says nothing about either: it is left out altogether, and so
-    is one with several labels at once.
+    A text with two different labels ("Yes, please.") says nothing about either of them, so it is left out. So is a
+    text with several labels at once.
 
     Args:
         conversations: Rows with ``messages``, each ``{"role", "content", <label>}``; absent or empty: unlabelled.

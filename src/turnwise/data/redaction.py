@@ -18,7 +18,7 @@ from turnwise.data.personal.plain_text import PlainText
 from turnwise.data.personal.spans import Finder, Span
 from turnwise.data.personal.web import emails, ips, urls
 
-# What can be redacted by pattern alone, and its placeholder: a word in the sentence's place, so that it reads on.
+# What patterns alone can redact, with the placeholder: a word that keeps the sentence readable.
 PATTERNS: dict[str, tuple[str, Finder]] = {
     "emails": ("[email]", emails),
     "phones": ("[phone]", phones),
@@ -27,14 +27,14 @@ PATTERNS: dict[str, tuple[str, Finder]] = {
     "urls": ("[url]", urls),
     "ips": ("[ip]", ips),
 }
-_PATTERNS_VERSION = 2  # raised where patterns find more: what was read with others is read anew
+_PATTERNS_VERSION = 2  # raised when patterns change, so that files which were read with older patterns are read again
 _NAME = "[name]"
 _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
 class Redaction:
-    """What is redacted.
+    """Which personal data is redacted.
 
     Args:
         patterns: Names in ``PATTERNS``.
@@ -84,7 +84,7 @@ class Redaction:
 
     @cached_property
     def key(self) -> str:
-        """What tells texts redacted in another way apart; it holds no name."""
+        """A key that differs between redactions; it contains no name."""
         names = blake2b("\n".join(self._names).encode(), digest_size=8).hexdigest() if self.names else ""
         patterns = ",".join(sorted(self.patterns))
         return f"{patterns};{_PATTERNS_VERSION};{names};{model_version(self.persons) if self.persons else ''}"
@@ -126,7 +126,7 @@ class Redaction:
     def finds(self, text: str) -> list[tuple[int, int, str]]:
         """Where personal data starts and ends in a text, and the placeholder for it.
 
-        What two finders both found is one find with the placeholder of the longer.
+        Overlapping finds are merged into one, with the placeholder of the longer one.
         """
         plain = PlainText.of(text)
         spans = ((word, span) for word, find in self._finders for span in find(plain.text))
@@ -135,8 +135,9 @@ class Redaction:
     def conversation(self, row: dict[str, Any], number: str) -> dict[str, Any]:
         """A checked conversation with placeholders in texts, speakers and labels.
 
-        An id with personal data becomes ``conversation-<number>``. Speakers stay as many as they were: of those that
-        have one placeholder, the second is called ``[email] 2``. A number that reads as personal data is left out.
+        An id with personal data becomes ``conversation-<number>``. The number of speakers does not change: if two get
+        the same placeholder, the second is called ``[email] 2``. A numeric label that looks like personal data is left
+        out.
         """
         speakers = _Speakers(self.text)
         messages = [
@@ -194,7 +195,7 @@ class _Speakers:
 
 
 def merged(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Spans with a word each; of those that overlap, the longest gives the word for all of them."""
+    """Merge spans that overlap; each span has a word, and the longest one gives the word for the merged span."""
     joined: list[tuple[int, int, str, int]] = []  # start, end, word, length of the span whose word it is
     for start, end, word in sorted(found):
         if joined and start < joined[-1][1]:

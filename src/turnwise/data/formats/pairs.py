@@ -1,4 +1,4 @@
-"""Pairs of what is asked and what is answered, a pair a row.
+"""Pairs of a question and an answer, one pair per row.
 
 Fine-tuning rows of OpenAI (``prompt``, ``completion``), TRL (also as lists of messages, and ``prompt``, ``chosen``,
 ``rejected``), OpenAI's preferences (``input``, ``preferred_output``), Alpaca (``instruction``, ``input``, ``output``),

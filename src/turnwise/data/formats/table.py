@@ -67,7 +67,7 @@ def records(source: Source, given: Columns = NOT_GIVEN) -> Iterator[tuple[int, G
 
 
 def columns_read(source: Source, given: Columns | None = None) -> Columns:
-    """The columns of a table that are read.
+    """The columns of a table that will be read.
 
     Raises:
         ConversationError: A column cannot be told, or the table is empty.
@@ -128,7 +128,7 @@ def _changing(rows: list[RawMessage]) -> set[str]:
 def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
     """Sorts the messages if there is a column to sort by, and divides the labels between them and the conversation.
 
-    None for a row of its own without a text: a question that was not answered.
+    Returns None for a row that is its own conversation but has no text, such as a question without an answer.
     """
     if isinstance(raw, BadRow):
         raise raw

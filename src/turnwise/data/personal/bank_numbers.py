@@ -11,7 +11,7 @@ _BETWEEN = r"(?:[ \t.-]{1,3}|[ \t]{0,2}\r?\n[ \t]{0,2})"  # groups may go on in 
 _RUN = re.compile(rf"{NUMBER_START}(?<![+(])\d++(?:{_BETWEEN}\d++)*+")
 _GROUP = re.compile(r"\d++")
 _CARD_DIGITS = range(13, 20)
-# How numbers of cards begin, by their length: few issuers give those of unusual length, which parcels and devices have.
+# The first digits of card numbers by length. Unusual lengths are rare for cards, but common for parcels and devices.
 _BEGINNINGS = {
     **{13: ("4",), 14: ("30", "36", "38", "39"), 15: ("34", "37"), 16: (*"23456", "81", "82", "9792")},
     **dict.fromkeys((17, 18, 19), tuple("456")),
@@ -20,7 +20,7 @@ _BEGINNINGS = {
 _ACCOUNT_START = re.compile(r"(?<![A-Za-z\d])[A-Za-z]{2}\d{2}(?=[ \t.-]?[A-Za-z\d]|\r?\n)")
 _ACCOUNT = re.compile(rf"[A-Za-z]{{2}}\d{{2}}(?:{_BETWEEN}?[A-Za-z\d]){{11,30}}")
 _ACCOUNT_GROUP = re.compile(r"[A-Za-z\d]++")
-# Written like one, whatever its check digits: no telephone number is in it.
+# Written like an account number, even with wrong check digits: no telephone number is searched inside it.
 ACCOUNT_LIKE = re.compile(r"(?<![A-Za-z\d])[A-Z]{2}\d{2}(?: [A-Z\d]{4}){3,7}(?: [A-Z\d]{1,3})?(?![A-Za-z\d])")
 _ACCOUNT_LETTERS = range(15, 35)
 
@@ -42,7 +42,7 @@ def _cards_of_run(text: str, groups: list[Span]) -> Iterator[Span]:
 
 
 def _card_end(text: str, groups: list[Span], first: int) -> int | None:
-    """The last group of the longest card number from a group on; a number in pairs or single digits stands alone."""
+    """The last group of the longest card number that starts at a group. In pairs or single digits, it stands alone."""
     start, end = groups[first]
     is_spelled = end - start < 4
     if is_spelled and first > 0:
@@ -82,7 +82,7 @@ def ibans(text: str) -> Iterator[Span]:
 
 
 def _account_end(text: str, start: int, end: int) -> int | None:
-    """Where the longest number ends that is one; it ends with a group."""
+    """The end of the longest valid account number, which coincides with the end of a group."""
     longest, letters = None, ""
     for group in _ACCOUNT_GROUP.finditer(text, start, end):
         letters += group[0]

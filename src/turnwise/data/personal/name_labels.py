@@ -11,7 +11,7 @@ _PEOPLE = (
     "name agent user author sender speaker requester assignee owner contact customer client caller operator employee "
     "participant person member staff representative rep manager nickname username firstname lastname surname"
 )
-# Of people, but no names; or names, but of things.
+# Labels about people that are not names, or names of things.
 _NO_PEOPLE = (
     "id type role status state tier segment count number language country city region date time email phone rating "
     "reason product file company brand campaign model event team queue group channel domain intent topic service plan"

@@ -16,7 +16,7 @@ _KEY = "en"  # Presidio keeps models by language; we have one, whatever its lang
 
 
 def model_version(model: str) -> str:
-    """What tells versions of a model apart.
+    """A text that identifies the version of a model.
 
     Raises:
         ValueError: It is not installed; nothing is downloaded.

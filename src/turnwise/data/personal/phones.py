@@ -46,7 +46,7 @@ _NATIONAL: dict[tuple[int, ...], tuple[str, int]] = {
     (3, 2, 3): ("NO", 0),
 }
 
-# The word before says what a number is that would pass for either.
+# If a number could be a telephone number or an id, the word before it decides.
 _PHONE_WORDS = (
     r"\b(?:call(?:ed|s|ing)?|(?:tele)?phone|ph|tel|tell?efon\w*|mobile?|mob|cell(?:phone|ulare)?|celular|fax|whatsapp|dial"
     r"|ring|contact|handy|rufen|anruf\w*|appel\w*|portable|téléphon\w*|tél|teléfono|móvil|ll[aá]m\w*|chiam\w*|bel|bellen"
@@ -67,7 +67,7 @@ _WORDS_BEFORE = 24
 def phones(text: str) -> Iterator[Span]:
     """Telephone numbers: with a country code or a zero first, in groups, or plain ones of some countries.
 
-    What is the number of an account or card, or the address of a machine, has none in it.
+    Numbers of accounts and cards, and addresses of machines, are not searched for telephone numbers.
     """
     if not any(map(text.__contains__, "0123456789")):
         return
@@ -99,7 +99,7 @@ def _phones_of_run(text: str, groups: list[Span]) -> Iterator[Span]:
 
 
 def _is_list(text: str, groups: list[Span]) -> bool:
-    """Whether all groups are as long: the numbers of parcels, sums; pairs of digits are as in France."""
+    """Whether all groups have the same length, as in parcel numbers or sums; but pairs are a French phone number."""
     sizes = {end - start for start, end in groups}
     return len(groups) > 3 and len(sizes) == 1 and sizes != {2} and text[groups[0][0]] not in "+(（"
 
@@ -112,7 +112,7 @@ def _may_begin(text: str, groups: list[Span], first: int) -> bool:
 
 
 def _phone_end(text: str, groups: list[Span], first: int) -> int | None:
-    """The last group of the longest telephone number that begins with a group; best is one of a country's plan."""
+    """The last group of the longest telephone number that starts at a group, preferably of a country's plan."""
     start = groups[first][0]
     word = _word_before(text, start)
     best, best_rank, digits = None, 0, 0
@@ -133,7 +133,7 @@ def _phone_end(text: str, groups: list[Span], first: int) -> int | None:
 
 
 def _word_before(text: str, start: int) -> str | None:
-    """What the last word that says so before a number calls it, ``phone`` or ``id``."""
+    """What the last telling word before a number calls it: ``phone`` or ``id``."""
     before = re.split(r"[\d\n]", text[max(0, start - _WORDS_BEFORE) : start])[-1]
     kind = "id" if _ID_SIGN.search(before) else None
     for found in _WORDS.finditer(before):
@@ -142,7 +142,7 @@ def _word_before(text: str, start: int) -> str | None:
 
 
 def phone_rank(written: str, word: str | None = None) -> int:
-    """How surely a number is a telephone number: 0 if it is none, 3 if a country's plan has it.
+    """How certain it is that a number is a telephone number, from 0 (it is not) to 3 (it fits a country's plan).
 
     Args:
         written: Groups of digits.
@@ -186,7 +186,7 @@ def _is_in_a_plan(digits: str, sizes: tuple[int, ...]) -> bool:
 
 
 def _international_rank(digits: str) -> int:
-    """3 for a number of a country's plan, 2 for one as long as those, 1 for any other that is long enough."""
+    """3 for a number that fits a country's plan, 2 if only its length does, 1 for any other that is long enough."""
     import phonenumbers
 
     code = next((digits[:length] for length in (1, 2, 3) if digits[:length] in _country_codes()), None)

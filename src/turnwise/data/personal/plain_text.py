@@ -1,6 +1,6 @@
 """Texts as patterns read them: digits of any width or script are digits, all dashes one, invisible signs are gone.
 
-Only what is looked at changes; spans lead back to the text as it was written.
+Only the text that patterns examine is changed; spans are translated back to the text as it was written.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from turnwise.data.personal.spans import Span
 _MARKS = "\u0300-\u036f\u3099\u309a\ufe0f\u20e3"
 _CLUSTER = re.compile(rf"(?s:.)[{_MARKS}]{{0,8}}+")
 _MARK = re.compile(f"[{_MARKS}]")
-# These end a web address or stand beside a number, which their narrow forms may be part of.
+# These signs end a web address or stand beside a number, while their narrow forms may be part of it.
 _KEPT = frozenset("，；！？（）［］｛｝")
-# What is above, below or within a line is no digit of the number before it.
+# Superscript, subscript or enclosed digits do not belong to the number before them.
 _KEPT_FORMS = ("<super>", "<sub>", "<fraction>", "<square>")
 _KEYCAP = "\ufe0f\u20e3"
 
 
 @dataclass(frozen=True)
 class PlainText:
-    """A text to look at, and where each of its letters stands in the text as written.
+    """A text for patterns to examine, and the place of each of its letters in the text as written.
 
     Args:
-        text: What finders are given.
-        starts: Of each letter, where it begins in the text as written; nothing where both are the same.
-        ends: Where it ends.
+        text: The text that finders examine.
+        starts: Where each letter begins in the text as written; empty if both texts are the same.
+        ends: Where each letter ends there.
     """
 
     text: str
@@ -54,7 +54,7 @@ class PlainText:
         return cls("".join(letters), starts, ends)
 
     def as_written(self, span: Span) -> Span:
-        """The span of the text as written in which a span of the plain text stands."""
+        """Translate a span of the plain text into a span of the text as written."""
         if self.starts is None or self.ends is None:
             return span
         start, end = span

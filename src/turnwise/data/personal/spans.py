@@ -1,4 +1,4 @@
-"""Where something stands in a text."""
+"""Spans: the start and end of something in a text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUMBER_START = r"(?<![A-Za-z\d_])(?<!\d[./-])(?<!\b\d[,:])(?<!\b\d\d[,:])(?<!\b\
 
 
 def covered(text: str, spans: Iterable[Span]) -> str:
-    """The text with signs that belong to nothing in the place of what was recognised, so that nothing else is."""
+    """The text with recognised spans replaced by neutral signs, so that nothing else is recognised there."""
     parts, done = [], 0
     for start, end in sorted(spans):
         if end > done:

@@ -1,4 +1,4 @@
-"""Exports that come as ``.zip``: what can be read in them is unpacked into a folder that goes with the process."""
+"""Exports in ``.zip`` files: readable files are unpacked into a folder that is removed when the process ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def unpack(archive: Path, endings: tuple[str, ...]) -> Path:
 
 
 def shown(path: str) -> str:
-    """A path as users know it: that of the archive for the folder it was unpacked into."""
+    """A path as users know it: for the folder of an unpacked archive, the path of the archive."""
     for folder, archive in _archives.items():
         path = path.replace(folder, archive)
     return path

@@ -1,4 +1,4 @@
-"""Rows as an Arrow file or table, made in batches, whatever labels turn up on the way."""
+"""Writing rows as an Arrow file or table in batches, even if new labels appear on the way."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write_arrow(rows: Iterable[dict[str, Any]], path: Path) -> None:
 
 
 def arrow_table(rows: Iterable[dict[str, Any]]) -> pa.Table:
-    """The same in memory."""
+    """Conversations as an Arrow table in memory, with the same columns as `write_arrow`."""
     with _one_type_each():
         return pa.concat_tables([_SCHEMA.empty_table(), *_tables(rows)], promote_options="permissive")
 

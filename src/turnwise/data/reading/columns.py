@@ -13,7 +13,7 @@ from turnwise.data.reading.headings import PLACES, is_clock, is_date, plain_name
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.source import BadRow
 
-# The names that columns are found by: of several in one group none is preferred, earlier groups come first.
+# The usual names of columns. Earlier groups come first; within a group, no name is preferred.
 _NAMES = {
     "conversation": (
         "conversation_id dialogue_id dialog_id session_id chat_id thread_id conv_id ticket_id call_id",
@@ -37,11 +37,11 @@ class Columns:
         conversation: The conversation's id.
         speaker: Who says the message.
         text: What is said.
-        time: When, or the message's place in the conversation; two columns as ``date+time``.
-        messages: Where a record is a whole conversation: the list of its messages, which speaker, text and time are
-            fields of.
-        ignore: What is not read at all.
-        time_is_guessed: The time was found by words in its heading, and may prove to be none.
+        time: When it is said, or the message's place in the conversation; two columns are given as ``date+time``.
+        messages: If a record is a whole conversation: the list of its messages. Speaker, text and time are then fields
+            of a message.
+        ignore: The columns that are not read at all.
+        time_is_guessed: The time was guessed from the words of its heading, and may turn out not to be a time.
     """
 
     conversation: str | None = None
@@ -94,7 +94,7 @@ NOT_GIVEN = Columns()
 
 
 def is_id(name: str) -> bool:
-    """Whether a column that messages could be ordered by holds ids, which need not be numbers."""
+    """Whether a column's name says that it holds ids. Messages are ordered by ids only if these are numbers."""
     return plain_name(name) in _IDS
 
 
@@ -112,15 +112,15 @@ def columns_known(names: Iterable[str]) -> bool:
 def find_columns(
     names: Iterable[str], given: Columns, *, whole_conversations: bool = False, example: dict[str, Any] | None = None
 ) -> Columns:
-    """The columns as given, the others by their usual names.
+    """Find the columns: those that the user named, and the others by their usual names.
 
-    Where the text is given and nobody speaks, each row is a text of its own: such as the answers to a survey.
+    If the text is given and there is no speaker, each row is a text of its own, such as an answer to a survey.
 
     Args:
         names: All columns of a table, or the fields of a message.
         given: What the user said.
-        whole_conversations: The names are of a message, whose conversation needs no column.
-        example: A row. A column that only words in its heading show to be of times must have one there.
+        whole_conversations: The names are fields of a message, so the conversation needs no column.
+        example: A row. A column that is only guessed to hold times must hold a time in this row.
 
     Raises:
         ValueError: A column cannot be told, or two could be meant.
@@ -164,7 +164,7 @@ def _missing(meaning: str, names: list[str]) -> ValueError:
 
 
 def _known(names: list[str], order: str) -> str | None:
-    """The first column of these names, a day and a time of day together."""
+    """The first of these columns by its usual name; a day and a time of day are taken together."""
     by_plain_name: dict[str, str] = {}
     for name in names:
         by_plain_name.setdefault(plain_name(name), name)
@@ -200,7 +200,7 @@ def _holds_time(time: str, example: dict[str, Any]) -> bool:
 
 @lru_cache(1024)
 def time_fields(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The fields of a message whose names tell that they say when; none if there are none."""
+    """The fields of a message whose names say that they hold a time; empty if there are none."""
     fields = list(names)
     time = _known(fields, "time timestamp datetime created_at date")
     if time is None:
@@ -209,7 +209,7 @@ def time_fields(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def joined_time(parts: Iterable[Any]) -> Any:
-    """The one value, or several as one text."""
+    """A single value as it is, or several values joined into one text."""
     values = list(parts)
     return values[0] if len(values) == 1 else " ".join(str(part) for part in values if part not in (None, "")) or None
 
@@ -235,7 +235,7 @@ def value_at(record: Any, path: str | None) -> Any:
 
 
 def without(record: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
-    """The record without the values at these paths, and without what is left empty by that."""
+    """The record without the values at these paths, and without objects that become empty by this."""
     for path in paths:
         first, dot, rest = path.partition(".")
         if path in record:

@@ -72,7 +72,7 @@ def without_companions(files: list[Path]) -> list[Path]:
 
 
 def without_models(files: list[Path], folder: Path) -> list[Path]:
-    """Leave out what lies in saved models and unfinished runs of ours, anywhere below a folder."""
+    """Leave out files inside saved models and unfinished runs of turnwise, anywhere below a folder."""
     holds_model = {f.parent for f in files if f.name in _MODEL_FILES}
     kept = []
     for file in files:

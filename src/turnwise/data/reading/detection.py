@@ -1,4 +1,4 @@
-"""Detecting the format of a file from what it begins with."""
+"""Detecting the format of a file from its beginning."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _found(head: Head) -> str:
 
 
 def _heads(source: Source) -> Iterator[Head]:
-    """What the beginning of the file shows, the cheapest look first."""
+    """Views of the beginning of a file, the cheapest first."""
     if source.ending == ".tsv":  # perhaps without a header
         yield text_head(source)
     if source.ending in _TEXT_ENDINGS:

@@ -1,4 +1,4 @@
-"""Text in other encodings than UTF-8, as UTF-8: UTF-16 by its mark, what older programs saved by its letters."""
+"""Converting text to UTF-8. UTF-16 is recognised by its mark, and older encodings by the letters they give."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CHUNK_BYTES = 1 << 16
 _BYTES_LOOKED_AT = 1 << 26
 _SAMPLE_BYTES = 1 << 16
-_CERTAIN = 1000  # letters beyond ASCII after which nothing that follows changes what the file is
+_CERTAIN = 1000  # letters beyond ASCII after which the encoding is settled
 _LEAST_SHARE = 0.8
 _UNDECODED = re.compile(r"[\udc80-\udcff]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
-# Where letters beyond ASCII stand alone among others, as in French: encodings, the likeliest first, and the letters
-# that languages have. That tells them apart in a few words, where statistics need pages.
+# For texts with single letters beyond ASCII, as in French: encodings, the likeliest first, and the letters of
+# languages. A few words are enough to tell them apart in this way, where statistics would need pages.
 _OF_EUROPE = ("cp1252", "cp1250", "cp1254", "cp1257", "cp850", "mac_roman")
 _ALPHABETS = (
     *("àâæçéèêëîïôœùûü", "äöüß", "áéíñóúüï", "àáâãçéêíóôõúü", "àèéìíîòóùú", "åäöéæøà", "áéëïíóöüè", "áðéíóúýþæö"),
@@ -41,9 +41,9 @@ def as_utf8(file: BinaryIO, encoding: str) -> BinaryIO:
 
 
 def encoding_of(file: BinaryIO) -> str:
-    """The encoding of a text: UTF-16 by its mark, UTF-8, or the likeliest where most letters beyond ASCII are not that.
+    """The encoding of a text: UTF-16 by its mark, UTF-8, or the likeliest if most letters beyond ASCII are not UTF-8.
 
-    A text that is in none, such as one with damaged bytes, counts as UTF-8: its rows are read as far as they are that.
+    A text in no known encoding, such as one with damaged bytes, counts as UTF-8; its rows that are UTF-8 can be read.
     """
     if cast(io.BufferedReader, file).peek(2)[:2] in UTF16_MARKS:
         return "utf-16"
@@ -72,7 +72,7 @@ def check_encoding(name: str | None) -> None:
 
 
 def report(place: str, encoding: str) -> None:
-    """Say which encoding was taken."""
+    """Report which encoding was chosen."""
     log = logging.getLogger("turnwise")
     log.warning("%s: not UTF-8; read as %s. If letters are wrong, name the encoding (--encoding)", place, encoding)
 
@@ -104,7 +104,7 @@ def _of_europe(sample: bytes) -> str | None:
 
 
 def _share_known(text: str) -> float:
-    """The share of what is beyond ASCII that signs and the letters of one language explain."""
+    """The share of characters beyond ASCII that are signs or letters of a single language."""
     counts = Counter(_BEYOND_ASCII.findall(text.lower().replace("\xa0", " ")))
     signs = sum(count for letter, count in counts.items() if letter in _SIGNS)
     letters = max(sum(counts[letter] for letter in set(alphabet)) for alphabet in _ALPHABETS)

@@ -53,11 +53,11 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
 
 
 def check_apart(output: str | os.PathLike[str], paths: Any) -> None:
-    """Refuse an output that is among what is read: the next run would read it as conversations.
+    """Refuse an output that is among the files to read, because the next run would read it as conversations.
 
     Args:
-        output: What is to be written.
-        paths: What is read; nothing that is no path is asked about.
+        output: The file or folder to write.
+        paths: What is read; anything that is not a path is ignored.
 
     Raises:
         ValueError: It is one of the files, or lies in one of the folders, that ``paths`` stand for.

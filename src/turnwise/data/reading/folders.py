@@ -49,6 +49,6 @@ def size_of(path: Path) -> int:
 
 
 def states_of(path: Path) -> list[tuple[str, int, int]]:
-    """What shows that the file, or anything that is read for a channel, has changed."""
+    """The states of the file, or of all files that are read for a channel, which show whether any has changed."""
     files = [*files_of(path), *(members_files(path) if path.is_dir() else ())]
     return [(shown(str(file.resolve())), file.stat().st_size, file.stat().st_mtime_ns) for file in files]

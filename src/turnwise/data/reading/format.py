@@ -1,4 +1,4 @@
-"""What a source format is."""
+"""The description of a source format."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Format:
             conversation that an app opened and nothing was said in. Raises `BadRow` or the ``KeyError``, ``TypeError``,
             … of a record with an unexpected layout.
         matches: Whether a file that begins like this has this format.
-        is_corpus: It is the layout of one released corpus, which nobody has by chance.
+        is_corpus: It is the layout of one released corpus, which no other file has by chance.
     """
 
     name: str

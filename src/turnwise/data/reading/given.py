@@ -1,4 +1,4 @@
-"""Conversations that a program holds already: data frames and other tables, data sets, lists.
+"""Conversations that are in memory already: data frames and other tables, data sets, and lists.
 
 They are read as files of the same layout are: columns are found by their names or as the user names them, and every row
 is checked. Tables are recognised by the Arrow interface that pandas, polars, pyarrow and others have, so that none of
@@ -18,7 +18,7 @@ import numpy as np
 from turnwise.data.reading.source import Source
 from turnwise.errors import ConversationError
 
-# Names of files, or what stands in the list of `read_conversations`.
+# Names of files, or the items in a list that is given to `read_conversations`.
 Given = Any
 ROW = "row"  # what default ids begin with where there is no file
 _ROWS_AT_ONCE = 1000
@@ -61,7 +61,7 @@ class GivenSource(Source):
 
     @property
     def size(self) -> int:
-        """How many rows there are, as far as that is known."""
+        """How many rows there are, if that is known."""
         return len(self._rows) if isinstance(self._rows, Sized) else 0
 
     @property
@@ -84,12 +84,12 @@ class GivenSource(Source):
             yield number, _plain(row)
 
     def lines(self) -> Iterator[tuple[int, Any]]:
-        """The same, for what a file would have in lines."""
+        """The same rows, for formats whose files consist of lines."""
         return self.parquet_rows()
 
 
 def in_python(error: ConversationError) -> ConversationError:
-    """The error with its advice as a program follows it: what are options of commands are arguments here."""
+    """The error with its advice rewritten for Python: options of commands become arguments."""
     problem = re.sub(
         r"--columns (?:'([^'\n]*)'|(\S+))", lambda found: f'columns="{found[1] or found[2]}"', error.problem
     )

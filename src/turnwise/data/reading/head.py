@@ -1,4 +1,4 @@
-"""What the beginning of a file shows."""
+"""Looking at the beginning of a file."""
 
 from __future__ import annotations
 

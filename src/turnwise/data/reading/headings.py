@@ -1,4 +1,4 @@
-"""What the headings of columns say by their words."""
+"""Understanding the headings of columns by their words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Places in a conversation, which are no times whatever numbers they hold.
+# Places in a conversation, which are never times, whatever numbers they hold.
 PLACES = "turn order turn_id turn_index turn_number message_id utterance_id index position"
 _DATES = _words("date datum fecha data dato дата 日期 日付 날짜 تاريخ التاريخ")
 _CLOCKS = _words("time uhrzeit zeit hora heure ora orario godzina tijd tid время 时间 時間 時刻 시간 الوقت")

@@ -29,7 +29,7 @@ _LISTED = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
 # What a format's functions raise where the layout differs from what they rely on.
 _OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
-# Those among them that say what is wrong, or are told below.
+# Those among them whose message explains the problem, or that are explained below.
 _TOLD = (BadRow, ConversationError, UnicodeDecodeError)
 # What reading a damaged file raises, and the message for the user.
 _DAMAGE: dict[type[Exception], str] = {
@@ -88,7 +88,7 @@ def read_rows(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRo
 def read_sources(
     sources: Mapping[str, Source], options: ReadingOptions, skipped: SkippedRows
 ) -> Iterator[dict[str, Any]]:
-    """The conversations of several sources by what their default ids begin with; else as `read_rows`."""
+    """Like `read_rows`, but for sources by the prefix of their default ids."""
     checker = RowChecker()
     with _Progress(sources.values(), skipped) as progress:
         for name, source in sources.items():
@@ -112,10 +112,10 @@ def rows_of_file(
     Args:
         source: The file.
         options: How it is read.
-        name: What default ids begin with; "" where every conversation has to say its id.
+        name: The prefix of default ids; "" if every conversation must have an id of its own.
         checker: Remembers the labels of all files that are read together.
         skipped: Counts what is left out and what is kept.
-        series: Precedes the numbers of redacted ids, to tell apart those of files that are counted separately.
+        series: A prefix for the numbers in redacted ids, to tell apart those of files that are counted separately.
 
     Raises:
         ConversationError: A problem while rows must not be skipped.
@@ -216,7 +216,7 @@ class _Progress:
             self._bar.stop()
 
     def start(self, source: Source) -> None:
-        """The file being read from now on."""
+        """Show the progress of this file from now on."""
         if self._source is not None:
             self._done += self._source.size
         self._source = source

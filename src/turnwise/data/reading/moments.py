@@ -1,4 +1,4 @@
-"""Times and numbers that messages are ordered by."""
+"""The times and numbers by which messages are ordered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EPOCH_UNITS = (1, 1e3, 1e6, 1e9)
 
 
 class Moment(NamedTuple):
-    """What a message is ordered by.
+    """The time or number by which a message is ordered.
 
     Args:
         order: The number.
@@ -40,7 +40,7 @@ class Moment(NamedTuple):
 
 @dataclass
 class DateOrder:
-    """Whether dates such as 02/03/2024 have the day first: what the dates of a whole file show."""
+    """Whether dates such as 02/03/2024 have the day first, judged by all dates of a file."""
 
     day_first: bool | None = None
     example: str | None = None
@@ -49,7 +49,7 @@ class DateOrder:
         """Take a date into account.
 
         Raises:
-            BadRow: It can only be read one way, and an earlier one only the other way.
+            BadRow: The date can be read only one way, and an earlier date only the other way.
         """
         found = _TWO_NUMBERS.match(value) if isinstance(value, str) else None
         if found is None:
@@ -69,7 +69,7 @@ class DateOrder:
 
 
 def moment(value: Any, column: str, number: int, dates: DateOrder) -> Moment:
-    """A number or a time as what messages are ordered by.
+    """Turn a number or a time into a `Moment`, by which messages are ordered.
 
     Args:
         value: A number, an ISO 8601 time, a time of day or another usual notation, with or without a zone (then that in
@@ -80,7 +80,7 @@ def moment(value: Any, column: str, number: int, dates: DateOrder) -> Moment:
             everywhere that dates have dots, and 02/03/2024 of February.
 
     Raises:
-        BadRow: It is neither.
+        BadRow: The value is neither a number nor a time.
     """
     if isinstance(value, date):  # as is a datetime
         value = value.isoformat()

@@ -1,4 +1,4 @@
-"""How files are to be read: what the arguments of `read_conversations` and the options of the commands say."""
+"""How files are to be read, as given by the arguments of `read_conversations` or the options of the commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ReadingOptions:
         on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out.
         columns: What the columns of tables, or the fields of records, hold.
         redaction: What is replaced by placeholders.
-        encoding: That of texts; by default UTF-8, UTF-16 by its mark, or what the letters show.
+        encoding: The encoding of texts; by default UTF-8, UTF-16 by its mark, or the one that the letters show.
         split_by: ``day``, or the length of a pause such as ``6h``, at which conversations are split.
 
     Raises:
@@ -77,7 +77,7 @@ class ReadingOptions:
 
     @property
     def key(self) -> list[str]:
-        """What tells rows read with other options apart."""
+        """A key that differs between options, to tell apart the cached rows that they give."""
         redaction = self.redaction.key if self.redaction else ""
         return [
             self.format,

@@ -46,7 +46,7 @@ def text_and_labels(parts: list[Any]) -> tuple[str, dict[str, Any]]:
 
 
 def add_labels(message: dict[str, Any], labels: dict[str, Any]) -> None:
-    """Put labels that say something beside those that a message has; lists go on."""
+    """Add labels that are not empty to those of a message; lists are extended."""
     for name, value in labels.items():
         earlier = message.get(name)
         if value:

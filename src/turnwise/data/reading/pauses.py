@@ -1,4 +1,4 @@
-"""One long chat as several conversations: a day each, or what is said between two long pauses."""
+"""Splitting one long chat into several conversations, by day or at long pauses."""
 
 from __future__ import annotations
 

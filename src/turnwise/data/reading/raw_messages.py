@@ -11,7 +11,7 @@ from turnwise.data.reading.moments import DateOrder, Moment, moment
 from turnwise.data.reading.parts import text_and_labels
 from turnwise.data.reading.source import BadRow
 
-_UNNAMED = "user"  # who writes texts that have no speakers, as in a survey
+_UNNAMED = "user"  # the role for texts without speakers, as in a survey
 
 
 class RawMessage(NamedTuple):
@@ -52,7 +52,7 @@ def _in_order(
         if len({when.is_time for when in moments}) > 1:
             raise BadRow(f"found both numbers and times in {columns.time!r}; write them in one way")
     except BadRow:
-        # ids that are no numbers, and what only looked like times, say nothing about the order
+        # ids that are not numbers, and columns that only seemed to hold times, say nothing about the order
         if is_id(columns.time):
             return [(message, {}) for message in messages]
         if columns.time_is_guessed:

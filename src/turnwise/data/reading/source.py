@@ -35,7 +35,7 @@ class BadRow(ValueError):
     """A row that cannot be used. Whatever reads the file adds the place.
 
     Args:
-        problem: What was found and what was expected.
+        problem: A description of what was found and what was expected.
         number: The line or row number, if it is not the one the record started at.
     """
 
@@ -79,7 +79,7 @@ class Source:
 
     @property
     def size(self) -> int:
-        """How far `position` will go."""
+        """The final value of `position`."""
         return size_of(self.path)
 
     @property
@@ -148,7 +148,7 @@ class Source:
                     return
                 delimiter = max("\t,;", key=header.count)
                 yield 1, next(csv.reader([header], delimiter=delimiter))
-                # strict, or a quote that is never closed would swallow all the rows after it
+                # strict, because otherwise a quote that is never closed would swallow all later rows
                 reader = csv.reader(lines, delimiter=delimiter, strict=True)
                 lines_before = 1
                 for cells in reader:
@@ -253,7 +253,7 @@ class Source:
 
 @lru_cache
 def _detected(path: Path, size: int, changed: int) -> str:
-    """The encoding of a file in its present state, said once."""
+    """The encoding of a file in its present state, which is reported only once."""
     source = Source(path)
     with source.open_bytes() as file:
         encoding = encoding_of(file)

@@ -1,4 +1,4 @@
-"""What a file of unknown layout holds, and the columns that would most likely read it."""
+"""Describing a file of unknown layout, and guessing the columns that would read it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.source import BadRow, Source, parse_record
 from turnwise.errors import ConversationError
 
-UNKNOWN = "COLUMN"  # stands where a column is needed and none is likely
+UNKNOWN = "COLUMN"  # a placeholder where a column is needed and none is likely
 _RECORDS_LOOKED_AT = 300
 _MESSAGES_LOOKED_AT = 1000
 _DEEPEST = 4
