@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from turnwise.store import SQL, FilterError, StoreError
-from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, filter_sql
+from turnwise.store.conditions import sql_of
+from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, Column, read_filter
 
 # what is written, and the messages that fulfil it, as conversation and turn
 MESSAGES = [
@@ -82,6 +84,10 @@ MISTAKES = [
 ]
 
 
+def as_sql(filter: str, columns: Mapping[str, Column]) -> str:
+    return sql_of(read_filter(filter, columns))
+
+
 @pytest.mark.parametrize(("filter", "expected"), MESSAGES)
 def test_messages_that_fulfil_a_filter(filled, labelled: list[dict[str, Any]], filter: str, expected: set) -> None:
     store = filled(labelled)
@@ -103,29 +109,29 @@ def test_conversations_that_fulfil_a_filter(filled, labelled: list[dict[str, Any
 @pytest.mark.parametrize(("filter", "character", "problem"), MISTAKES)
 def test_a_mistake_is_shown_with_its_place(filter: str, character: int, problem: str) -> None:
     with pytest.raises(FilterError, match=problem) as caught:
-        filter_sql(filter, MESSAGE_COLUMNS)
+        as_sql(filter, MESSAGE_COLUMNS)
     assert caught.value.position == character - 1
     assert f"character {character}" in str(caught.value)
 
 
 def test_columns_belong_to_their_table() -> None:
     with pytest.raises(FilterError, match="conversation, turns"):
-        filter_sql("turn = 1", CONVERSATION_COLUMNS)
+        as_sql("turn = 1", CONVERSATION_COLUMNS)
 
 
 def test_negations_and_parentheses_never_reach_the_parser_of_the_database() -> None:
-    assert filter_sql("not not (not ((turn = 1)))", MESSAGE_COLUMNS) == "turn != 1"
-    assert filter_sql("not (turn < 1 and (label.a = 1 or role = 'x'))", MESSAGE_COLUMNS) == (
+    assert as_sql("not not (not ((turn = 1)))", MESSAGE_COLUMNS) == "turn != 1"
+    assert as_sql("not (turn < 1 and (label.a = 1 or role = 'x'))", MESSAGE_COLUMNS) == (
         "turn >= 1 OR NOT array_has(labels, 'a=1') AND role != 'x'"
     )
-    assert filter_sql("not (turn = 1 or turn = 2 and role not in ('x'))", MESSAGE_COLUMNS) == (
+    assert as_sql("not (turn = 1 or turn = 2 and role not in ('x'))", MESSAGE_COLUMNS) == (
         "turn != 1 AND (turn != 2 OR role IN ('x'))"
     )
 
 
 def test_nothing_of_a_text_leaves_its_quotes() -> None:
     nasty = "a' OR 1=1 --"
-    assert filter_sql(f'role = "{nasty}"', MESSAGE_COLUMNS) == "role = 'a'' OR 1=1 --'"
-    assert filter_sql(f'label."{nasty}" = "{nasty}"', MESSAGE_COLUMNS) == (
+    assert as_sql(f'role = "{nasty}"', MESSAGE_COLUMNS) == "role = 'a'' OR 1=1 --'"
+    assert as_sql(f'label."{nasty}" = "{nasty}"', MESSAGE_COLUMNS) == (
         "array_has(labels, 'a'' OR 1=1 --=a'' OR 1=1 --')"
     )

@@ -26,7 +26,7 @@ class ConversationStore(StoreReader):
     """Conversations in a folder or on a server, with vectors of messages and of whole conversations; see `open`.
 
     Searches see what any process last committed, and never wait for writers. Several threads may use a store.
-    Filters (``where``) are expressions, see `turnwise.store.filters.filter_sql`, or `SQL`.
+    Filters (``where``) are expressions, see `turnwise.store.filters.read_filter`, or `SQL`.
     """
 
     def __init__(self, path: Path | str, encoder: StoreEncoder | None, digest: str | None, read_only: bool) -> None:

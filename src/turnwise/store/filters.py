@@ -25,7 +25,6 @@ from turnwise.store.conditions import (
     alternations,
     comparisons,
     normalised,
-    sql_of,
 )
 
 _LONGEST = 10_000  # characters
@@ -96,11 +95,6 @@ CONVERSATION_COLUMNS = {
     "time": Column("last_time", "time"),
     "label": Column("labels", "labels"),
 }
-
-
-def filter_sql(filter: str, columns: Mapping[str, Column]) -> str:
-    """A filter as SQL; see `read_filter`."""
-    return sql_of(read_filter(filter, columns))
 
 
 def read_filter(filter: str, columns: Mapping[str, Column]) -> Condition:

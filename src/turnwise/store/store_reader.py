@@ -199,11 +199,6 @@ class StoreReader:
             indexes=state.indexes,
         )
 
-    def close(self) -> None:
-        """Release the encoder and the tables. A store need not be closed."""
-        self._backend = backend_of(self.path)
-        self._loaded = None
-
     def _encoder(self, state: StoreState) -> StoreEncoder:
         """The encoder that made the stored vectors."""
         if self._loaded is None or (self._given is None and self._loaded[0] != state.digest):
