@@ -5,9 +5,9 @@ from itertools import combinations
 import pytest
 import torch
 from torch import Tensor
-from turn_order_cases import Literal, cosine, features_of
 
 from closeness import rounding
+from turn_order_cases import Literal, cosine, features_of
 from turnwise.papers.triple_encoders import c3l
 from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings, c3l_targets
 from turnwise.papers.triple_encoders.turn_order import Windows, embed

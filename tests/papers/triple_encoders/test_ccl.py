@@ -4,9 +4,9 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor
-from turn_order_cases import Literal, cosine, features_of
 
 from closeness import rounding
+from turn_order_cases import Literal, cosine, features_of
 from turnwise.papers.triple_encoders.ccl import CCLLoss, CCLSettings, ccl_targets
 from turnwise.papers.triple_encoders.turn_order import Windows, draw, embed
 

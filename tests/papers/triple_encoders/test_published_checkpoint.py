@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sequence_cases import cosine, embedded, numbered
 
 import turnwise
+from sequence_cases import cosine, embedded, numbered
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.views import Views, add_views, views_of
 from turnwise.evaluation import evaluate_next_utterance
