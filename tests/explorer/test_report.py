@@ -151,7 +151,7 @@ def test_a_name_given_by_a_user_stays_when_data_grows(store: ConversationStore, 
     assert (after[group.id].name, after[group.id].renamed) == ("Lost cards", True)
 
 
-def test_erasing_takes_the_words_of_texts_out_of_what_is_remembered_and_leaves_names_of_users(
+def test_erasing_forgets_what_was_computed_and_the_words_of_texts_and_leaves_names_of_users(
     store: ConversationStore, build: Callable[..., Report]
 ) -> None:
     gone = talks(12, ("zanzibarquux",), start=200)
@@ -161,8 +161,10 @@ def test_erasing_takes_the_words_of_texts_out_of_what_is_remembered_and_leaves_n
     edits.rename(store.path, "message", kept.id, "Mine")
     memory = store.path / "groups.safetensors"
     assert b"zanzibarquux" in memory.read_bytes() and b"card" in memory.read_bytes()
+    findings = store.path / "report.safetensors"  # where each message lies on the map, and the like
+    assert findings.exists()
     store.erase([row["id"] for row in gone])
-    assert b"zanzibarquux" not in memory.read_bytes()
+    assert b"zanzibarquux" not in memory.read_bytes() and not findings.exists()
     after = {group.id: group for group in fine(build())}
     assert after[kept.id].name == "Mine"
     assert all(group.name and group.phrases for group in after.values())

@@ -28,6 +28,7 @@ from turnwise.store.state import write_state
 from turnwise.store.tables import FIRST_FOLDER, create_tables, transaction
 
 GROUPS_FILE = "groups.safetensors"  # the explorer's memory of groups
+FINDINGS_FILE = "report.safetensors"  # what the explorer has computed about each message and conversation
 
 
 def erase(path: Path, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
@@ -65,6 +66,7 @@ def erase(path: Path, changes: Changes, ids: list[str], seconds: float, progress
     for folder in other_folders(path, state):
         shutil.rmtree(folder)
     _forget_words(path / GROUPS_FILE)
+    (path / FINDINGS_FILE).unlink(missing_ok=True)
     return count
 
 

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+
 from sequence_cases import (
     FakeEncoder,
     Literal,
@@ -18,7 +19,6 @@ from sequence_cases import (
     numbered,
     talks,
 )
-
 from turnwise.data.tokens import tokenize
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.errors import ConversationError

@@ -18,8 +18,9 @@ from turnwise.explorer.groups.memory import FILE as MEMORY_FILE
 from turnwise.explorer.groups.memory import KINDS, Kind, Memory
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.report.report import Group, Surprise
+from turnwise.store.erasing import FINDINGS_FILE
 
-FILE = "report.safetensors"
+FILE = FINDINGS_FILE
 _NEIGHBOURS = ("rows", "cosines", "copy_of")
 _REMEMBERED = ("name", "phrases")  # fields that the memory of groups holds already
 
