@@ -24,8 +24,9 @@ _LIMIT_MB = 4000
 _CHILD = """
 import json, resource, sys, time
 import numpy as np
-from turnwise.evaluation import embed_dialogues, evaluate_alignment_uniformity, evaluate_categorization
+from turnwise.evaluation import embed_dialogues, evaluate_categorization
 from turnwise.evaluation import evaluate_dialogue_retrieval, evaluate_relatedness, labelled_dialogues
+from turnwise.papers import evaluate_alignment_uniformity
 rows, dim, labels = map(int, sys.argv[1:])
 def peak_mb():
     divisor = 1_000_000 if sys.platform == "darwin" else 1_000

@@ -107,10 +107,10 @@ def training(
     recipe = get_recipe("dial2vec", settings)
     assert isinstance(recipe, Dial2vec)
     recipe.prepare(encoder)
-    collator = recipe.collator(encoder, conversations)
+    inputs = recipe.inputs(encoder, conversations)
+    collator, loss = inputs["data_collator"], inputs["loss"]
     if variant.same_domain:
         collator.pool = SameDomainPool(conversations)  # type: ignore[attr-defined]
-    loss = recipe.loss(encoder)
     rows = recipe.gradient_accumulation_steps
     order = random.Random(seed).sample(range(len(conversations)), steps * rows)
     with frozen_lower_layers(encoder, variant.frozen_layers), no_attention_dropout(encoder):
