@@ -31,6 +31,12 @@ def check_negatives(negatives: Negatives) -> None:
         raise ValueError(f"negatives must be 'batch' or a positive number of negatives per response, got {negatives!r}")
 
 
+def check_batch_size(batch_size: int) -> None:
+    """Raise ``ValueError`` if a batch has no other conversation that negatives could come from."""
+    if batch_size < 2:
+        raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
+
+
 @dataclass(frozen=True)
 class InBatchSettings(Settings):
     """Settings of losses that contrast responses with those of other conversations.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from turnwise.losses.in_batch import InBatchSettings
+from turnwise.losses.in_batch import InBatchSettings, check_batch_size
 from turnwise.training.recipes.base import Recipe
 
 
@@ -17,5 +17,4 @@ class InBatch(Recipe, InBatchSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.batch_size < 2:
-            raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
+        check_batch_size(self.batch_size)

@@ -14,6 +14,7 @@ from turnwise._utils.settings import check_positive
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import use_mean_pooling
+from turnwise.losses.in_batch import check_batch_size
 from turnwise.papers.joined_contexts import JoinedContextCollator
 from turnwise.papers.tried.taught_collator import TaughtCollator
 from turnwise.papers.tried.teacher_vectors import TeacherVectors
@@ -45,8 +46,7 @@ class Unified(Recipe, UnifiedSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self, "head_learning_rate", "recency_learning_rate")
-        if self.batch_size < 2:
-            raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
+        check_batch_size(self.batch_size)
 
     @override
     def prepare(self, encoder: SentenceTransformer) -> None:

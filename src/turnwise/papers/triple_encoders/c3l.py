@@ -13,12 +13,11 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from turnwise._utils import citations
-from turnwise.losses.base import ConversationLoss
 from turnwise.papers.triple_encoders.turn_order import (
     TurnOrderSettings,
+    WindowLoss,
     Windows,
     draw,
-    embed,
     gram_matrix,
     mean_squared_error,
     negative_turns,
@@ -75,7 +74,7 @@ class C3LSettings(TurnOrderSettings):
     positives: Positives = "triple"
 
 
-class C3LLoss(ConversationLoss[C3LSettings]):
+class C3LLoss(WindowLoss[C3LSettings]):
     """Mean squared error between the cosines of triples and their targets.
 
     Takes the features of `turnwise.papers.TurnOrderCollator`. For each window ``u_0 … u_{w-1}``,
@@ -98,10 +97,6 @@ class C3LLoss(ConversationLoss[C3LSettings]):
         super().__init__(model, settings or C3LSettings())
 
     @override
-    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
-        windows = Windows.of(self.settings.window, features)
-        return self.compute_loss_from_embeddings(embed(self.model, features), windows)
-
     def compute_loss_from_embeddings(self, embeddings: Tensor, windows: Windows) -> Tensor:
         """The loss from the embeddings of the rows (rows, dim)."""
         settings = self.settings

@@ -14,12 +14,11 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from turnwise._utils import citations
-from turnwise.losses.base import ConversationLoss
 from turnwise.papers.triple_encoders.turn_order import (
     TurnOrderSettings,
+    WindowLoss,
     Windows,
     draw,
-    embed,
     gram_matrix,
     mean_squared_error,
     negative_turns,
@@ -49,7 +48,7 @@ class CCLSettings(TurnOrderSettings):
     directional: bool = True
 
 
-class CCLLoss(ConversationLoss[CCLSettings]):
+class CCLLoss(WindowLoss[CCLSettings]):
     """Mean squared error between the cosines of before- and after-views and their targets.
 
     Takes the features of `turnwise.papers.TurnOrderCollator`. For each window ``u_0 … u_{w-1}``:
@@ -72,10 +71,6 @@ class CCLLoss(ConversationLoss[CCLSettings]):
         super().__init__(model, settings or CCLSettings())
 
     @override
-    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
-        windows = Windows.of(self.settings.window, features)
-        return self.compute_loss_from_embeddings(embed(self.model, features), windows)
-
     def compute_loss_from_embeddings(self, embeddings: Tensor, windows: Windows) -> Tensor:
         """The loss from the embeddings of the rows (rows, dim)."""
         gram = gram_matrix(embeddings)

@@ -11,14 +11,13 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from typing_extensions import override
 
-from turnwise.encoders.views import TokenOrder, views_of
+from turnwise.encoders.views import TokenOrder
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers.pieces import PieceCollator, cut_windows
 from turnwise.papers.triple_encoders.collator import TurnOrderCollator
 from turnwise.papers.triple_encoders.corpus_negatives import CorpusNegatives
 from turnwise.papers.triple_encoders.recipe import C3L, CCL, TurnOrder
 from turnwise.papers.utterance_pool import UtterancePool
-from turnwise.training.recipes.base import Recipe
 
 
 @dataclass(frozen=True)
@@ -76,11 +75,7 @@ class PublishedCCL(Published, CCL):
 class PublishedC3L(Published, C3L):
     """A batch of 3 windows has about the 48 triples of the authors' code."""
 
+    before: ClassVar[type[CCL]] = PublishedCCL
+
     batch_size: int = 3
     nli_pairs: int = 16
-
-    @override
-    def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
-        if not self.ccl_first or views_of(encoder) is not None:
-            return None
-        return PublishedCCL(**self.shared_settings())

@@ -140,13 +140,15 @@ class C3L(TurnOrder, C3LSettings):
 
     views: ClassVar[Literal["ccl", "c3l"]] = "c3l"
 
+    before: ClassVar[type[CCL]] = CCL
+
     ccl_first: bool = True
 
     @override
     def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
         if not self.ccl_first or views_of(encoder) is not None:
             return None
-        return CCL(**self.shared_settings())
+        return self.before(**self.shared_settings())
 
     @override
     def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:

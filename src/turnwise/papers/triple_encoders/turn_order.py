@@ -9,15 +9,18 @@ so every pair and triple, random ones included, is looked up in one Gram matrix,
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import torch
 from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor, nn
+from typing_extensions import override
 
 from turnwise._utils.settings import Settings
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
+from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import Negatives, check_negatives, process_mean
 
 _TINY = 1e-12
@@ -178,3 +181,19 @@ def mean_squared_error(terms: list[tuple[Tensor, Tensor | float, Tensor | float]
     errors = torch.stack([((cosine - target) ** 2 * weight).sum() for cosine, target, weight in terms])
     weights = [torch.as_tensor(weight, device=cosine.device).expand_as(cosine).sum() for cosine, _, weight in terms]
     return process_mean(errors.sum(), float(sum(weights)))
+
+
+TurnOrderSettingsT = TypeVar("TurnOrderSettingsT", bound=TurnOrderSettings)
+
+
+class WindowLoss(ConversationLoss[TurnOrderSettingsT]):
+    """A loss on the windows of a batch, each row of which is encoded once."""
+
+    @override
+    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
+        windows = Windows.of(self.settings.window, features)
+        return self.compute_loss_from_embeddings(embed(self.model, features), windows)
+
+    @abstractmethod
+    def compute_loss_from_embeddings(self, embeddings: Tensor, windows: Windows) -> Tensor:
+        """The loss from the embeddings of the rows (rows, dim)."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_interpolation, check_positive
 from turnwise.losses.composed import ComposedSettings
+from turnwise.losses.in_batch import check_batch_size
 from turnwise.training.recipes.base import Pace
 
 
@@ -44,8 +45,7 @@ class TurnOrderHeadRecipe(Pace, ComposedSettings):
         super().__post_init__()
         check_positive(self, "recency_learning_rate", "sample")
         check_interpolation(self.interpolation)
-        if self.batch_size < 2:
-            raise ValueError("batch_size must be at least 2: the negatives of a response are other conversations'")
+        check_batch_size(self.batch_size)
         if not 0 <= self.weight_decay < 1:
             raise ValueError(f"weight_decay must be at least 0 and below 1, got {self.weight_decay!r}")
         if not 0 <= self.held_out < 1:
