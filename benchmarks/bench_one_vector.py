@@ -4,7 +4,7 @@
 message once and algebra, against each message as it is (utterances), each dialogue as one text, of which the encoder
 reads what fits (dialogues), and each message in the five views of a triple-encoder (next replies). Equal texts go
 through once either way. For a million messages by **extrapolation**: the sample's tokens and seconds a message.
-(b) Training a turn-order head on stored vectors: random ones, which take as long as others.
+(b) Training a reply head on stored vectors: random ones, which take as long as others.
 (c) A further turn of a running conversation: encoding it, and the new query, whatever came before.
 (d) Messages with what was said before: a sum of vectors that are there, against a pass over whole conversations.
 
@@ -33,11 +33,11 @@ import turnwise
 from quick import add_quick, data_folder, is_quick
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
-from turnwise.encoders.turn_order_head import TurnOrderHead, map_candidates
+from turnwise.encoders.reply_head import ReplyHead, map_candidates
 from turnwise.encoders.views import View, add_views, encode_view
 from turnwise.replies.composed import ComposedContext
-from turnwise.training.recipes import TurnOrderHeadRecipe
-from turnwise.training.turn_order_head import fit_turn_order_head
+from turnwise.training.recipes import ReplyHeadRecipe
+from turnwise.training.reply_head import fit_reply_head
 
 DATA = data_folder() / "sgd" / "train.jsonl.gz"
 DIM, MILLION = 32 if is_quick() else 384, 1_000_000
@@ -78,7 +78,7 @@ def passes(conversations: Dataset) -> None:
     dialogues = [row["messages"] for row in conversations]
     texts = [message["content"] for messages in dialogues for message in messages]
     starts = np.cumsum([0, *map(len, dialogues)])[:-1]
-    head = TurnOrderHead(DIM)
+    head = ReplyHead(DIM)
 
     def once() -> None:
         vectors = turnwise.encode_utterances(encoder, texts)
@@ -123,12 +123,12 @@ def random_messages(count: int) -> pa.Table:
 
 def training(count: int) -> None:
     """(b) A head from stored vectors."""
-    recipe, table = TurnOrderHeadRecipe(), random_messages(count)
+    recipe, table = ReplyHeadRecipe(), random_messages(count)
     start, started = time.process_time(), time.perf_counter()
-    fit_turn_order_head(table, recipe)
+    fit_reply_head(table, recipe)
     seconds, elapsed = time.process_time() - start, time.perf_counter() - started
     print(
-        f"(b) a turn-order head from {count:,} stored vectors, {recipe.epochs:g} epochs: {seconds:.0f} s "
+        f"(b) a reply head from {count:,} stored vectors, {recipe.epochs:g} epochs: {seconds:.0f} s "
         f"({elapsed:.0f} s on the clock), {recipe.epochs * count / seconds:,.0f} messages a second"
     )
 
@@ -136,7 +136,7 @@ def training(count: int) -> None:
 def further_turn() -> float:
     """(c) Microseconds that the query takes once the turn is encoded."""
     encoder, vectors = turnwise.load_encoder(device="cpu"), unit_vectors(np.random.default_rng(1).random((50, DIM)))
-    head = TurnOrderHead(DIM)
+    head = ReplyHead(DIM)
     torch.nn.init.normal_(head.context, std=0.01)
     context = ComposedContext(head)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from quick import add_quick
 from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.replies.composed import ComposedContext
 from turnwise.replies.scores import inner_products, max_scores, triple_query
 
@@ -127,7 +127,7 @@ def main() -> int:
         f"    a further turn: the query {1000 * query:.1f} ms and one pass over the candidates; summing up their "
         f"{candidates.nbytes / 1e9:.1f} GB takes {reading:.3f} s, ratio {ours / reading:.2f}"
     )
-    composed = ComposedContext(TurnOrderHead(DIM))
+    composed = ComposedContext(ReplyHead(DIM))
     for vector in context[0]:
         composed.add(vector, same=True)
 
@@ -137,7 +137,7 @@ def main() -> int:
 
     (turn,) = seconds(100, further_turn)
     print(
-        f"    with a turn-order head a further turn and its query take {1e6 * turn:.0f} µs whatever came before, ratio "
+        f"    with a reply head a further turn and its query take {1e6 * turn:.0f} µs whatever came before, ratio "
         f"{query / turn:.0f} (target: at most 100 µs)"
     )
     changed = changed_in_half(candidates, halves)

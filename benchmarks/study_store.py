@@ -1,7 +1,7 @@
 """How well a store finds: messages by mode, and next replies against the model's own ranking of all messages.
 
 (a) For random messages with an intent: the share of the ten nearest with the same one, among other texts that have any,
-each text once, by mode, with 95 % bootstrap intervals. (b) With a model that has a turn-order head or views: for random
+each text once, by mode, with 95 % bootstrap intervals. (b) With a model that has a reply head or views: for random
 contexts, the replies that the store finds against `SequenceModel`'s scores of all its messages: whether the exact
 search is the same, and recall@10 of the index.
 

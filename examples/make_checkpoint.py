@@ -1,7 +1,7 @@
 """One encoder for messages, dialogues and next replies, with its figures and licence, as a folder to release.
 
 One encoder learns by DialogueCSE and one what messages are in context, both from the untouched one; the average of
-their weights is the encoder of the release. A turn-order head and a centre of dialogue vectors are fitted to it. Then
+their weights is the encoder of the release. A reply head and a centre of dialogue vectors are fitted to it. Then
 both it and the untouched encoder are measured on what was learned from and on what was not, and the model card gets the
 figures. What is finished is not done again.
 
@@ -82,9 +82,9 @@ the better.
 
 {figures}
 
-Its turn-order head is a compromise: half-way between the sum of cosines and what it learned of task dialogues, so that
+Its reply head is a compromise: half-way between the sum of cosines and what it learned of task dialogues, so that
 it ranks small talk about as well as none does. To your own chats fit one of their own, in a minute:
-`turnwise train chats.jsonl --method turn-order-head --encoder path/to/this/folder --output mine`.
+`turnwise train chats.jsonl --method reply-head --encoder path/to/this/folder --output mine`.
 
 ## Made from
 
@@ -113,7 +113,7 @@ def existing(data: Path, name: str) -> Path:
 def trained(data: Path, work: Path, encoder: str | None, steps: int, seed: int) -> Path:
     """Train what is not there yet; an interrupted training goes on."""
     learned = {work / "dialogue-cse": {}, work / "in-context": {"context": "joined"}}  # as measured in docs/results.md
-    merged, with_head, release = (work / name for name in ("merged", "turn-order-head", "centred"))
+    merged, with_head, release = (work / name for name in ("merged", "reply-head", "centred"))
     for path, settings in learned.items():
         if not path.is_dir():
             recipe = turnwise.get_recipe(path.name, {**settings, "max_steps": steps, "seed": seed})
@@ -121,7 +121,7 @@ def trained(data: Path, work: Path, encoder: str | None, steps: int, seed: int) 
     if not merged.is_dir():
         turnwise.merge_encoders(list(learned), encoder, merged)
     if not with_head.is_dir():
-        head = turnwise.get_recipe("turn-order-head", {**HEAD, "seed": seed})
+        head = turnwise.get_recipe("reply-head", {**HEAD, "seed": seed})
         turnwise.train(head, conversations(data), merged, with_head, resume=True)
     if not release.is_dir():
         turnwise.centre_encoder(conversations(data), with_head, release, stretch=0.0, seed=seed)

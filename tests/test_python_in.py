@@ -68,7 +68,7 @@ def weights(encoder: Any) -> np.ndarray:
 
 
 ADAPTATION = turnwise.recipes.Adaptation(max_steps=1, batch_size=4)
-HEAD = turnwise.get_recipe("turn-order-head", {"max_steps": 1})
+HEAD = turnwise.get_recipe("reply-head", {"max_steps": 1})
 CALLS: dict[str, Callable[[Any, Any, Path], Any]] = {
     "ConversationStore": add_to_a_store,
     "adapt_encoder": lambda data, encoder, _: weights(turnwise.adapt_encoder(encoder, data, ADAPTATION)),

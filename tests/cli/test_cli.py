@@ -30,8 +30,8 @@ def test_help_shows_an_example(command: str) -> None:
         (("train", "CHATS", "--output", "out", "--method", "word2vec"), "unknown method 'word2vec'"),
         (("train", "CHATS", "--output", "out", "--set", "temperature"), "expected name=value"),
         (
-            ("train", "CHATS", "--output", "out", "--method", "turn-order-head", "--set", "bf16=true"),
-            "turn-order-head has no setting 'bf16': leave it out",
+            ("train", "CHATS", "--output", "out", "--method", "reply-head", "--set", "bf16=true"),
+            "reply-head has no setting 'bf16': leave it out",
         ),
         (("train", "CHATS", "--output", "out", "--set", "temperature=-1"), "temperature must be a positive number"),
         (("train", "CHATS", "--output", "out", "--encoder", "./no-encoder"), "expected the folder of a saved encoder"),

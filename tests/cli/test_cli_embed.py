@@ -150,7 +150,7 @@ def test_messages_with_history_are_sums_of_vectors_that_are_there(chats, tiny_en
     assert [row["text"] for row in history] == [row["text"] for row in alone]
     parts = pq.read_table(next((tmp_path / "parts").glob("*.parquet"))).to_pylist()
     assert_same_vectors([row["vector"] for row in parts], expected)
-    head = ("train", tmp_path / "history.parquet", "--encoder", tiny_encoder_path, "--method", "turn-order-head")
+    head = ("train", tmp_path / "history.parquet", "--encoder", tiny_encoder_path, "--method", "reply-head")
     assert "with --level utterance" in " ".join(run(*head, "--output", tmp_path / "head").output.split())
 
 
@@ -166,5 +166,5 @@ def test_messages_in_context(chats, tiny_encoder_path, tmp_path) -> None:
     parts = pq.read_table(next((tmp_path / "parts").glob("*.parquet"))).to_pylist()
     assert [row["text"] for row in parts] == [row["text"] for row in rows]
     # What comes next must not be learned from vectors that know it.
-    head = ("train", tmp_path / "v.parquet", "--encoder", tiny_encoder_path, "--method", "turn-order-head")
+    head = ("train", tmp_path / "v.parquet", "--encoder", tiny_encoder_path, "--method", "reply-head")
     assert "with --level utterance" in " ".join(run(*head, "--output", tmp_path / "head").output.split())

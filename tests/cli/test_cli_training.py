@@ -66,10 +66,10 @@ def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypat
     succeed(*arguments, "--force")
 
 
-def test_a_turn_order_head_from_stored_vectors_to_replies(chats, tiny_encoder_path, tmp_path) -> None:
+def test_a_reply_head_from_stored_vectors_to_replies(chats, tiny_encoder_path, tmp_path) -> None:
     vectors, model = tmp_path / "vectors.parquet", tmp_path / "model"
     succeed("embed", chats, "--model", tiny_encoder_path, "--output", vectors)
-    method = ("--method", "turn-order-head", "--batch-size", 8, "--epochs", 1)
+    method = ("--method", "reply-head", "--batch-size", 8, "--epochs", 1)
     succeed("train", vectors, *method, "--encoder", tiny_encoder_path, "--output", model)
     output = succeed("reply", model, "--candidates", chats, "--conversation", chats, "--top", 3)
     assert output.count("\n") >= 4

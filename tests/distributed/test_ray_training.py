@@ -87,7 +87,7 @@ def test_a_folder_that_a_node_lacks_is_told(tmp_path) -> None:
         ray_training._in_worker({"folder": str(tmp_path / "missing")})
 
 
-def test_a_turn_order_head_needs_no_workers(tmp_path) -> None:
+def test_a_reply_head_needs_no_workers(tmp_path) -> None:
     from typer.testing import CliRunner
 
     from turnwise.cli.main import app
@@ -98,7 +98,7 @@ def test_a_turn_order_head_needs_no_workers(tmp_path) -> None:
         "train",
         str(chats),
         "--method",
-        "turn-order-head",
+        "reply-head",
         "--engine",
         "ray",
         "--output",

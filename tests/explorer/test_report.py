@@ -16,11 +16,11 @@ from sentence_transformers import SentenceTransformer
 pytest.importorskip("igraph", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
-from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head
+from turnwise.encoders.reply_head import ReplyHead, add_reply_head
 from turnwise.explorer import GroupSettings, Report, build_report, edits, turn_order, write_report
 from turnwise.explorer.live_report import LiveReport
 from turnwise.store import ConversationStore
-from turnwise.training.recipes.heads import TurnOrderHeadRecipe
+from turnwise.training.recipes.reply_head import ReplyHeadRecipe
 
 SUBJECTS = ("card", "flight", "pizza")
 SETTINGS = GroupSettings(resolution=1, neighbours=8)
@@ -246,7 +246,7 @@ def test_a_language_model_names_new_groups_once(build: Callable[..., Report]) ->
 
 
 def test_an_encoder_with_turn_order_tells_surprise(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
-    store = ConversationStore.open(tmp_path / "ordered", add_turn_order_head(tiny_encoder, TurnOrderHead(32, 4)))
+    store = ConversationStore.open(tmp_path / "ordered", add_reply_head(tiny_encoder, ReplyHead(32, 4)))
     store.add(talks(36))
     report = build_report(store, settings=SETTINGS)
     first = report.messages["turn"] == 0
@@ -260,14 +260,14 @@ def test_without_turn_order_each_half_is_ranked_by_a_head_that_saw_the_other(
     tmp_path: Path, tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[set[str]] = []
-    fit = turn_order.fit_turn_order_head
+    fit = turn_order.fit_reply_head
 
-    def quick(table: Any, recipe: TurnOrderHeadRecipe) -> Any:
+    def quick(table: Any, recipe: ReplyHeadRecipe) -> Any:
         seen.append(set(table["id"].to_pylist()))
         return fit(table, replace(recipe, max_steps=2))
 
     monkeypatch.setattr(turn_order, "LEAST_CONVERSATIONS", 36)
-    monkeypatch.setattr(turn_order, "fit_turn_order_head", quick)
+    monkeypatch.setattr(turn_order, "fit_reply_head", quick)
     store = ConversationStore.open(tmp_path / "plain", tiny_encoder)
     store.add(talks(60))
     report = build_report(store, settings=SETTINGS)

@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.turn_order_head import TurnOrderHead, map_candidates
+from turnwise.encoders.reply_head import ReplyHead, map_candidates
 from turnwise.explorer import surprise
 from turnwise.explorer.surprise import surprise_of_turns
 from turnwise.replies.composed import ComposedContext
 
 
-def made(turns: list[int], seed: int = 0) -> tuple[TurnOrderHead, np.ndarray, np.ndarray, np.ndarray]:
+def made(turns: list[int], seed: int = 0) -> tuple[ReplyHead, np.ndarray, np.ndarray, np.ndarray]:
     torch.manual_seed(seed)
-    head = TurnOrderHead(16, turns=3)
+    head = ReplyHead(16, turns=3)
     with torch.no_grad():
         for weight in (head.context, head.candidate):
             weight.normal_(0, 0.3)

@@ -7,12 +7,12 @@ import torch
 from torch.nn.functional import normalize
 
 from closeness import rounding
-from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import ComposedSettings, composed_loss, last_turns
 
 
-def random_head(dim: int, turns: int) -> TurnOrderHead:
-    head = TurnOrderHead(dim, turns)
+def random_head(dim: int, turns: int) -> ReplyHead:
+    head = ReplyHead(dim, turns)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for weight in head.parameters():
@@ -31,7 +31,7 @@ def batch(dim: int = 6) -> dict[str, torch.Tensor]:
     }
 
 
-def literal_query(head: TurnOrderHead, vectors, speakers, candidate_speaker) -> torch.Tensor:
+def literal_query(head: ReplyHead, vectors, speakers, candidate_speaker) -> torch.Tensor:
     """The formula of the module, term by term; vectors oldest first."""
     query = torch.zeros(vectors.shape[1])
     for distance in range(1, min(head.turns, len(vectors)) + 1):
@@ -42,7 +42,7 @@ def literal_query(head: TurnOrderHead, vectors, speakers, candidate_speaker) -> 
 
 
 def literal_loss(
-    head: TurnOrderHead, data: dict[str, torch.Tensor], temperature: float, teacher: tuple[torch.Tensor, ...] = ()
+    head: ReplyHead, data: dict[str, torch.Tensor], temperature: float, teacher: tuple[torch.Tensor, ...] = ()
 ) -> torch.Tensor:
     vectors, speaker, conversation, key = (data[name] for name in ("vectors", "speaker", "conversation", "text_key"))
     losses = []
@@ -70,7 +70,7 @@ def test_last_turns_are_those_of_the_same_conversation_latest_first() -> None:
 
 
 def test_hand_arithmetic() -> None:
-    head = TurnOrderHead(2, turns=1)  # untouched: the query is the turn before
+    head = ReplyHead(2, turns=1)  # untouched: the query is the turn before
     data = {
         "vectors": torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]),
         "speaker": torch.tensor([0, 1, 0]),
@@ -117,7 +117,7 @@ def test_a_better_match_has_a_lower_loss() -> None:
     data = batch()
     near = {**data, "vectors": data["vectors"].clone()}
     near["vectors"][1:4] = near["vectors"][0]  # what follows is what was said
-    head = TurnOrderHead(6)
+    head = ReplyHead(6)
     assert composed_loss(head, **near, settings=ComposedSettings()) < composed_loss(
         head, **data, settings=ComposedSettings()
     )

@@ -8,7 +8,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from closeness import assert_same_vectors, rounding
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head
+from turnwise.encoders.reply_head import ReplyHead, add_reply_head
 from turnwise.evaluation import EmbeddedSequences, build_sequences, evaluate_next_utterance
 
 TURNS = [("a", "i want a pizza"), ("b", "my card"), ("b", "the order"), ("a", "cancel the flight"), ("c", "thanks")]
@@ -17,12 +17,12 @@ CANDIDATES = ["my pizza", "cancel", "the card", "order thanks"]
 
 @pytest.fixture
 def with_head(tiny_encoder: SentenceTransformer) -> SentenceTransformer:
-    head = TurnOrderHead(32, turns=3)
+    head = ReplyHead(32, turns=3)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for weight in head.parameters():
             weight += 0.2 * torch.randn(weight.shape, generator=generator)
-    return add_turn_order_head(tiny_encoder, head)
+    return add_reply_head(tiny_encoder, head)
 
 
 def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTransformer, monkeypatch) -> None:
@@ -56,11 +56,11 @@ def test_modes_that_the_model_lacks(with_head: SentenceTransformer, tiny_encoder
     with pytest.raises(ValueError, match="one of this model's, which are composed"):
         running.score(model.encode_candidates(CANDIDATES), "bi")
     plain = turnwise.SequenceModel(turnwise.load_encoder(tiny_encoder_path))
-    with pytest.raises(ValueError, match="no turn-order head"):
+    with pytest.raises(ValueError, match="no reply head"):
         plain.map_candidates(np.zeros((1, 32)))
     started = plain.start()
     started.add("my card", "a")
-    with pytest.raises(ValueError, match="no turn-order head"):
+    with pytest.raises(ValueError, match="no reply head"):
         started.composed_query()
 
 

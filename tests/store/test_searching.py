@@ -7,7 +7,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
-from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head
+from turnwise.encoders.reply_head import ReplyHead, add_reply_head
 from turnwise.replies.sequence import SequenceModel
 from turnwise.store import ConversationStore, hits_table
 from turnwise.store.diversity import diverse
@@ -122,11 +122,11 @@ def test_conversations_that_went_like_this_so_far(store, conversations) -> None:
 
 
 def head_added(encoder: SentenceTransformer) -> SentenceTransformer:
-    head = TurnOrderHead(32, turns=3)
+    head = ReplyHead(32, turns=3)
     with torch.no_grad():
         for weight in head.parameters():
             weight += 0.2 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
-    return add_turn_order_head(encoder, head)
+    return add_reply_head(encoder, head)
 
 
 @pytest.mark.parametrize(

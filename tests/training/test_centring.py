@@ -23,7 +23,7 @@ def test_the_mean_of_the_conversations(tiny_encoder: SentenceTransformer, conver
     for encoder in (centred, again, turnwise.centre_encoder(conversations, again)):  # fitted anew, it is the same
         for pooling, mean in expected.items():
             np.testing.assert_allclose(centre_of(encoder)[pooling].mean, mean, atol=1e-6)
-    assert "dialogue_centre.safetensors" in (tmp_path / "model" / "README.md").read_text()
+    assert "centre.safetensors" in (tmp_path / "model" / "README.md").read_text()
 
 
 def test_no_label_is_read(tiny_encoder: SentenceTransformer, conversations) -> None:

@@ -138,7 +138,7 @@ def test_a_run_that_is_cut_after_its_last_step_takes_no_further_one(
         assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
-@pytest.mark.parametrize("method", ["dialogue-cse", "turn-order-head"])
+@pytest.mark.parametrize("method", ["dialogue-cse", "reply-head"])
 def test_two_runs_to_one_output_do_not_mix(method: str, corpus, tiny_encoder_path, tmp_path) -> None:
     recipe = get_recipe(method, {"max_steps": 1, "batch_size": 4})
     named = pytest.raises(BlockingIOError, match=rf"model is being written by process {os.getpid()} on ")

@@ -14,7 +14,7 @@ from turnwise._utils.lazy_table import LazyTable
 METHODS: LazyTable[Any] = LazyTable(
     {
         "in-context": "turnwise.training.recipes.in_context:InContext",
-        "turn-order-head": "turnwise.training.recipes.heads:TurnOrderHeadRecipe",
+        "reply-head": "turnwise.training.recipes.reply_head:ReplyHeadRecipe",
         "dialogue-cse": "turnwise.papers.dialogue_cse.recipe:DialogueCSE",
         "siamese": "turnwise.papers.baselines.recipes:Siamese",
         "single-vector": "turnwise.papers.baselines.recipes:SingleVector",

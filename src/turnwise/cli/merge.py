@@ -37,4 +37,4 @@ def merge(
     from turnwise.training import merge_encoders
 
     merge_encoders(models, model, output, scale, force)
-    note(f"Wrote {output}. Next: turnwise train CHATS --method turn-order-head --encoder {shlex.quote(str(output))}")
+    note(f"Wrote {output}. Next: turnwise train CHATS --method reply-head --encoder {shlex.quote(str(output))}")

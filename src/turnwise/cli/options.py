@@ -143,7 +143,7 @@ DistillDialogues = Annotated[
 Method = Annotated[
     str | None,
     typer.Option(
-        help="in-context (messages), turn-order-head (next replies), or the method of a paper: dialogue-cse (the "
+        help="in-context (messages), reply-head (next replies), or the method of a paper: dialogue-cse (the "
         "default), siamese, single-vector, dial2vec, ccl, c3l, local-to-global, unified."
     ),
 ]

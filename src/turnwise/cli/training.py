@@ -49,9 +49,9 @@ from turnwise.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
     from turnwise.evaluation import TaskEvaluator
-    from turnwise.training.recipes import Recipe, TurnOrderHeadRecipe
+    from turnwise.training.recipes import Recipe, ReplyHeadRecipe
 
-    AnyRecipe = Recipe | TurnOrderHeadRecipe
+    AnyRecipe = Recipe | ReplyHeadRecipe
 
 _DEFAULT_METHOD = "dialogue-cse"
 _VALIDATION_TASKS: dict[LevelName, str] = {
@@ -183,10 +183,10 @@ def train(
 
 
 def _check_for_workers(recipe: AnyRecipe, data: list[Path]) -> None:
-    from turnwise.training.recipes import TurnOrderHeadRecipe
+    from turnwise.training.recipes import ReplyHeadRecipe
 
-    if isinstance(recipe, TurnOrderHeadRecipe):
-        raise ValueError("a turn-order head is fitted by one process, in seconds: leave --engine ray out")
+    if isinstance(recipe, ReplyHeadRecipe):
+        raise ValueError("a reply head is fitted by one process, in seconds: leave --engine ray out")
     if any(map(is_standard, data)):
         raise ValueError("-: the standard input cannot be read by several workers; give files")
 

@@ -21,8 +21,10 @@ from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
+from turnwise.encoders.folders import first_file
 
-CENTRE_FILE = "dialogue_centre.safetensors"
+CENTRE_FILE = "centre.safetensors"
+_CENTRE_FILES = (CENTRE_FILE, "dialogue_centre.safetensors")  # the second is that of turnwise 0.1.0
 _ATTRIBUTE = "dialogue_centre"
 _PARTS = ("mean", "stretch", "weight")
 
@@ -119,8 +121,8 @@ def restore_centre(encoder: SentenceTransformer, folder: str | os.PathLike[str])
     Raises:
         ValueError: The file does not hold a centre, or its centre is for vectors of a different length.
     """
-    path = Path(folder) / CENTRE_FILE
-    if not path.is_file():
+    path = first_file(folder, _CENTRE_FILES)
+    if path is None:
         return
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)

@@ -18,8 +18,8 @@ from torch import nn
 from turnwise._compat import loaded_from
 from turnwise.encoders.centre import restore_centre
 from turnwise.encoders.folders import encoder_folder
+from turnwise.encoders.reply_head import restore_reply_head
 from turnwise.encoders.transformer import transformer_of
-from turnwise.encoders.turn_order_head import restore_turn_order_head
 from turnwise.encoders.turn_tables import restore_turn_tables
 from turnwise.encoders.views import views_of
 from turnwise.errors import error_line
@@ -34,7 +34,7 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str
 
     Weights are read from safetensors only, and no code that comes with a model is run. Plain
     ``SentenceTransformer(path)`` leaves out what turnwise saved beside a model; this function adds it again: turn
-    tables (`turnwise.add_turn_tables`), a turn-order head (`turnwise.SequenceModel`) and a centre
+    tables (`turnwise.add_turn_tables`), a reply head (`turnwise.SequenceModel`) and a centre
     (`turnwise.centre_encoder`).
 
     Args:
@@ -108,7 +108,7 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
         if isinstance(weights, (str, Path)) and Path(weights).is_file():
             restore_turn_tables(encoder, weights)
         if is_local:
-            restore_turn_order_head(encoder, name)
+            restore_reply_head(encoder, name)
             restore_centre(encoder, name)
     except SafetensorError as error:
         raise ValueError(f"cannot load the encoder {name!r}: a file of weights is damaged: {error}") from error

@@ -1,4 +1,4 @@
-"""How unexpected each turn is after the turns before it, measured with a turn-order head.
+"""How unexpected each turn is after the turns before it, measured with a reply head.
 
 The head composes a query from the vectors of the last turns. By this query, the turn itself is ranked among sampled
 messages of the same role: the surprise is 0 if none of these fits better, and 1 if all of them do.
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
-from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.explorer.progress import Advance, silent
 
 _ROWS_AT_ONCE = 2048
@@ -18,7 +18,7 @@ LEAST_REPLIES = 20  # the least number of messages of a role for which a rank me
 
 
 def surprise_of_turns(
-    head: TurnOrderHead,
+    head: ReplyHead,
     vectors: FloatArray,
     role: IntArray,
     turn: IntArray,
@@ -63,12 +63,12 @@ def surprise_of_turns(
     return found
 
 
-def _candidates(head: TurnOrderHead, vectors: FloatArray) -> torch.Tensor:
+def _candidates(head: ReplyHead, vectors: FloatArray) -> torch.Tensor:
     with torch.inference_mode():
         return head.candidates(torch.from_numpy(np.array(vectors, np.float32)))
 
 
-def _queries(head: TurnOrderHead, vectors: FloatArray, role: IntArray, turn: IntArray, rows: IntArray) -> torch.Tensor:
+def _queries(head: ReplyHead, vectors: FloatArray, role: IntArray, turn: IntArray, rows: IntArray) -> torch.Tensor:
     """The queries for the messages in these consecutive rows (rows, dim)."""
     first = max(0, int(rows[0]) - head.turns)
     near = torch.from_numpy(np.array(vectors[first : rows[-1] + 1], np.float32))

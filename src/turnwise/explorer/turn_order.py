@@ -1,4 +1,4 @@
-"""Surprise for a store, measured with the turn-order head of its encoder, or with heads fitted to its vectors.
+"""Surprise for a store, measured with the reply head of its encoder, or with heads fitted to its vectors.
 
 A head that learned from the conversations that it ranks would find all of them expected. So two heads are fitted, each
 to one half of the conversations, and each ranks the other half.
@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.encoders.turn_order_head import TurnOrderHead, turn_order_head_of
+from turnwise.encoders.reply_head import ReplyHead, reply_head_of
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.sample import keys_of
 from turnwise.explorer.report.report import Surprise
 from turnwise.explorer.surprise import surprise_of_turns
 from turnwise.store import ConversationStore
-from turnwise.training.recipes.heads import TurnOrderHeadRecipe
-from turnwise.training.turn_order_head import fit_turn_order_head
+from turnwise.training.recipes.reply_head import ReplyHeadRecipe
+from turnwise.training.reply_head import fit_reply_head
 
 LEAST_CONVERSATIONS = 200  # with two messages or more, so that a head can learn something from one half of them
 _LEARNED = 2000  # conversations that a head is fitted to, at most
@@ -37,10 +37,10 @@ def measure_surprise(store: ConversationStore, corpus: Corpus, seed: int) -> tup
         seed: Seed of the sampled messages and of the heads that are fitted.
     """
     encoder = store.encoder() if store.tables().state.has_replies else None
-    head = turn_order_head_of(encoder.encoder) if encoder is not None else None
+    head = reply_head_of(encoder.encoder) if encoder is not None else None
     if encoder is not None and head is not None:
         everything = np.ones(len(corpus.texts), bool)
-        how = f"{_RANKED} By the turn-order head of the encoder."
+        how = f"{_RANKED} By the reply head of the encoder."
         return Surprise(how, encoder.name), _ranked(head, corpus, everything, seed)
     found = np.full(len(corpus.texts), np.nan, np.float32)
     if (corpus.turns > 1).sum() < LEAST_CONVERSATIONS:
@@ -49,13 +49,13 @@ def measure_surprise(store: ConversationStore, corpus: Corpus, seed: int) -> tup
     for half in (0, 1):
         learned = _smallest_keys(keys, (keys & 1 == half) & (corpus.turns > 1))
         ranked = (keys & 1 != half)[corpus.conversation]
-        fitted, _ = fit_turn_order_head(_embedded(corpus, learned), TurnOrderHeadRecipe(seed=seed))
+        fitted, _ = fit_reply_head(_embedded(corpus, learned), ReplyHeadRecipe(seed=seed))
         found[ranked] = _ranked(fitted, corpus, ranked, seed)[ranked]
-    how = f"{_RANKED} By turn-order heads fitted to these conversations, each half ranked by that of the other half."
+    how = f"{_RANKED} By reply heads fitted to these conversations, each half ranked by that of the other half."
     return Surprise(how, store.tables().state.encoder), found
 
 
-def _ranked(head: TurnOrderHead, corpus: Corpus, wanted: np.ndarray, seed: int) -> FloatArray:
+def _ranked(head: ReplyHead, corpus: Corpus, wanted: np.ndarray, seed: int) -> FloatArray:
     with progress_bar() as bar:
         task = bar.add_task("measuring surprise", total=len(wanted))
         return surprise_of_turns(

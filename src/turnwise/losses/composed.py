@@ -1,4 +1,4 @@
-"""Composed queries: the turn-order head learns by telling the true next utterance from those of other conversations.
+"""Composed queries: the reply head learns by telling the true next utterance from those of other conversations.
 
 The query that is used at inference is the one that is trained, over all prefixes of all conversations of a batch, by
 cross-entropy over their responses (as SASRec learns sequences of items; Kang and McAuley, ICDM 2018), instead of the
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from turnwise._utils.settings import check_positive
-from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.in_batch import InBatchSettings, batch_softmax
 
 
@@ -51,7 +51,7 @@ def last_turns(conversation: Tensor, count: int) -> Tensor:
 
 
 def composed_loss(
-    head: TurnOrderHead,
+    head: ReplyHead,
     vectors: Tensor,
     speaker: Tensor,
     conversation: Tensor,

@@ -1,4 +1,4 @@
-"""A running conversation as the turn-order head sees it: the last turns, each mapped once when it is added."""
+"""A running conversation as the reply head sees it: the last turns, each mapped once when it is added."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
-from turnwise.encoders.turn_order_head import OTHER, SAME, TurnOrderHead
+from turnwise.encoders.reply_head import OTHER, SAME, ReplyHead
 
 
 class ComposedContext:
@@ -19,7 +19,7 @@ class ComposedContext:
         head: The head.
     """
 
-    def __init__(self, head: TurnOrderHead) -> None:
+    def __init__(self, head: ReplyHead) -> None:
         self._recency = head.recency.detach().cpu().numpy()  # (2, D)
         self._maps = np.eye(head.context.shape[1], dtype=np.float32) + head.context.detach().cpu().numpy()
         self._turns: deque[tuple[int, FloatArray]] = deque(maxlen=head.turns)  # the latest first

@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.turn_order_head import map_candidates, turn_order_head_of
+from turnwise.encoders.reply_head import map_candidates, reply_head_of
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.views import View, encode_view, views_of
 from turnwise.replies.composed import ComposedContext
@@ -60,7 +60,7 @@ class SequenceModel:
     """An encoder applied to running conversations.
 
     Args:
-        encoder: The encoder, which decides the modes. One with a turn-order head serves ``"composed"``. A
+        encoder: The encoder, which decides the modes. One with a reply head serves ``"composed"``. A
             triple-encoder (C3L) serves ``"average"``, ``"max"`` and ``"bi"``, and a bi-encoder (CCL) serves ``"bi"``. A
             plain encoder serves ``"bi"``, the sum of the cosines of the texts as they are, and ``"joined"``, the last
             turns as one text, which is what ``single-vector`` trains.
@@ -70,7 +70,7 @@ class SequenceModel:
         self.encoder = encoder
         views = views_of(encoder)
         self.is_triple = views is not None and views.triple
-        self.head = turn_order_head_of(encoder)
+        self.head = reply_head_of(encoder)
         self.modes = self._served_modes(plain=views is None)
 
     def _served_modes(self, plain: bool) -> tuple[Mode, ...]:
@@ -88,7 +88,7 @@ class SequenceModel:
         return self.map_candidates(encode_utterances(self.encoder, texts, show_progress_bar=show_progress_bar))
 
     def map_candidates(self, vectors: np.ndarray) -> np.ndarray:
-        """Candidates from stored vectors of their texts, for a model with a turn-order head: nothing is encoded.
+        """Candidates from stored vectors of their texts, for a model with a reply head: nothing is encoded.
 
         Args:
             vectors: What the encoder's own ``encode`` gives (m, dim).
@@ -97,10 +97,10 @@ class SequenceModel:
             As `encode_candidates`.
 
         Raises:
-            ValueError: The model has no turn-order head.
+            ValueError: The model has no reply head.
         """
         if self.head is None:
-            raise ValueError("the model has no turn-order head: encode the candidates with encode_candidates")
+            raise ValueError("the model has no reply head: encode the candidates with encode_candidates")
         return map_candidates(self.head, vectors)
 
     def start(self, candidate_speaker: str | None = None) -> RunningConversation:
@@ -165,14 +165,14 @@ class RunningConversation:
         return bi_query(self._embeddings("before2" if self._model.is_triple else "before"))
 
     def composed_query(self) -> np.ndarray:
-        """The query of the turn-order head, float32 (dim,); each turn is encoded once, when it is first needed.
+        """The query of the reply head, float32 (dim,); each turn is encoded once, when it is first needed.
 
         Raises:
-            ValueError: There is no turn, or the model has no turn-order head.
+            ValueError: There is no turn, or the model has no reply head.
         """
         self._check_not_empty()
         if self._composed is None:
-            raise ValueError("the model has no turn-order head (train one with turn-order-head)")
+            raise ValueError("the model has no reply head (train one with reply-head)")
         new = self._turns[self._composed_turns :]
         for turn, vector in zip(new, encode_utterances(self._model.encoder, [turn.text for turn in new])):
             self._composed.add(vector, turn.same)

@@ -18,7 +18,7 @@ from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.long_texts import starts_of
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
-from turnwise.encoders.turn_order_head import map_candidates, turn_order_head_of
+from turnwise.encoders.reply_head import map_candidates, reply_head_of
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.vector_cache import VectorCache, can_be_cached
 from turnwise.encoders.views import encode_view, views_of
@@ -53,7 +53,7 @@ class StoreEncoder:
     @property
     def has_replies(self) -> bool:
         """Whether messages get a second vector, as candidates for the next message."""
-        return turn_order_head_of(self.encoder) is not None or views_of(self.encoder) is not None
+        return reply_head_of(self.encoder) is not None or views_of(self.encoder) is not None
 
     @property
     def name(self) -> str:
@@ -61,10 +61,10 @@ class StoreEncoder:
         return encoder_source(self.encoder)
 
     def digest(self) -> str:
-        """A hash of its weights, its turn-order head, its centre and its prompts."""
+        """A hash of its weights, its reply head, its centre and its prompts."""
         found = hashlib.blake2b(weights_digest(self.encoder).encode(), digest_size=10)
         found.update(repr(sorted(self.encoder.prompts.items())).encode())
-        head = turn_order_head_of(self.encoder)
+        head = reply_head_of(self.encoder)
         for name, weight in sorted(head.state_dict().items()) if head is not None else ():
             found.update(name.encode() + weight.detach().cpu().numpy().tobytes())
         found.update(centre_digest(self.encoder).encode())
@@ -76,7 +76,7 @@ class StoreEncoder:
             texts = starts_of(self.encoder, texts)
             vectors = encode_utterances(self.encoder, texts, cache=self._cache)
             columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(self.encoder, texts)}
-            head = turn_order_head_of(self.encoder)
+            head = reply_head_of(self.encoder)
             if head is not None:
                 columns["reply"] = map_candidates(head, vectors)
             elif views_of(self.encoder) is not None:

@@ -1,4 +1,4 @@
-"""Training a turn-order head on conversations, or on the vectors of their messages, and saving the model."""
+"""Training a reply head on conversations, or on the vectors of their messages, and saving the model."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.given import Given
 from turnwise.encoders.embed import embed_messages, embed_taught, holds_vectors, read_vectors, write_embeddings
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
-from turnwise.encoders.turn_order_head import add_turn_order_head
-from turnwise.training.recipes import TurnOrderHeadRecipe
+from turnwise.encoders.reply_head import add_reply_head
+from turnwise.training.recipes import ReplyHeadRecipe
+from turnwise.training.reply_head import fit_reply_head
 from turnwise.training.saving import save_encoder
-from turnwise.training.turn_order_head import fit_turn_order_head
 
 
-def train_turn_order_head(
-    recipe: TurnOrderHeadRecipe,
+def train_reply_head(
+    recipe: ReplyHeadRecipe,
     conversations: Given,
     encoder: SentenceTransformer | str | os.PathLike[str] | None,
     output: str | os.PathLike[str] | None,
     resume: bool = False,
     force: bool = False,
 ) -> SentenceTransformer:
-    """Put a turn-order head beside an encoder, which is not changed; arguments and errors are those of `train`."""
+    """Put a reply head beside an encoder, which is not changed; arguments and errors are those of `train`."""
     if output is not None:
         check_folder(output, force)
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     with only_writer(output) if output is not None else nullcontext():
         table, seen = _messages(encoder, recipe, conversations, output, resume, force)
-        head, history = fit_turn_order_head(table, recipe)
-        add_turn_order_head(encoder, head)
+        head, history = fit_reply_head(table, recipe)
+        add_reply_head(encoder, head)
         if output is not None:
             record = {
                 "turnwise": turnwise.__version__,
                 "level": recipe.level,
-                "recipe": {"method": "turn-order head", **dataclasses.asdict(recipe)},
+                "recipe": {"method": "reply head", **dataclasses.asdict(recipe)},
                 "encoder": encoder_source(encoder),
                 "conversations": seen,
                 "loss": history,
@@ -61,7 +61,7 @@ def train_turn_order_head(
 
 def _messages(
     encoder: SentenceTransformer,
-    recipe: TurnOrderHeadRecipe,
+    recipe: ReplyHeadRecipe,
     conversations: Given,
     output: str | os.PathLike[str] | None,
     resume: bool,

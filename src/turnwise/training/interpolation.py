@@ -29,7 +29,7 @@ def merge_weights(
 ) -> SentenceTransformer:
     """Merge into an encoder, in place, what several encoders have learned that were each trained from its weights.
 
-    Tokens that a training added are left out, and so are turn tables and turn-order heads.
+    Tokens that a training added are left out, and so are turn tables and reply heads.
 
     Args:
         encoder: The encoder they were trained from.

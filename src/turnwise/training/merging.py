@@ -12,8 +12,8 @@ from turnwise._utils.files import check_folder
 from turnwise.data.reading.files import check_apart
 from turnwise.encoders.centre import remove_centre
 from turnwise.encoders.loading import encoder_source, load_encoder
+from turnwise.encoders.reply_head import remove_reply_head
 from turnwise.encoders.transformer import use_mean_pooling
-from turnwise.encoders.turn_order_head import remove_turn_order_head
 from turnwise.training.interpolation import merge_weights
 from turnwise.training.saving import save_encoder
 
@@ -28,7 +28,7 @@ def merge_encoders(
     """Make one encoder from several that were trained from the same one, each for a different purpose.
 
     What each has learned is the difference of its weights from those it started from, and these differences mostly add
-    up. Turn-order heads and centres of dialogue vectors are left out: they fit the vectors of one encoder only, and
+    up. Reply heads and centres of dialogue vectors are left out: they fit the vectors of one encoder only, and
     fitting new ones to the merged encoder is quick.
 
     Args:
@@ -53,7 +53,7 @@ def merge_encoders(
     if not isinstance(encoder, SentenceTransformer):
         encoder = load_encoder(encoder)
     source = encoder_source(encoder)
-    remove_turn_order_head(encoder)
+    remove_reply_head(encoder)
     remove_centre(encoder)
     use_mean_pooling(encoder)
     trained = [load_encoder(model, device=str(encoder.device)) for model in models]

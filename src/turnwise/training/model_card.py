@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.encoders.centre import CENTRE_FILE
-from turnwise.encoders.turn_order_head import HEAD_FILE
+from turnwise.encoders.reply_head import HEAD_FILE
 
 _CARD = """---
 library_name: sentence-transformers
@@ -54,7 +54,7 @@ def model_card(record: dict[str, Any], has_head: bool, has_centre: bool) -> str:
 
     Args:
         record: The record.
-        has_head: Whether the model has a turn-order head.
+        has_head: Whether the model has a reply head.
         has_centre: Whether it has a centre.
     """
     rows = "\n".join(f"| {name} | {value} |" for name, value in record.get("recipe", {}).items())
@@ -64,7 +64,7 @@ def model_card(record: dict[str, Any], has_head: bool, has_centre: bool) -> str:
     if has_centre:
         note += f"Its centre, {CENTRE_FILE}, is for `turnwise.encode_conversations`; `encode` goes on without it.\n\n"
     if has_head:
-        note += f"Its turn-order head, {HEAD_FILE}, is for `turnwise.SequenceModel`; `encode` goes on without it.\n\n"
+        note += f"Its reply head, {HEAD_FILE}, is for `turnwise.SequenceModel`; `encode` goes on without it.\n\n"
     elif level == "turn-order":
         note += "Its views are prompts, listed in `encoder.prompts`. See turnwise for how their cosines are used.\n\n"
     texts = {"note": note, "level": level.capitalize(), "example": _EXAMPLES["utterance" if has_head else level]}

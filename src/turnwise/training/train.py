@@ -20,16 +20,16 @@ from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.loading import encoder_source, load_encoder
 from turnwise.training.adaptation import adapt_encoder
-from turnwise.training.heads import train_turn_order_head
+from turnwise.training.heads import train_reply_head
 from turnwise.training.precision import check_precision
 from turnwise.training.preparation import clean, frozen_layers
-from turnwise.training.recipes import Adaptation, Recipe, TurnOrderHeadRecipe, get_recipe
+from turnwise.training.recipes import Adaptation, Recipe, ReplyHeadRecipe, get_recipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.stages import contrast, finish_stage
 
 
 def train(
-    recipe: Recipe | TurnOrderHeadRecipe | str,
+    recipe: Recipe | ReplyHeadRecipe | str,
     conversations: Given,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
@@ -41,7 +41,7 @@ def train(
 
     Args:
         recipe: The method and its settings, or its name in ``turnwise.training.recipes.METHODS``.
-        conversations: What `turnwise.read_conversations` reads or gives. A turn-order head also learns from the file
+        conversations: What `turnwise.read_conversations` reads or gives. A reply head also learns from the file
             of vectors that ``turnwise embed`` wrote.
         encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
@@ -65,10 +65,10 @@ def train(
     _refuse_stream(conversations)
     if output is not None:
         check_apart(output, conversations)
-    if isinstance(recipe, TurnOrderHeadRecipe):
+    if isinstance(recipe, ReplyHeadRecipe):
         if evaluator is not None:
-            raise ValueError("a turn-order head chooses its epoch by conversations held out: leave the validation out")
-        return train_turn_order_head(recipe, conversations, encoder, output, resume, force)
+            raise ValueError("a reply head chooses its epoch by conversations held out: leave the validation out")
+        return train_reply_head(recipe, conversations, encoder, output, resume, force)
     if output is not None:
         check_folder(output, force)  # before minutes of reading
     conversations = read_conversations(conversations)

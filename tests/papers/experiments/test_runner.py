@@ -107,7 +107,7 @@ def test_methods_run_on_the_sample_corpus(
     assert trained == {method.name for method in table.values() if method.stages}
     if name == "unified":  # neither has forgotten anything
         structure = {method: cell["figures"]["semantic_retrieval"]["structure"] for method, cell in cells.items()}
-        assert structure["untouched"] == structure["turn-order-head"] == 100
+        assert structure["untouched"] == structure["reply-head"] == 100
     # Methods that share trainings share the model: each training is run once.
     assert len(count_trainings) == len(set().union(*(trainings(method.stages) for method in table.values())))
 

@@ -7,8 +7,8 @@ from torch.nn.functional import normalize
 
 from turnwise.collators import UtteranceCollator
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.turn_order_head import TurnOrderHead
-from turnwise.encoders.turn_order_head import add_turn_order_head as with_head
+from turnwise.encoders.reply_head import ReplyHead
+from turnwise.encoders.reply_head import add_reply_head as with_head
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.losses import composed_loss
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss
@@ -51,7 +51,7 @@ def test_speakers_are_numbered_by_who_speaks_first(tiny_encoder) -> None:
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 0.5])
 def test_the_sum_of_both_losses_of_the_same_pass(tiny_encoder, weight: float) -> None:
-    batch, head = features(tiny_encoder), TurnOrderHead(32)
+    batch, head = features(tiny_encoder), ReplyHead(32)
     settings = UnifiedSettings(utterance_weight=weight)
     vectors = torch.from_numpy(encode_utterances(tiny_encoder, [m["content"] for r in ROWS for m in r["messages"]]))
     turns = {name: batch[name] for name in ("speaker", "conversation", "text_key")}
@@ -62,7 +62,7 @@ def test_the_sum_of_both_losses_of_the_same_pass(tiny_encoder, weight: float) ->
 
 
 def test_the_teacher_reads_the_turns_before_as_one_text(tiny_encoder, teacher) -> None:
-    batch, head = features(tiny_encoder, teacher), TurnOrderHead(32)
+    batch, head = features(tiny_encoder, teacher), ReplyHead(32)
     settings = UnifiedSettings(utterance_weight=0.0)
     texts = [[message["content"] for message in row["messages"]] for row in ROWS]
     contexts = [turns[:turn] or ["my"] for turns in texts for turn in range(len(turns))]
@@ -77,7 +77,7 @@ def test_the_teacher_reads_the_turns_before_as_one_text(tiny_encoder, teacher) -
 
 
 def test_a_step_moves_encoder_and_head_and_leaves_the_teacher(tiny_encoder, teacher) -> None:
-    head = TurnOrderHead(32)
+    head = ReplyHead(32)
     loss = UnifiedLoss(with_head(tiny_encoder, head))
     names = [name for name, _ in loss.named_parameters()]
     assert {name for name in names if not name.startswith("model.")} == {

@@ -14,13 +14,13 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from closeness import assert_same_vectors
 from turnwise.encoders.embed import embed_messages, write_embeddings
-from turnwise.encoders.turn_order_head import turn_order_head_of
+from turnwise.encoders.reply_head import reply_head_of
 from turnwise.evaluation import TaskEvaluator
 from turnwise.papers.joined_contexts import JoinedContextCollator
 from turnwise.papers.tried.taught_collator import TaughtCollator
 from turnwise.papers.tried.unified_recipe import Unified
 from turnwise.training import stages
-from turnwise.training.recipes import TurnOrderHeadRecipe
+from turnwise.training.recipes import ReplyHeadRecipe
 
 RECIPE = Unified(batch_size=4, max_steps=6, checkpoint_steps=2, context_turns=4)
 
@@ -31,7 +31,7 @@ def corpus() -> Dataset:
 
 
 def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
-    head = turn_order_head_of(encoder)
+    head = reply_head_of(encoder)
     assert head is not None
     return {**encoder.state_dict(), **head.state_dict()}
 
@@ -119,7 +119,7 @@ def numbered(messages: list[dict[str, str]], number: int) -> list[dict[str, str]
 
 
 def test_the_head_of_the_encoder_learns_further(tiny_encoder, corpus) -> None:
-    with_head = turnwise.train(TurnOrderHeadRecipe(batch_size=8, epochs=2, context_turns=4), corpus, tiny_encoder)
+    with_head = turnwise.train(ReplyHeadRecipe(batch_size=8, epochs=2, context_turns=4), corpus, tiny_encoder)
     start = {name: weight.clone() for name, weight in weights(with_head).items()}
     trained = weights(turnwise.train(Unified(batch_size=4, max_steps=2), corpus, with_head))
     assert trained["context"].shape == start["context"].shape and trained["recency"].shape == (2, 4)
@@ -145,9 +145,9 @@ def test_a_teacher_changes_what_is_learned(tiny_encoder_path, corpus, tmp_path: 
 
 def test_a_head_alone_with_a_teacher(tiny_encoder_path, corpus, tmp_path: Path) -> None:
     path = str(tiny_encoder_path)
-    recipe = TurnOrderHeadRecipe(batch_size=8, epochs=2, teacher=path)
+    recipe = ReplyHeadRecipe(batch_size=8, epochs=2, teacher=path)
     taught = turnwise.train(recipe, corpus, path, tmp_path / "model")
-    untaught = turnwise.train(TurnOrderHeadRecipe(batch_size=8, epochs=2), corpus, path)
+    untaught = turnwise.train(ReplyHeadRecipe(batch_size=8, epochs=2), corpus, path)
     assert not torch.equal(weights(taught)["context"], weights(untaught)["context"])
 
 
@@ -155,7 +155,7 @@ def test_a_teacher_needs_texts(tiny_encoder_path, corpus, tmp_path: Path) -> Non
     encoder = turnwise.load_encoder(tiny_encoder_path)
     write_embeddings(partial(embed_messages, encoder), {}, corpus, tmp_path / "vectors.parquet")
     with pytest.raises(ValueError, match="give the conversations"):
-        turnwise.train(TurnOrderHeadRecipe(teacher=str(tiny_encoder_path)), tmp_path / "vectors.parquet", encoder)
+        turnwise.train(ReplyHeadRecipe(teacher=str(tiny_encoder_path)), tmp_path / "vectors.parquet", encoder)
 
 
 @pytest.mark.parametrize("settings", [{"batch_size": 1}, {"head_learning_rate": 0.0}, {"recency_learning_rate": -1.0}])

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnwise.encoders.turn_order_head import TurnOrderHead, map_candidates
+from turnwise.encoders.reply_head import ReplyHead, map_candidates
 from turnwise.evaluation.bm25 import bm25_scorer
 from turnwise.evaluation.dialogues.ranking import on_grid
 from turnwise.evaluation.turn_order.depths import Depth, after_units, context_turns, context_views
@@ -133,8 +133,8 @@ def _bm25(embedded: EmbeddedSequences, depth: Depth) -> Scorer:
     return scores
 
 
-def _composed(embedded: EmbeddedSequences, depth: Depth, head: TurnOrderHead, after: FloatArray) -> Scorer:
-    """The turn-order head's queries against its candidates, from vectors that other modes use as well."""
+def _composed(embedded: EmbeddedSequences, depth: Depth, head: ReplyHead, after: FloatArray) -> Scorer:
+    """The reply head's queries against its candidates, from vectors that other modes use as well."""
     grid = on_grid(map_candidates(head, after)).T
 
     def scores(some: slice) -> FloatArray:

@@ -77,7 +77,7 @@ def evaluate_next_utterance(
         modes: ``"average"``, ``"last-1"``, ``"last-2"``, ``"last-3"``, ``"last-4"`` (rows of the triangle) and
             ``"max"`` of a triple-encoder; ``"bi"``, the summed cosines; ``"single"`` and ``"single-averaged"`` of a
             plain encoder, its context as one vector, see ``encode_contexts``; ``"composed"`` of an encoder with a
-            turn-order head; ``"bm25"``; those of ``COMPONENTS`` of a
+            reply head; ``"bm25"``; those of ``COMPONENTS`` of a
             triple-encoder. By default all that the encoder can be evaluated in, without the components.
         lengths: Turns of the context; a length that fewer than two conversations exceed is left out.
 

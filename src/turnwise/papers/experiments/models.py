@@ -112,7 +112,7 @@ def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), *
 
 
 def settings_it_has(stage: Stage, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that a stage has, out of those of every training: a turn-order head, for one, runs no encoder."""
+    """The settings that a stage has, out of those of every training: a reply head, for one, runs no encoder."""
     recipe = METHODS.get(stage.name.partition(":")[0])
     if recipe is None:
         return dict(settings)

@@ -23,7 +23,7 @@ _DIAL2VEC = (Stage("dial2vec"),)
 _C3L = (Stage("ccl"), Stage("c3l"))
 _TEACHER = (Stage("single-vector"),)
 _IN_CONTEXT = (Stage("in-context", {"context": "joined"}),)  # as measured in docs/results.md
-_HEAD = Stage("turn-order-head")
+_HEAD = Stage("reply-head")
 _CENTRE = Stage("centre")  # the centre of dialogues; vectors of messages stay as they are
 _BI = every_level("mean", "bi")
 _COMPOSED = every_level("messages", "composed")
@@ -42,7 +42,7 @@ _METHODS = (
     Method("dial2vec", "dial2vec", _BI, _DIAL2VEC),
     Method("c3l", "C3L", every_level("mean", "average", "last-2"), _C3L),
     Method("average", "average of their weights", _BI, (Stage("average", models=(_CSE, _DIAL2VEC, _C3L)),)),
-    Method("turn-order-head", "turn-order head", _COMPOSED, (_HEAD, _CENTRE), proposed=True),
+    Method("reply-head", "reply head", _COMPOSED, (_HEAD, _CENTRE), proposed=True),
     Method("in-context", "learning from context", _BI, _IN_CONTEXT, proposed=True),
     Method("unified", "unified: DialogueCSE and context, averaged", _COMPOSED, _unified("average"), proposed=True),
     Method("unified-sum", "unified: ″, added up", _COMPOSED, _unified("sum"), proposed=True),
@@ -94,7 +94,7 @@ SUITE = Suite(
     methods=_METHODS,
     data=_DATA,
     # The same small number of steps for all, so that a run takes hours and not days.
-    full=Scale(settings={**same_settings(_TRAININGS, max_steps=100), "turn-order-head": {"sample": 2000}}, queries=800),
+    full=Scale(settings={**same_settings(_TRAININGS, max_steps=100), "reply-head": {"sample": 2000}}, queries=800),
     quick=Scale(
         settings={
             **same_settings(_TRAININGS, max_steps=10, batch_size=4),

@@ -1,6 +1,6 @@
 """Learning from one pass over the messages of a batch both which utterance comes next and what utterances mean.
 
-The turn-order head and the encoder learn together by the softmax over the composed query (`turnwise.losses.composed`).
+The reply head and the encoder learn together by the softmax over the composed query (`turnwise.losses.composed`).
 They learn from the true next utterances and from the distribution of a teacher that reads the whole context as one
 text. The same token embeddings are used by the contrastive loss of DialogueCSE. So one encoder's vectors of single
 messages serve utterances, whole dialogues and next utterances.
@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnwise.encoders.turn_order_head import TurnOrderHead, add_turn_order_head, turn_order_head_of
+from turnwise.encoders.reply_head import ReplyHead, add_reply_head, reply_head_of
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.composed import ComposedSettings, composed_loss
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
@@ -46,7 +46,7 @@ class UnifiedLoss(ConversationLoss[UnifiedSettings]):
     distinct text of the batch is encoded once.
 
     Args:
-        model: The encoder, pooled by the mean. Its turn-order head learns further; if it has none, a new one is put
+        model: The encoder, pooled by the mean. Its reply head learns further; if it has none, a new one is put
             beside it.
         settings: The settings.
     """
@@ -55,10 +55,10 @@ class UnifiedLoss(ConversationLoss[UnifiedSettings]):
 
     def __init__(self, model: SentenceTransformer, settings: UnifiedSettings | None = None) -> None:
         super().__init__(model, settings or UnifiedSettings())
-        head = turn_order_head_of(model)
+        head = reply_head_of(model)
         if head is None:
-            head = TurnOrderHead(model.get_embedding_dimension() or 0, self.settings.context_turns)
-            add_turn_order_head(model, head)
+            head = ReplyHead(model.get_embedding_dimension() or 0, self.settings.context_turns)
+            add_reply_head(model, head)
         self.head = head.requires_grad_(True)
         # In a tuple, so that it is not part of this module.
         self._utterances = (DialogueCSELoss(model, DialogueCSESettings(negatives=self.settings.negatives)),)

@@ -27,7 +27,7 @@ class Unified(Recipe, UnifiedSettings):
     """See `turnwise.papers.UnifiedSettings` for the other settings.
 
     Attributes:
-        head_learning_rate: Peak learning rate of the matrices of the turn-order head.
+        head_learning_rate: Peak learning rate of the matrices of the reply head.
         recency_learning_rate: Peak learning rate of its weights by distance.
         teacher: The folder or name of a model that reads the whole context as one text, such as ``--method
             single-vector`` trains. Its distribution over the next utterances is learned as well.
@@ -50,7 +50,7 @@ class Unified(Recipe, UnifiedSettings):
 
     @override
     def prepare(self, encoder: SentenceTransformer) -> None:
-        use_mean_pooling(encoder)  # an existing turn-order head is trained further
+        use_mean_pooling(encoder)  # an existing reply head is trained further
 
     @override
     def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
-from turnwise.encoders.turn_order_head import TurnOrderHead, map_candidates
+from turnwise.encoders.reply_head import ReplyHead, map_candidates
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.views import encode_view
 from turnwise.replies.composed import ComposedContext
@@ -112,7 +112,7 @@ def _check(candidates: np.ndarray, goal: np.ndarray) -> None:
 
 
 def _composed(
-    head: TurnOrderHead,
+    head: ReplyHead,
     encoder: SentenceTransformer,
     context: Sequence[Message],
     candidates: Sequence[str],

@@ -21,7 +21,7 @@ _ABLATION = turn_order("average", "last-2", "bi")
 _BI = turn_order("bi")
 
 _SINGLE_VECTOR = (Stage("single-vector", {"learning_rate": 2e-4, "frozen_layers": 0}),)  # as for the others here
-_HEAD = (Stage("turn-order-head"),)
+_HEAD = (Stage("reply-head"),)
 _CCL = (Stage("ccl"),)
 _SCRATCH = (Stage("c3l", {"ccl_first": False}),)
 _NO_PAIRS = {"nli": None}  # no data set here has inference pairs
@@ -41,7 +41,7 @@ _METHODS = (
     Method("untouched", "encoder, untouched", turn_order("bi", "single"), tasks=_ORDER),
     Method("bm25", "BM25", turn_order("bm25"), tasks=_NEXT),
     Method("single-vector", "single vector (ConveRT-style)", turn_order("single"), _SINGLE_VECTOR, tasks=_NEXT),
-    Method("turn-order-head", "turn-order head, encoder untouched", turn_order("composed"), _HEAD, tasks=_NEXT),
+    Method("reply-head", "reply head, encoder untouched", turn_order("composed"), _HEAD, tasks=_NEXT),
     Method("ccl", "CCL", _BI, _CCL, tasks=_ORDER),
     # As many steps as C3L, including the steps of CCL before it.
     Method("ccl-longer", "CCL, trained as long as C3L", _BI, (*_CCL, *_CCL), tasks=_ORDER),

@@ -1,9 +1,9 @@
 """The settings of each method, by name and from TOML files."""
 
 from turnwise.training.recipes.base import Adaptation, Inputs, Pace, Recipe, Schedule
-from turnwise.training.recipes.heads import TurnOrderHeadRecipe
 from turnwise.training.recipes.in_context import InContext
 from turnwise.training.recipes.registry import METHODS, get_recipe, read_recipe
+from turnwise.training.recipes.reply_head import ReplyHeadRecipe
 
 __all__ = [
     "METHODS",
@@ -12,8 +12,8 @@ __all__ = [
     "Inputs",
     "Pace",
     "Recipe",
+    "ReplyHeadRecipe",
     "Schedule",
-    "TurnOrderHeadRecipe",
     "get_recipe",
     "read_recipe",
 ]

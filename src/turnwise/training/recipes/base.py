@@ -12,8 +12,8 @@ from torch import nn
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import Settings, check_interpolation, check_positive
+from turnwise.encoders.reply_head import remove_reply_head
 from turnwise.encoders.transformer import use_mean_pooling
-from turnwise.encoders.turn_order_head import remove_turn_order_head
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Recipe(Schedule, ABC):
 
     def prepare(self, encoder: SentenceTransformer) -> None:
         """Prepare the encoder for the method, in place."""
-        remove_turn_order_head(encoder)  # it was made for the vectors before this training
+        remove_reply_head(encoder)  # it was made for the vectors before this training
         use_mean_pooling(encoder)
 
     @property

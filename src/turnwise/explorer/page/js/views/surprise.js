@@ -14,7 +14,7 @@ turnwise.views.surprise = (() => {
         main,
         note(
           "This report holds no surprise: that takes 200 conversations of two messages or more, or a model of the order of turns. Train one with ",
-          element("code", null, "turnwise train chats.jsonl --method turn-order-head --output order-model"),
+          element("code", null, "turnwise train chats.jsonl --method reply-head --output order-model"),
           ", index with it, and make the report again.",
         ),
       );

@@ -1,4 +1,4 @@
-"""The turn-order head: a few matrices beside a stock encoder that turn stored vectors into queries for what comes next.
+"""The reply head: a few matrices beside a stock encoder that turn stored vectors into queries for what comes next.
 
 Let e be the vectors of messages, each embedded once and of length 1, and let r_d say whether the turn d turns back has
 another speaker than the candidate:
@@ -23,13 +23,15 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
+from turnwise.encoders.folders import first_file
 
-HEAD_FILE = "turn_order_head.safetensors"
-_ATTRIBUTE = "turn_order_head"
+HEAD_FILE = "reply_head.safetensors"
+_HEAD_FILES = (HEAD_FILE, "turn_order_head.safetensors")  # the second is that of turnwise 0.1.0
+_ATTRIBUTE = "reply_head"
 SAME, OTHER = 0, 1  # the speaker of a turn, seen from the candidate's
 
 
-class TurnOrderHead(nn.Module):
+class ReplyHead(nn.Module):
     """Composes queries for the next utterance from the vectors of the last turns.
 
     Args:
@@ -73,14 +75,14 @@ class TurnOrderHead(nn.Module):
         return normalize(vectors + vectors @ self.candidate.T, dim=1)
 
 
-def map_candidates(head: TurnOrderHead, vectors: FloatArray) -> FloatArray:
+def map_candidates(head: ReplyHead, vectors: FloatArray) -> FloatArray:
     """Vectors of any length (m, dim) as candidates of a head, float32 (m, dim) of length 1."""
     units = torch.from_numpy(unit_vectors(vectors).astype(np.float32)).to(head.candidate.device)
     with torch.inference_mode():
         return head.candidates(units).cpu().numpy()
 
 
-def add_turn_order_head(encoder: SentenceTransformer, head: TurnOrderHead) -> SentenceTransformer:
+def add_reply_head(encoder: SentenceTransformer, head: ReplyHead) -> SentenceTransformer:
     """Put a head beside an encoder, in place; its own ``encode`` and its weights stay as they are.
 
     Raises:
@@ -88,46 +90,44 @@ def add_turn_order_head(encoder: SentenceTransformer, head: TurnOrderHead) -> Se
     """
     dim, expected = encoder.get_embedding_dimension(), head.candidate.shape[0]
     if dim != expected:
-        raise ValueError(f"the turn-order head is for vectors of {expected} numbers, this encoder gives {dim}")
+        raise ValueError(f"the reply head is for vectors of {expected} numbers, this encoder gives {dim}")
     # Not registered as a module: a stock encoder runs its input through all of those.
     object.__setattr__(encoder, _ATTRIBUTE, head.eval().requires_grad_(False))
     return encoder
 
 
-def turn_order_head_of(encoder: SentenceTransformer) -> TurnOrderHead | None:
+def reply_head_of(encoder: SentenceTransformer) -> ReplyHead | None:
     """The head beside an encoder; ``None`` where there is none."""
     return encoder.__dict__.get(_ATTRIBUTE)
 
 
-def remove_turn_order_head(encoder: SentenceTransformer) -> None:
+def remove_reply_head(encoder: SentenceTransformer) -> None:
     """Remove the head, for instance before the encoder learns and its vectors change."""
     encoder.__dict__.pop(_ATTRIBUTE, None)
 
 
-def save_turn_order_head(encoder: SentenceTransformer, folder: Path) -> None:
+def save_reply_head(encoder: SentenceTransformer, folder: Path) -> None:
     """Write the encoder's head, if it has one, into the folder of the saved encoder."""
-    head = turn_order_head_of(encoder)
+    head = reply_head_of(encoder)
     if head is not None:
         save_file({name: weight.contiguous().cpu() for name, weight in head.state_dict().items()}, folder / HEAD_FILE)
 
 
-def restore_turn_order_head(encoder: SentenceTransformer, folder: str | os.PathLike[str]) -> None:
+def restore_reply_head(encoder: SentenceTransformer, folder: str | os.PathLike[str]) -> None:
     """Add the head in a folder that turnwise wrote, if there is one.
 
     Raises:
         ValueError: The file does not hold such a head, or one for vectors of a different length.
     """
-    path = Path(folder) / HEAD_FILE
-    if not path.is_file():
+    path = first_file(folder, _HEAD_FILES)
+    if path is None:
         return
     with safe_open(path, framework="pt") as file:
         weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
     shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
     dim, turns = shapes.get("candidate", (0,))[0], shapes.get("recency", (0, 0))[-1]
     if shapes != {"recency": (2, turns), "context": (2, dim, dim), "candidate": (dim, dim)} or not dim:
-        raise ValueError(
-            f"{path}: expected the tensors recency, context and candidate of a turn-order head, got {shapes}"
-        )
-    head = TurnOrderHead(dim, turns)
+        raise ValueError(f"{path}: expected the tensors recency, context and candidate of a reply head, got {shapes}")
+    head = ReplyHead(dim, turns)
     head.load_state_dict(weights)
-    add_turn_order_head(encoder, head)
+    add_reply_head(encoder, head)

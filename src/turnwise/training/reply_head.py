@@ -1,4 +1,4 @@
-"""Training the turn-order head on stored vectors, so that each message is embedded only once."""
+"""Training the reply head on stored vectors, so that each message is embedded only once."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from transformers import get_linear_schedule_with_warmup
 
 from turnwise._utils.progress import progress_bar
 from turnwise.collators.utterances import text_key
-from turnwise.encoders.turn_order_head import TurnOrderHead
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import ComposedSettings, composed_loss
 from turnwise.training.interpolation import interpolate_weights
-from turnwise.training.recipes import TurnOrderHeadRecipe
+from turnwise.training.recipes import ReplyHeadRecipe
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class EmbeddedMessages:
         ids = np.asarray(table["id"].dictionary_encode().combine_chunks().indices)
         starts = np.flatnonzero(np.diff(ids, prepend=-1, append=-1))
         if (np.diff(starts) > 1).sum() < 2:
-            raise ValueError("training a turn-order head needs at least 2 conversations of 2 messages or more")
+            raise ValueError("training a reply head needs at least 2 conversations of 2 messages or more")
         return cls(
             _units(table, "vector"),
             torch.from_numpy(np.asarray(table["role"].dictionary_encode().combine_chunks().indices).astype(np.int64)),
@@ -74,7 +74,7 @@ class EmbeddedMessages:
         """How many conversations there are."""
         return len(self.starts) - 1
 
-    def loss(self, head: TurnOrderHead, chosen: Tensor, settings: ComposedSettings) -> tuple[Tensor, int]:
+    def loss(self, head: ReplyHead, chosen: Tensor, settings: ComposedSettings) -> tuple[Tensor, int]:
         """The loss on some conversations, and the number of turns over which it is the mean."""
         lengths = self.starts[chosen + 1] - self.starts[chosen]
         rows = torch.cat([torch.arange(int(self.starts[one]), int(self.starts[one + 1])) for one in chosen.tolist()])
@@ -92,7 +92,7 @@ def _units(table: pa.Table, name: str) -> Tensor:
     return normalize(torch.from_numpy(flat.reshape(len(table), -1)), dim=1)
 
 
-def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[TurnOrderHead, list[dict[str, Any]]]:
+def fit_reply_head(table: pa.Table, recipe: ReplyHeadRecipe) -> tuple[ReplyHead, list[dict[str, Any]]]:
     """Train a head on embedded messages.
 
     Args:
@@ -112,7 +112,7 @@ def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[T
     torch.manual_seed(recipe.seed)  # for negatives drawn at random
     order = torch.randperm(messages.conversations, generator=generator)
     held_out, learned = order.tensor_split([int(recipe.held_out * len(order))])
-    head = TurnOrderHead(messages.vectors.shape[1], recipe.context_turns)
+    head = ReplyHead(messages.vectors.shape[1], recipe.context_turns)
     start = copy.deepcopy(head.state_dict())
     optimizer = torch.optim.AdamW(
         [
@@ -126,7 +126,7 @@ def fit_turn_order_head(table: pa.Table, recipe: TurnOrderHeadRecipe) -> tuple[T
     history: list[dict[str, Any]] = []
     best, best_loss = head.state_dict(), float("inf")
     with progress_bar() as bar:
-        task = bar.add_task("training the turn-order head", total=total)
+        task = bar.add_task("training the reply head", total=total)
         for step, batch in enumerate(_batches(learned, recipe.batch_size, total, generator), start=1):
             loss, _ = messages.loss(head, batch, settings)
             optimizer.zero_grad()
@@ -158,7 +158,7 @@ def _batches(learned: Tensor, size: int, total: int, generator: torch.Generator)
 
 
 def _mean_loss(
-    messages: EmbeddedMessages, head: TurnOrderHead, chosen: Tensor, size: int, settings: ComposedSettings
+    messages: EmbeddedMessages, head: ReplyHead, chosen: Tensor, size: int, settings: ComposedSettings
 ) -> float:
     """The mean loss per turn."""
     with torch.inference_mode():

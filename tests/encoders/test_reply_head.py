@@ -11,19 +11,19 @@ from torch.nn.functional import normalize
 
 import turnwise
 from closeness import assert_same_vectors
-from turnwise.encoders.turn_order_head import (
+from turnwise.encoders.reply_head import (
     HEAD_FILE,
-    TurnOrderHead,
-    add_turn_order_head,
-    save_turn_order_head,
-    turn_order_head_of,
+    ReplyHead,
+    add_reply_head,
+    reply_head_of,
+    save_reply_head,
 )
 
 
 def test_untouched_it_sums_cosines_that_fade() -> None:
     vectors = normalize(torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0)), dim=2)
     present = torch.tensor([[True, True, True], [True, False, False]])
-    head = TurnOrderHead(4, turns=5)
+    head = ReplyHead(4, turns=5)
     found = head.queries(vectors, torch.zeros(2, 3, dtype=torch.bool), present)
     expected = torch.stack([vectors[0, 0] + vectors[0, 1] / 2**0.5 + vectors[0, 2] / 3**0.5, vectors[1, 0]])
     torch.testing.assert_close(found, normalize(expected, dim=1))
@@ -33,34 +33,42 @@ def test_untouched_it_sums_cosines_that_fade() -> None:
 def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     texts = ["my card", "i want a pizza"]
     before, names = tiny_encoder.encode(texts), list(tiny_encoder.state_dict())
-    head = TurnOrderHead(32, turns=3)
+    head = ReplyHead(32, turns=3)
     with torch.no_grad():
         head.context += 0.1
-    add_turn_order_head(tiny_encoder, head)
+    add_reply_head(tiny_encoder, head)
     assert (tiny_encoder.encode(texts) == before).all() and list(tiny_encoder.state_dict()) == names
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    save_turn_order_head(tiny_encoder, tmp_path / "model")
+    save_reply_head(tiny_encoder, tmp_path / "model")
     assert_same_vectors(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts), before)
-    again = turn_order_head_of(turnwise.load_encoder(tmp_path / "model"))
+    again = reply_head_of(turnwise.load_encoder(tmp_path / "model"))
     assert again is not None and again.turns == 3
     assert all(torch.equal(weight, head.state_dict()[name]) for name, weight in again.state_dict().items())
-    assert turn_order_head_of(copy.deepcopy(tiny_encoder)) is not None
+    assert reply_head_of(copy.deepcopy(tiny_encoder)) is not None
+
+
+def test_a_model_of_turnwise_0_1_0(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
+    tiny_encoder.save_pretrained(str(tmp_path), create_model_card=False)
+    save_reply_head(add_reply_head(tiny_encoder, ReplyHead(32, turns=3)), tmp_path)
+    (tmp_path / HEAD_FILE).rename(tmp_path / "turn_order_head.safetensors")
+    again = reply_head_of(turnwise.load_encoder(tmp_path))
+    assert again is not None and again.turns == 3
 
 
 def test_no_head_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
-    assert turn_order_head_of(tiny_encoder) is None
-    assert turn_order_head_of(turnwise.load_encoder(tiny_encoder_path)) is None
+    assert reply_head_of(tiny_encoder) is None
+    assert reply_head_of(turnwise.load_encoder(tiny_encoder_path)) is None
 
 
 def test_a_head_for_other_vectors(tiny_encoder: SentenceTransformer) -> None:
     with pytest.raises(ValueError, match="vectors of 8 numbers, this encoder gives 32"):
-        add_turn_order_head(tiny_encoder, TurnOrderHead(8))
+        add_reply_head(tiny_encoder, ReplyHead(8))
 
 
 @pytest.mark.parametrize("sizes", [(0, 1), (1, 0)])
 def test_sizes_out_of_range(sizes: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="must be 1 or more"):
-        TurnOrderHead(*sizes)
+        ReplyHead(*sizes)
 
 
 def test_a_damaged_file(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
@@ -71,6 +79,6 @@ def test_a_damaged_file(tiny_encoder: SentenceTransformer, tmp_path: Path) -> No
 
 
 def test_an_encoder_that_learns_loses_its_head(tiny_encoder: SentenceTransformer) -> None:
-    add_turn_order_head(tiny_encoder, TurnOrderHead(32))
+    add_reply_head(tiny_encoder, ReplyHead(32))
     turnwise.get_recipe("dialogue-cse").prepare(tiny_encoder)
-    assert turn_order_head_of(tiny_encoder) is None
+    assert reply_head_of(tiny_encoder) is None

@@ -14,12 +14,12 @@ import turnwise
 from closeness import assert_same_vectors
 from turnwise.encoders.embed import embed_messages, write_embeddings
 from turnwise.encoders.loading import encoder_source, weights_digest
-from turnwise.encoders.turn_order_head import TurnOrderHead, turn_order_head_of
+from turnwise.encoders.reply_head import ReplyHead, reply_head_of
 from turnwise.evaluation import TaskEvaluator
-from turnwise.training.recipes import TurnOrderHeadRecipe
-from turnwise.training.turn_order_head import fit_turn_order_head
+from turnwise.training.recipes import ReplyHeadRecipe
+from turnwise.training.reply_head import fit_reply_head
 
-RECIPE = TurnOrderHeadRecipe(batch_size=8, epochs=3, context_turns=4)
+RECIPE = ReplyHeadRecipe(batch_size=8, epochs=3, context_turns=4)
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def corpus() -> Dataset:
 
 
 def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
-    head = turn_order_head_of(encoder)
+    head = reply_head_of(encoder)
     assert head is not None
     return head.state_dict()
 
@@ -54,17 +54,17 @@ def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, co
 
 def test_the_last_batch_may_have_fewer_negatives_than_asked_for(tiny_encoder) -> None:
     rows = turnwise.sample_conversations(65, seed=1)
-    recipe = TurnOrderHeadRecipe(batch_size=64, epochs=2, negatives=9, held_out=0.0)  # 64 conversations, and 1
+    recipe = ReplyHeadRecipe(batch_size=64, epochs=2, negatives=9, held_out=0.0)  # 64 conversations, and 1
     trained = turnwise.train(recipe, rows, tiny_encoder)
     assert all(weight.isfinite().all() for weight in weights(trained).values())
 
 
 @pytest.mark.parametrize("setting", ["bf16", "max_length", "gradient_accumulation_steps", "checkpoint_steps"])
 def test_settings_of_running_an_encoder_are_refused(setting: str) -> None:
-    with pytest.raises(ValueError, match=f"turn-order-head has no setting '{setting}': leave it out, or take some of"):
-        turnwise.get_recipe("turn-order-head", {setting: 2})
+    with pytest.raises(ValueError, match=f"reply-head has no setting '{setting}': leave it out, or take some of"):
+        turnwise.get_recipe("reply-head", {setting: 2})
     with pytest.raises(TypeError, match=setting):
-        TurnOrderHeadRecipe(**{setting: 2})
+        ReplyHeadRecipe(**{setting: 2})
 
 
 def test_the_same_seed_gives_the_same_head(tiny_encoder_path, corpus) -> None:
@@ -74,8 +74,8 @@ def test_the_same_seed_gives_the_same_head(tiny_encoder_path, corpus) -> None:
 
 def test_half_way_lies_between_the_sum_of_cosines_and_what_was_learned(tiny_encoder, corpus) -> None:
     table = embed_messages(tiny_encoder, corpus)
-    learned, half = (fit_turn_order_head(table, replace(RECIPE, interpolation=share))[0] for share in (1.0, 0.5))
-    start = TurnOrderHead(tiny_encoder.get_embedding_dimension(), RECIPE.context_turns).state_dict()
+    learned, half = (fit_reply_head(table, replace(RECIPE, interpolation=share))[0] for share in (1.0, 0.5))
+    start = ReplyHead(tiny_encoder.get_embedding_dimension(), RECIPE.context_turns).state_dict()
     for name, weight in half.state_dict().items():
         torch.testing.assert_close(weight, (start[name] + learned.state_dict()[name]) / 2)
     assert not same(half.state_dict(), learned.state_dict())
@@ -90,7 +90,7 @@ def test_it_learns_what_follows_what(tiny_encoder) -> None:
         messages = [{"role": "ab"[turn % 2], "content": text} for turn, text in enumerate(texts)]
         rows.append({"id": str(number), "messages": messages})
     table = embed_messages(tiny_encoder, Dataset.from_list(rows))
-    _, history = fit_turn_order_head(table, TurnOrderHeadRecipe(batch_size=10, epochs=20, held_out=0.2))
+    _, history = fit_reply_head(table, ReplyHeadRecipe(batch_size=10, epochs=20, held_out=0.2))
     assert history[-1]["held_out"] < history[0]["held_out"]
     assert min(log["held_out"] for log in history) < 0.8 * history[0]["held_out"]
 
@@ -139,7 +139,7 @@ def test_finished_vectors_are_taken_for_the_same_conversations_only(
 
     path, output = str(tiny_encoder_path), tmp_path / "model"
     with monkeypatch.context() as patch:
-        patch.setattr("turnwise.training.heads.fit_turn_order_head", cut_off)
+        patch.setattr("turnwise.training.heads.fit_reply_head", cut_off)
         with pytest.raises(RuntimeError, match="power cut"):
             turnwise.train(RECIPE, corpus, path, output)
     with pytest.raises(ValueError, match=r"other conversations, start over with --force \(40 conv.* not 30 conv"):
@@ -173,7 +173,7 @@ def test_too_few_conversations(tiny_encoder, rows, message: str) -> None:
 )
 def test_settings_out_of_range(settings: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
-        TurnOrderHeadRecipe(**settings)
+        ReplyHeadRecipe(**settings)
 
 
 def test_no_validation_beside_the_conversations_held_out(tiny_encoder, corpus) -> None:

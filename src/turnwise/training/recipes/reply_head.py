@@ -1,4 +1,4 @@
-"""The recipe of the turn-order head, which learns from vectors that are already there."""
+"""The recipe of the reply head, which learns from vectors that are already there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from turnwise.training.recipes.base import Pace
 
 
 @dataclass(frozen=True)
-class TurnOrderHeadRecipe(Pace, ComposedSettings):
+class ReplyHeadRecipe(Pace, ComposedSettings):
     """The encoder stays as it is; see `turnwise.losses.ComposedSettings` for the other settings.
 
     Attributes:
