@@ -93,18 +93,18 @@ def repetitions(conversations: Sequence[Sequence[str]]) -> tuple[float, float, i
 
 
 def conversation_ratios(encoder: SentenceTransformer, conversations: Sequence[Sequence[str]]) -> str:
-    """Stock ``encode`` of joined turns, and torch's own products, against `turnwise.encode_conversations`."""
+    """Stock ``encode`` of joined turns, and torch's own products, against ``encode_conversations``."""
     messages = [[{"role": "any", "content": text} for text in texts] for texts in conversations]
     joined = [" ".join(texts) for texts in conversations]
     limit, encoder.max_seq_length = encoder.max_seq_length, 512
     ours = by_mkl = stock = 0.0
     for _ in range(2):
         start = time.process_time()
-        turnwise.encode_conversations(encoder, messages)
+        encoder.encode_conversations(messages)
         ours += time.process_time() - start
         start = time.process_time()
         with torchs_own_products():
-            turnwise.encode_conversations(encoder, messages)
+            encoder.encode_conversations(messages)
         by_mkl += time.process_time() - start
         start = time.process_time()
         encoder.encode(joined, show_progress_bar=False)
@@ -130,7 +130,7 @@ def main() -> int:
             "stock": lambda texts: encoder.encode(texts, show_progress_bar=False),
             "all": lambda texts: encode_texts(encoder, texts),
             "torch": lambda texts: by_torch(encoder, texts),
-            "distinct": lambda texts: turnwise.encode_utterances(encoder, texts, cache=cache),
+            "distinct": lambda texts: encoder.encode_messages(texts, cache=cache),
             "half": lambda texts: encode_texts(encoder, texts, dtype="bfloat16"),
         }
         times: dict[str, list[float]] = {way: [] for way in ways}

@@ -51,8 +51,8 @@ def encoder_pass(messages: int) -> float:
     texts = [message["content"] for row in turnwise.sample_conversations(400) for message in row["messages"]]
     distinct = list(dict.fromkeys(texts))[:ENCODED]
     encoder = turnwise.load_encoder()
-    turnwise.encode_utterances(encoder, distinct[:50])
-    return cpu(lambda: turnwise.encode_utterances(encoder, distinct)) * messages / len(distinct)
+    encoder.encode_messages(distinct[:50])
+    return cpu(lambda: encoder.encode_messages(distinct)) * messages / len(distinct)
 
 
 def peak() -> float:

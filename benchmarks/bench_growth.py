@@ -66,8 +66,8 @@ def static(folder: Path, messages: int) -> Callable[[], object]:
 
 def _embedding(encoder: SentenceTransformer, messages: int) -> Callable[[], object]:
     texts = [message["content"] for row in conversations(0, messages) for message in row["messages"]]
-    turnwise.encode_utterances(encoder, texts[:100])
-    return lambda: turnwise.encode_utterances(encoder, texts)
+    encoder.encode_messages(texts[:100])
+    return lambda: encoder.encode_messages(texts)
 
 
 def indexing(folder: Path, messages: int) -> Callable[[], object]:

@@ -81,15 +81,15 @@ def passes(conversations: Dataset) -> None:
     head = ReplyHead(DIM)
 
     def once() -> None:
-        vectors = turnwise.encode_utterances(encoder, texts)
+        vectors = encoder.encode_messages(texts)
         pool_messages(vectors, message_tokens(encoder, texts), starts)
         map_candidates(head, vectors)
 
     once()  # the first run of a model is slower
     work: dict[str, tuple[SentenceTransformer, Callable[[], object]]] = {
         "one pass for all": (encoder, once),
-        "utterances": (encoder, lambda: turnwise.encode_utterances(encoder, texts)),
-        "dialogues": (encoder, lambda: turnwise.encode_conversations(encoder, dialogues)),
+        "utterances": (encoder, lambda: encoder.encode_messages(texts)),
+        "dialogues": (encoder, lambda: encoder.encode_conversations(dialogues)),
         "five views": (views, lambda: [encode_view(views, texts, view, same) for view, same in VIEWS]),
     }
     costs = {name: cost(*of) for name, of in work.items()}
@@ -146,7 +146,7 @@ def further_turn() -> float:
             context.query()
 
     def encode() -> None:
-        turnwise.encode_utterances(encoder, ["Yes please, the one that arrives on Friday morning."])
+        encoder.encode_messages(["Yes please, the one that arrives on Friday morning."])
 
     query, encoding = shortest(update) / len(vectors), shortest(encode)
     print(
@@ -160,9 +160,9 @@ def history(conversations: Dataset) -> None:
     """(d) What was said before, from the vectors of messages, and from a pass of the encoder."""
     encoder, dialogues = turnwise.load_encoder(device="cpu"), conversations["messages"][:]
     turns = [len(messages) for messages in dialogues]
-    vectors = turnwise.encode_utterances(encoder, [message["content"] for talk in dialogues for message in talk])
+    vectors = encoder.encode_messages([message["content"] for talk in dialogues for message in talk])
     added = shortest(lambda: turnwise.add_history(vectors, turns))
-    _, read = cost(encoder, lambda: turnwise.encode_in_context(encoder, dialogues))
+    _, read = cost(encoder, lambda: encoder.encode_messages(dialogues, context="conversation"))
     print(
         f"(d) {len(vectors):,} messages with what was said before: {1e6 * added / len(vectors):.1f} µs a message from "
         f"their vectors, {1e3 * read / len(vectors):.2f} ms by a pass over conversations, ratio {read / added:,.0f}"

@@ -197,8 +197,8 @@ def check(encoder: SentenceTransformer, prefix: str, texts: list[str]) -> bool:
     others = sum(length != package.token_count(text, is_query=True) for length, text in zip(lengths, texts))
     print(f"{len(texts):,} messages; {others} have another number of tokens than the package counts")
     with inputs_in_8_bits(encoder):
-        rounded = turnwise.encode_utterances(encoder, given)
-    vectors, expected = turnwise.encode_utterances(encoder, given), np.stack([package.query(text) for text in texts])
+        rounded = encoder.encode_messages(given)
+    vectors, expected = encoder.encode_messages(given), np.stack([package.query(text) for text in texts])
     for name, found in (("inputs rounded as the package does", rounded), ("as it is", vectors)):
         cosines = (found * expected).sum(1)
         print(f"cosine with the package's vectors, {name}: mean {cosines.mean():.5f}, lowest {cosines.min():.5f}")

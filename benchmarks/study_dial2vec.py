@@ -165,7 +165,7 @@ def main() -> None:
 
     def record(row: str, encoder: SentenceTransformer, loss: float | None, untouched: np.ndarray | None) -> np.ndarray:
         with torch.autocast("cpu", torch.bfloat16):
-            embedded = embed_dialogues(lambda some: turnwise.encode_conversations(encoder, some), dialogues)
+            embedded = embed_dialogues(lambda some: encoder.encode_conversations(some), dialogues)
         done[row] = {**figures(embedded, known, untouched), "loss": loss}
         with atomic_path(options.out) as temporary:
             temporary.write_text(json.dumps(done, indent=2))

@@ -43,7 +43,7 @@ class Vectors:
     def __init__(self, encoder: Any, conversations: Any) -> None:
         texts = [message["content"] for messages in conversations for message in messages]
         self.starts = np.cumsum([0, *map(len, conversations)])[:-1]
-        self.alone = unit_vectors(turnwise.encode_utterances(encoder, texts, dtype="bfloat16"))
+        self.alone = unit_vectors(encoder.encode_messages(texts, dtype="bfloat16"))
         self.tokens = np.maximum(message_tokens(encoder, texts), 1)
         self.sums, self.counts = sums_in_context(encoder, conversations, dtype="bfloat16")
         self.in_context = unit_vectors(self.sums)

@@ -54,7 +54,7 @@ def of_dialogues(encoder: SentenceTransformer, dialogues: LabelledDialogues) -> 
     """MAP of dialogues as means of their messages and as joined texts, each as they are / centred on themselves."""
     columns = []
     for pooling in POOLINGS:
-        pooled = turnwise.encode_conversations(encoder, dialogues.conversations, pooling, dtype="bfloat16")
+        pooled = encoder.encode_conversations(dialogues.conversations, pooling=pooling, dtype="bfloat16")
         centred = Centre.fit(pooled, stretch=0.0).apply(pooled)
         ranked = (rank_dialogues(vectors, dialogues.codes, dialogues.queries) for vectors in (pooled, centred))
         columns.append(" / ".join(f"{100 * one.average_precision.mean():.1f}" for one in ranked))

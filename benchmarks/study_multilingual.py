@@ -97,15 +97,15 @@ class Study:
             for place, name in MEASURED[part]
         }
 
-    def add(self, row: str, encoder: SentenceTransformer) -> None:
+    def add(self, row: str, encoder: turnwise.ConversationEncoder) -> None:
         """Score an encoder in every task that its row lacks, keep what it has, print it."""
         found = self.rows.setdefault(row, {})
         for (place, name), data in self.tasks.items():
             if f"{place} {name}" in found:
                 continue
             is_about_utterances = TASKS[name].level is UTTERANCE
-            embed = turnwise.encode_utterances if is_about_utterances else turnwise.encode_conversations
-            result = TASKS[name].score(partial(embed, encoder, dtype="bfloat16"), data)
+            embed = encoder.encode_messages if is_about_utterances else encoder.encode_conversations
+            result = TASKS[name].score(partial(embed, dtype="bfloat16"), data)
             found[f"{place} {name}"] = result.summary()
             if hasattr(result, "per_query"):
                 found[f"{place} {name}"]["per_query"] = result.per_query.round(5).tolist()

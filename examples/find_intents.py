@@ -18,7 +18,7 @@ encoder = turnwise.train(turnwise.papers.DialogueCSE(max_steps=30), conversation
 
 requests = [m["content"] for row in conversations for m in row["messages"] if m["role"] == "user"]
 requests = [text for text, count in Counter(requests).items() if count == 1 and len(text) > 20]
-vectors = turnwise.encode_utterances(encoder, requests)  # (requests, dim)
+vectors = encoder.encode_messages(requests)  # (requests, dim)
 clusters = KMeans(n_clusters=12, n_init=4, random_state=0).fit(vectors)
 
 for number, center in enumerate(clusters.cluster_centers_):

@@ -24,6 +24,7 @@ from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from tiny_encoder import save_tiny_encoder
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.views import TOKENS, add_views
 
@@ -53,8 +54,8 @@ def tiny_encoder_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tiny_encoder(tiny_encoder_path: Path) -> SentenceTransformer:
-    return SentenceTransformer(str(tiny_encoder_path), device="cpu").eval()
+def tiny_encoder(tiny_encoder_path: Path) -> ConversationEncoder:
+    return ConversationEncoder(str(tiny_encoder_path), device="cpu").eval()
 
 
 @pytest.fixture

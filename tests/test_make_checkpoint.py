@@ -11,7 +11,6 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from turnwise.data.messages import plain_messages
-from turnwise.encoders.reply_head import reply_head_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
@@ -43,7 +42,7 @@ def test_a_release_has_its_figures_and_its_licence_and_is_made_once(
     (release,) = (path for path in output.iterdir() if path.is_dir() and path.name != "work")
     stock = SentenceTransformer(str(release), device="cpu")
     assert stock.encode(["hello"]).shape == (1, stock.get_embedding_dimension())
-    assert reply_head_of(turnwise.load_encoder(release)) is not None
+    assert turnwise.load_encoder(release).reply_head is not None
     card = (release / "README.md").read_text(encoding="utf-8")
     assert "license: cc-by-sa-4.0" in card and "Taskmaster-4 (CC BY 4.0)" in card
     assert str(tmp_path) not in card + (release / "training.json").read_text(encoding="utf-8")

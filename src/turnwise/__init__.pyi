@@ -20,13 +20,10 @@ from .data.splitting import split_conversations as split_conversations
 from .distributed.corpus import embed_corpus as embed_corpus
 from .distributed.datasets import embed_dataset as embed_dataset
 from .distributed.datasets import read_dataset as read_dataset
-from .encoders.conversations import encode_conversations as encode_conversations
+from .encoders.conversation_encoder import ConversationEncoder as ConversationEncoder
 from .encoders.history import add_history as add_history
-from .encoders.in_context import encode_in_context as encode_in_context
 from .encoders.loading import load_encoder as load_encoder
 from .encoders.static import distill_static as distill_static
-from .encoders.turn_tables import add_turn_tables as add_turn_tables
-from .encoders.utterances import encode_utterances as encode_utterances
 from .encoders.vector_cache import VectorCache as VectorCache
 from .encoders.views import add_views as add_views
 from .errors import ConversationError as ConversationError

@@ -159,7 +159,7 @@ def test_messages_in_context(chats, tiny_encoder_path, tmp_path) -> None:
     succeed(*arguments, tmp_path / "v.parquet")
     rows = pq.read_table(tmp_path / "v.parquet").to_pylist()
     talks = turnwise.read_conversations(chats)
-    vectors = turnwise.encode_in_context(turnwise.load_encoder(tiny_encoder_path), talks["messages"][:])
+    vectors = turnwise.load_encoder(tiny_encoder_path).encode_messages(talks["messages"][:], context="conversation")
     assert_same_vectors([row["vector"] for row in rows], vectors)
     assert [row["text"] for row in rows] == [m["content"] for messages in talks["messages"] for m in messages]
     succeed(*arguments, tmp_path / "parts")

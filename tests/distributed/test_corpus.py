@@ -48,7 +48,7 @@ def test_parts_hold_what_one_file_holds(embed, corpus, tiny_encoder, tmp_path) -
     assert found["text"].to_pylist() == expected and rows == len(expected)
     assert list(dict.fromkeys(found["id"].to_pylist())) == conversations["id"][:]
     vectors = np.stack(found["vector"].to_numpy(zero_copy_only=False))
-    assert_same_vectors(vectors, turnwise.encode_utterances(tiny_encoder, expected))
+    assert_same_vectors(vectors, tiny_encoder.encode_messages(expected))
     listed = manifest(tmp_path / "out")
     assert listed["complete"] and listed["rows"] == rows and listed["settings"]["level"] == "utterance"
     assert [part["conversations"] for part in listed["parts"]] == [10, 6] * 3

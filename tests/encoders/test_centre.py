@@ -11,17 +11,17 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from closeness import assert_same_vectors
 from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.centre import CENTRE_FILE, Centre, add_centre, centre_of, save_centre
+from turnwise.encoders.centre import CENTRE_FILES, Centre
 
 
 def test_the_centre_is_taken_away_from_whole_conversations(tiny_encoder: SentenceTransformer, conversations) -> None:
     talks = conversations["messages"][:]
     for pooling in ("mean", "messages"):
-        before = unit_vectors(turnwise.encode_conversations(tiny_encoder, talks, pooling))
-        add_centre(tiny_encoder, {pooling: Centre.fit(before, stretch=0)})
+        before = unit_vectors(tiny_encoder.encode_conversations(talks, pooling=pooling))
+        tiny_encoder.centre = {pooling: Centre.fit(before, stretch=0)}
         expected = before - before.mean(0)
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-        found = turnwise.encode_conversations(tiny_encoder, talks, pooling)
+        found = tiny_encoder.encode_conversations(talks, pooling=pooling)
         assert_same_vectors(found, expected)
         assert found.dtype == np.float32
 
@@ -42,31 +42,30 @@ def test_what_is_left_is_stretched() -> None:
 def test_nothing_else_is_centred(tiny_encoder: SentenceTransformer, conversations) -> None:
     talks = conversations["messages"][:]
     texts, poolings = ["my card", "thanks"], ("messages", "interlocutor")
-    before = [turnwise.encode_conversations(tiny_encoder, talks, pooling) for pooling in poolings]
-    vectors = turnwise.encode_utterances(tiny_encoder, texts)
-    add_centre(tiny_encoder, {"mean": Centre(np.ones(32), np.eye(32), np.zeros(32))})
-    assert (turnwise.encode_utterances(tiny_encoder, texts) == vectors).all()
+    before = [tiny_encoder.encode_conversations(talks, pooling=pooling) for pooling in poolings]
+    vectors = tiny_encoder.encode_messages(texts)
+    tiny_encoder.centre = {"mean": Centre(np.ones(32), np.eye(32), np.zeros(32))}
+    assert (tiny_encoder.encode_messages(texts) == vectors).all()
     for pooling, expected in zip(poolings, before):
-        assert (turnwise.encode_conversations(tiny_encoder, talks, pooling) == expected).all()
+        assert (tiny_encoder.encode_conversations(talks, pooling=pooling) == expected).all()
 
 
 def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     before, names = tiny_encoder.encode("my card"), list(tiny_encoder.state_dict())
     centre = Centre(*(np.random.default_rng(0).random(shape, np.float32) for shape in (32, (32, 32), 32)))
-    add_centre(tiny_encoder, {"mean": centre})
+    tiny_encoder.centre = {"mean": centre}
     assert (tiny_encoder.encode("my card") == before).all() and list(tiny_encoder.state_dict()) == names
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    save_centre(tiny_encoder, tmp_path / "model")
     assert_same_vectors(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode("my card"), before)
-    again = centre_of(turnwise.load_encoder(tmp_path / "model"))
+    again = turnwise.load_encoder(tmp_path / "model").centre
     assert list(again) == ["mean"]
     for part in ("mean", "stretch", "weight"):
         assert (getattr(again["mean"], part) == getattr(centre, part)).all()
-    assert centre_of(copy.deepcopy(tiny_encoder))
+    assert copy.deepcopy(tiny_encoder).centre
 
 
 def test_no_centre_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
-    assert centre_of(tiny_encoder) == centre_of(turnwise.load_encoder(tiny_encoder_path)) == {}
+    assert tiny_encoder.centre == turnwise.load_encoder(tiny_encoder_path).centre == {}
 
 
 @pytest.mark.parametrize(
@@ -79,15 +78,15 @@ def test_no_centre_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_e
 )
 def test_a_centre_of_other_vectors(tiny_encoder: SentenceTransformer, tmp_path: Path, mean, stretch, problem) -> None:
     with pytest.raises(ValueError, match=f"pooling 'mean' is {problem}"):
-        add_centre(tiny_encoder, {"mean": Centre(mean, stretch, mean)})
+        tiny_encoder.centre = {"mean": Centre(mean, stretch, mean)}
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    save_file({"mean.mean": mean, "mean.stretch": stretch, "mean.weight": mean}, tmp_path / "model" / CENTRE_FILE)
-    with pytest.raises(ValueError, match=rf"{CENTRE_FILE}.*{problem}"):
+    save_file({"mean.mean": mean, "mean.stretch": stretch, "mean.weight": mean}, tmp_path / "model" / CENTRE_FILES[0])
+    with pytest.raises(ValueError, match=rf"{CENTRE_FILES[0]}.*{problem}"):
         turnwise.load_encoder(tmp_path / "model")
 
 
 def test_a_file_that_holds_something_else(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    save_file({"mean": np.ones(32)}, tmp_path / "model" / CENTRE_FILE)
+    save_file({"mean": np.ones(32)}, tmp_path / "model" / CENTRE_FILES[0])
     with pytest.raises(ValueError, match=r"expected tensors <pooling>.mean, .* got \['mean'\]"):
         turnwise.load_encoder(tmp_path / "model")

@@ -6,8 +6,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
-import turnwise
 from closeness import assert_same_vectors
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.in_context import _nearest, sums_in_context
 from turnwise.encoders.rendering import make_conversational
 
@@ -23,7 +23,7 @@ def test_their_mean_over_tokens_is_the_joined_text(
     sums, counts = sums_in_context(tiny_encoder, talks)
     starts = np.cumsum([0, *map(len, talks)])[:-1]
     means = np.add.reduceat(sums, starts) / np.add.reduceat(counts, starts)[:, None]
-    expected = turnwise.encode_conversations(tiny_encoder, talks, "mean", long="window")
+    expected = tiny_encoder.encode_conversations(talks, pooling="mean", long="window")
     means /= np.linalg.norm(means, axis=1, keepdims=True) / np.linalg.norm(expected, axis=1, keepdims=True)
     assert_same_vectors(means, expected)
 
@@ -35,7 +35,7 @@ def test_each_message_is_pooled_from_its_own_tokens(tiny_encoder: SentenceTransf
         tokens = tiny_encoder(features)["token_embeddings"][0].numpy()  # [CLS] i want a pizza thanks [SEP]
     expected = np.stack([tokens[:5].mean(0), tokens[5:].mean(0)])
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    found = turnwise.encode_in_context(tiny_encoder, [talk])
+    found = tiny_encoder.encode_messages([talk], context="conversation")
     assert_same_vectors(found, expected)
     assert found.dtype == np.float32
 
@@ -44,7 +44,7 @@ def test_what_is_said_around_it_counts(tiny_encoder: SentenceTransformer) -> Non
     talks = [
         [{"role": "a", "content": text}, {"role": "b", "content": "yes"}] for text in ("my card", "a pizza", "a pizza")
     ]
-    vectors = turnwise.encode_in_context(tiny_encoder, talks)[1::2]
+    vectors = tiny_encoder.encode_messages(talks, context="conversation")[1::2]
     assert not np.allclose(vectors[0], vectors[1], atol=1e-3)
     assert_same_vectors(vectors[1], vectors[2])
 
@@ -55,15 +55,18 @@ def test_the_nearest_turn_of_tokens_that_have_none() -> None:
 
 
 def test_nothing_said(tiny_encoder: SentenceTransformer) -> None:
-    assert turnwise.encode_in_context(tiny_encoder, []).shape == (0, 32)
+    assert tiny_encoder.encode_messages([], context="conversation").shape == (0, 32)
     talk = [{"role": "a", "content": "thanks"}, {"role": "b", "content": ""}]
-    assert np.linalg.norm(turnwise.encode_in_context(tiny_encoder, [talk]), axis=1).round(5).tolist() == [1, 0]
+    assert np.linalg.norm(tiny_encoder.encode_messages([talk], context="conversation"), axis=1).round(5).tolist() == [
+        1,
+        0,
+    ]
     with pytest.raises(ValueError, match="empty"):
-        turnwise.encode_in_context(tiny_encoder, [[]])
+        tiny_encoder.encode_messages([[]], context="conversation")
 
 
 def test_a_static_encoder_has_no_context(tiny_encoder: SentenceTransformer) -> None:
     table = StaticEmbedding(tiny_encoder.tokenizer.backend_tokenizer, embedding_dim=8)
-    static = SentenceTransformer(modules=[table], device="cpu")
+    static = ConversationEncoder(modules=[table], device="cpu")
     with pytest.raises(ValueError, match="need a transformer"):
-        turnwise.encode_in_context(static, [[{"role": "a", "content": "thanks"}]])
+        static.encode_messages([[{"role": "a", "content": "thanks"}]], context="conversation")

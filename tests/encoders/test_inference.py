@@ -15,7 +15,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from closeness import assert_same_vectors
 from turnwise import _compat
-from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.inference import encode_texts, inference
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.views import add_views, encode_view
@@ -124,8 +123,9 @@ def test_without_onednn_the_vectors_are_the_same(tiny_encoder, monkeypatch) -> N
 
 def test_half_precision_is_near(tiny_encoder, conversations) -> None:
     tiny_encoder.append(Normalize())
-    for embed, inputs in ((encode_utterances, TEXTS), (encode_conversations, conversations["messages"][:])):
-        exact, half = embed(tiny_encoder, inputs), embed(tiny_encoder, inputs, dtype="bfloat16")
+    talks = conversations["messages"][:]
+    for embed, inputs in ((tiny_encoder.encode_messages, TEXTS), (tiny_encoder.encode_conversations, talks)):
+        exact, half = embed(inputs), embed(inputs, dtype="bfloat16")
         assert half.dtype == np.float32 and np.abs(half - exact).max() > 0
         assert (half * exact).sum(1).min() > 0.99
     with pytest.raises(ValueError, match="dtype must be 'bfloat16', 'float16' or None, got 'int8'"):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-import turnwise
 from closeness import assert_same_vectors
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.message_pooling import pool_messages
@@ -36,7 +35,7 @@ def test_messages_are_weighted_by_their_tokens(tiny_encoder: SentenceTransformer
     seen: list[str] = []
     preprocess = tiny_encoder.preprocess
     monkeypatch.setattr(tiny_encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
-    found = turnwise.encode_conversations(tiny_encoder, talks, "messages")
+    found = tiny_encoder.encode_conversations(talks, pooling="messages")
     assert_same_vectors(found, expected)
     assert found.dtype == np.float32
     assert sorted(seen) == ["i want a pizza", "my card", "thanks"]  # each distinct message once
@@ -47,11 +46,11 @@ def test_a_long_message_counts_as_far_as_it_is_read(tiny_encoder: SentenceTransf
     talk = [{"role": "a", "content": "pizza " * 50}, {"role": "b", "content": "my card"}]
     units = [vector / np.linalg.norm(vector) for vector in tiny_encoder.encode([m["content"] for m in talk])]
     expected = 10 * units[0] + 2 * units[1]
-    found = turnwise.encode_conversations(tiny_encoder, [talk], "messages")[0]
+    found = tiny_encoder.encode_conversations([talk], pooling="messages")[0]
     assert_same_vectors(found, expected / np.linalg.norm(expected))
 
 
 def test_nothing_and_unknown(tiny_encoder: SentenceTransformer) -> None:
-    assert turnwise.encode_conversations(tiny_encoder, [], "messages").shape == (0, 32)
+    assert tiny_encoder.encode_conversations([], pooling="messages").shape == (0, 32)
     with pytest.raises(ValueError, match="'messages' or 'speaker:<role>', got 'message'"):
-        turnwise.encode_conversations(tiny_encoder, [], "message")
+        tiny_encoder.encode_conversations([], pooling="message")

@@ -7,7 +7,6 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 
 from closeness import assert_same_vectors
-from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.rendering import make_conversational
 
 
@@ -23,7 +22,7 @@ def test_mean_equals_the_saved_models_own_encode(tiny_encoder, conversations, tm
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     talks = [[{k: m[k] for k in ("role", "content")} for m in messages] for messages in conversations["messages"]]
-    assert_same_vectors(encode_conversations(tiny_encoder, talks), stock.encode(talks))
+    assert_same_vectors(tiny_encoder.encode_conversations(talks), stock.encode(talks))
 
 
 @pytest.mark.parametrize("separate_turns", [True, False])
@@ -31,13 +30,13 @@ def test_a_long_turn_is_whole_where_the_conversation_fits(tiny_encoder, separate
     make_conversational(tiny_encoder, 40, separate_turns)
     talk = [{"role": "a", "content": "i want to order a pizza " * 5}, {"role": "b", "content": "thanks"}]
     for fits in (talk, talk[:1]):
-        assert_same_vectors(encode_conversations(tiny_encoder, [fits]), tiny_encoder.encode([fits]))
+        assert_same_vectors(tiny_encoder.encode_conversations([fits]), tiny_encoder.encode([fits]))
 
 
 def test_a_dialogue_models_own_limit_counts(tiny_encoder, caplog) -> None:
     make_conversational(tiny_encoder, 9)  # 64 positions
     talk = [{"role": "ab"[turn % 2], "content": "a card"} for turn in range(4)]
-    found = encode_conversations(tiny_encoder, [talk, talk[:2]])
+    found = tiny_encoder.encode_conversations([talk, talk[:2]])
     assert_same_vectors(found[0], found[1])
     assert "more than 9 tokens" in caplog.text
 
@@ -51,35 +50,35 @@ def test_interlocutor_and_speaker_pooling_equal_their_definition(tiny_encoder) -
     make_conversational(tiny_encoder)
     tokens = tokens_of(tiny_encoder, "[CLS] pizza [SEP] a card [SEP] thanks [SEP]")
     ben, anna = tokens[[1, 2, 6, 7]].mean(0), tokens[[3, 4, 5]].mean(0)
-    both = encode_conversations(tiny_encoder, [talk], "interlocutor")[0]
+    both = tiny_encoder.encode_conversations([talk], pooling="interlocutor")[0]
     assert_same_vectors(both, ben + anna)
-    assert_same_vectors(encode_conversations(tiny_encoder, [talk], "speaker:anna")[0], anna)
-    assert_same_vectors(encode_conversations(tiny_encoder, [talk])[0], tokens.mean(0))
+    assert_same_vectors(tiny_encoder.encode_conversations([talk], pooling="speaker:anna")[0], anna)
+    assert_same_vectors(tiny_encoder.encode_conversations([talk])[0], tokens.mean(0))
 
 
 def test_for_an_encoder_that_is_no_dialogue_model_a_conversation_is_plain_text(tiny_encoder) -> None:
     talk = [{"role": "a", "content": "a card"}, {"role": "b", "content": "thanks"}]
-    found = encode_conversations(tiny_encoder, [talk])[0]
+    found = tiny_encoder.encode_conversations([talk])[0]
     assert_same_vectors(found, tiny_encoder.encode("a card thanks"))
     second = tokens_of(tiny_encoder, "[CLS] a card thanks [SEP]")[3]
-    assert_same_vectors(encode_conversations(tiny_encoder, [talk], "speaker:b")[0], second)
+    assert_same_vectors(tiny_encoder.encode_conversations([talk], pooling="speaker:b")[0], second)
 
 
 def test_windows_cover_long_conversations_and_leave_short_ones_alone(tiny_encoder) -> None:
     short = [{"role": "a", "content": "hello"}, {"role": "b", "content": "a card"}]
     long = [{"role": "ab"[turn % 2], "content": f"i want to order {turn} pizza"} for turn in range(40)]
-    cut = encode_conversations(tiny_encoder, [short, long])
-    whole = encode_conversations(tiny_encoder, [short, long], long="window")
+    cut = tiny_encoder.encode_conversations([short, long])
+    whole = tiny_encoder.encode_conversations([short, long], long="window")
     assert_same_vectors(cut[0], whole[0])
     assert not np.allclose(cut[1], whole[1], atol=1e-3)
     changed = [*long[:-1], {"role": "b", "content": "cancel the flight"}]
-    assert_same_vectors(encode_conversations(tiny_encoder, [changed])[0], cut[1])
-    assert not np.allclose(encode_conversations(tiny_encoder, [changed], long="window")[0], whole[1], atol=1e-3)
+    assert_same_vectors(tiny_encoder.encode_conversations([changed])[0], cut[1])
+    assert not np.allclose(tiny_encoder.encode_conversations([changed], long="window")[0], whole[1], atol=1e-3)
 
 
 def test_all_that_are_cut_are_counted(tiny_encoder, caplog) -> None:
     long, short = ([{"role": "a", "content": "card " * length}] for length in (80, 3))
-    encode_conversations(tiny_encoder, [long, short] * 200)
+    tiny_encoder.encode_conversations([long, short] * 200)
     assert [record.getMessage()[:24] for record in caplog.records] == ["200 of 400 conversations"]
 
 
@@ -87,11 +86,11 @@ def test_a_speaker_who_says_nothing_within_the_limit_is_an_error(tiny_encoder) -
     talk = [{"role": "a", "content": "card " * 30} for _ in range(3)] + [{"role": "b", "content": "thanks"}]
     for others in ([], [[{"role": role, "content": "hello"} for role in "cba"]]):
         with pytest.raises(ValueError, match="conversation 0: 'b' says nothing within the encoder's limit"):
-            encode_conversations(tiny_encoder, [talk, *others], "speaker:b")
-        found = encode_conversations(tiny_encoder, [talk, *others], "speaker:b", long="window")
+            tiny_encoder.encode_conversations([talk, *others], pooling="speaker:b")
+        found = tiny_encoder.encode_conversations([talk, *others], pooling="speaker:b", long="window")
         assert np.linalg.norm(found, axis=1).min() > 0
     silent = [{"role": "a", "content": ""}]
-    assert not encode_conversations(tiny_encoder, [silent], "interlocutor").any()
+    assert not tiny_encoder.encode_conversations([silent], pooling="interlocutor").any()
 
 
 def test_windows_are_weighted_by_their_tokens(tiny_encoder) -> None:
@@ -107,25 +106,25 @@ def test_windows_are_weighted_by_their_tokens(tiny_encoder) -> None:
         "[CLS] card card card card card [SEP] card card [SEP]",
     ]
     tokens = [tokens_of(tiny_encoder, window) for window in windows]
-    found = encode_conversations(tiny_encoder, [talk], long="window")[0]
+    found = tiny_encoder.encode_conversations([talk], long="window")[0]
     assert_same_vectors(found, np.concatenate(tokens).mean(0))
 
 
 def test_windows_hold_the_end_of_a_long_message(tiny_encoder) -> None:
     message = {"role": "a", "content": "i want to order a pizza " * 30}
     other = {**message, "content": message["content"] + "cancel the flight"}
-    cut = encode_conversations(tiny_encoder, [[message], [other]])
-    whole = encode_conversations(tiny_encoder, [[message], [other]], long="window")
+    cut = tiny_encoder.encode_conversations([[message], [other]])
+    whole = tiny_encoder.encode_conversations([[message], [other]], long="window")
     assert_same_vectors(cut[0], cut[1])
     assert not np.allclose(whole[0], whole[1], atol=1e-3)
 
 
 def test_order_and_number_of_conversations_do_not_matter(tiny_encoder, conversations) -> None:
     talks = conversations["messages"]
-    together = encode_conversations(tiny_encoder, talks, "interlocutor")
-    alone = np.concatenate([encode_conversations(tiny_encoder, [talk], "interlocutor") for talk in talks])
+    together = tiny_encoder.encode_conversations(talks, pooling="interlocutor")
+    alone = np.concatenate([tiny_encoder.encode_conversations([talk], pooling="interlocutor") for talk in talks])
     assert_same_vectors(together, alone)
-    assert encode_conversations(tiny_encoder, []).shape == (0, 32)
+    assert tiny_encoder.encode_conversations([]).shape == (0, 32)
 
 
 @pytest.mark.parametrize(
@@ -139,26 +138,26 @@ def test_order_and_number_of_conversations_do_not_matter(tiny_encoder, conversat
 )
 def test_bad_settings_are_refused(tiny_encoder, conversations, settings, message) -> None:
     with pytest.raises(ValueError, match=message):
-        encode_conversations(tiny_encoder, conversations["messages"][:2], **settings)
+        tiny_encoder.encode_conversations(conversations["messages"][:2], **settings)
 
 
 def test_a_message_without_a_text_is_named(tiny_encoder) -> None:
     talk = [{"role": "a", "content": "hello"}]
     with pytest.raises(ValueError, match=r"conversation 1, message 0: expected .*content"):
-        encode_conversations(tiny_encoder, [talk, [{"role": "a", "text": "hello"}]])
+        tiny_encoder.encode_conversations([talk, [{"role": "a", "text": "hello"}]])
 
 
 def test_an_empty_conversation_is_named(tiny_encoder) -> None:
     with pytest.raises(ValueError, match="conversation 1 has no messages"):
-        encode_conversations(tiny_encoder, [[{"role": "a", "content": "hello"}], []])
+        tiny_encoder.encode_conversations([[{"role": "a", "content": "hello"}], []])
 
 
 def test_an_encoder_in_half_precision_changes_little(tiny_encoder, conversations) -> None:
     encoder = make_conversational(tiny_encoder)
-    full = encode_conversations(encoder, conversations["messages"])
+    full = encoder.encode_conversations(conversations["messages"])
     with torch.autocast("cpu", torch.bfloat16):
-        mixed = encode_conversations(encoder, conversations["messages"])
-    half = encode_conversations(encoder.bfloat16(), conversations["messages"])
+        mixed = encoder.encode_conversations(conversations["messages"])
+    half = encoder.bfloat16().encode_conversations(conversations["messages"])
     for found in (mixed, half):
         assert found.dtype == np.float32
         assert (found * full).sum(1).min() > 0.999
@@ -167,9 +166,9 @@ def test_an_encoder_in_half_precision_changes_little(tiny_encoder, conversations
 def test_absent_speakers_are_an_error_or_zeros(tiny_encoder) -> None:
     talks = [[{"role": "a", "content": "hello"}, {"role": "b", "content": "thanks"}], [{"role": "a", "content": "bye"}]]
     with pytest.raises(ValueError, match="conversation 1 has no speaker 'b', only a"):
-        encode_conversations(tiny_encoder, talks, "speaker:b")
-    found = encode_conversations(tiny_encoder, talks, "speaker:b", absent="zero")
-    assert_same_vectors(found[0], encode_conversations(tiny_encoder, talks[:1], "speaker:b")[0])
+        tiny_encoder.encode_conversations(talks, pooling="speaker:b")
+    found = tiny_encoder.encode_conversations(talks, pooling="speaker:b", absent="zero")
+    assert_same_vectors(found[0], tiny_encoder.encode_conversations(talks[:1], pooling="speaker:b")[0])
     assert not found[1].any()
     with pytest.raises(ValueError, match="absent must be"):
-        encode_conversations(tiny_encoder, talks, absent="none")
+        tiny_encoder.encode_conversations(talks, absent="none")

@@ -11,13 +11,7 @@ from torch.nn.functional import normalize
 
 import turnwise
 from closeness import assert_same_vectors
-from turnwise.encoders.reply_head import (
-    HEAD_FILE,
-    ReplyHead,
-    add_reply_head,
-    reply_head_of,
-    save_reply_head,
-)
+from turnwise.encoders.reply_head import HEAD_FILES, ReplyHead
 
 
 def test_untouched_it_sums_cosines_that_fade() -> None:
@@ -36,33 +30,32 @@ def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Pa
     head = ReplyHead(32, turns=3)
     with torch.no_grad():
         head.context += 0.1
-    add_reply_head(tiny_encoder, head)
+    tiny_encoder.reply_head = head
     assert (tiny_encoder.encode(texts) == before).all() and list(tiny_encoder.state_dict()) == names
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    save_reply_head(tiny_encoder, tmp_path / "model")
     assert_same_vectors(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts), before)
-    again = reply_head_of(turnwise.load_encoder(tmp_path / "model"))
+    again = turnwise.load_encoder(tmp_path / "model").reply_head
     assert again is not None and again.turns == 3
     assert all(torch.equal(weight, head.state_dict()[name]) for name, weight in again.state_dict().items())
-    assert reply_head_of(copy.deepcopy(tiny_encoder)) is not None
+    assert copy.deepcopy(tiny_encoder).reply_head is not None
 
 
 def test_a_model_of_turnwise_0_1_0(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
+    tiny_encoder.reply_head = ReplyHead(32, turns=3)
     tiny_encoder.save_pretrained(str(tmp_path), create_model_card=False)
-    save_reply_head(add_reply_head(tiny_encoder, ReplyHead(32, turns=3)), tmp_path)
-    (tmp_path / HEAD_FILE).rename(tmp_path / "turn_order_head.safetensors")
-    again = reply_head_of(turnwise.load_encoder(tmp_path))
+    (tmp_path / HEAD_FILES[0]).rename(tmp_path / "turn_order_head.safetensors")
+    again = turnwise.load_encoder(tmp_path).reply_head
     assert again is not None and again.turns == 3
 
 
 def test_no_head_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
-    assert reply_head_of(tiny_encoder) is None
-    assert reply_head_of(turnwise.load_encoder(tiny_encoder_path)) is None
+    assert tiny_encoder.reply_head is None
+    assert turnwise.load_encoder(tiny_encoder_path).reply_head is None
 
 
 def test_a_head_for_other_vectors(tiny_encoder: SentenceTransformer) -> None:
     with pytest.raises(ValueError, match="vectors of 8 numbers, this encoder gives 32"):
-        add_reply_head(tiny_encoder, ReplyHead(8))
+        tiny_encoder.reply_head = ReplyHead(8)
 
 
 @pytest.mark.parametrize("sizes", [(0, 1), (1, 0)])
@@ -73,12 +66,12 @@ def test_sizes_out_of_range(sizes: tuple[int, int]) -> None:
 
 def test_a_damaged_file(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     tiny_encoder.save_pretrained(str(tmp_path), create_model_card=False)
-    save_file({"recency": torch.zeros(2, 3), "context": torch.zeros(2, 4, 4)}, tmp_path / HEAD_FILE)
+    save_file({"recency": torch.zeros(2, 3), "context": torch.zeros(2, 4, 4)}, tmp_path / HEAD_FILES[0])
     with pytest.raises(ValueError, match="expected the tensors recency, context and candidate"):
         turnwise.load_encoder(tmp_path)
 
 
 def test_an_encoder_that_learns_loses_its_head(tiny_encoder: SentenceTransformer) -> None:
-    add_reply_head(tiny_encoder, ReplyHead(32))
+    tiny_encoder.reply_head = ReplyHead(32)
     turnwise.get_recipe("dialogue-cse").prepare(tiny_encoder)
-    assert reply_head_of(tiny_encoder) is None
+    assert tiny_encoder.reply_head is None

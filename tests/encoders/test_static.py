@@ -13,7 +13,7 @@ from closeness import assert_same_vectors, rounding
 pytest.importorskip("model2vec", reason="needs the extra static")
 pytest.importorskip("skeletoken", reason="needs the extra static")
 
-from turnwise import distill_static, encode_conversations, encode_utterances, load_encoder
+from turnwise import distill_static, load_encoder
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.message_pooling import message_tokens
@@ -47,15 +47,15 @@ def test_it_embeds_whatever_other_encoders_embed(static, tiny_encoder, tmp_path,
     save_static(static, tiny_encoder, tmp_path / "static")
     loaded = load_encoder(tmp_path / "static", device="cpu")
     assert encoder_source(loaded) == str(tmp_path / "static")
-    assert_same_vectors(encode_utterances(loaded, TEXTS), static.encode(TEXTS))
+    assert_same_vectors(loaded.encode_messages(TEXTS), static.encode(TEXTS))
     assert message_tokens(loaded, ["cancel my card", ""]).tolist() == [3, 0]
     talks = conversations["messages"][:]
     joined = [" ".join(message["content"] for message in messages) for messages in talks]
-    assert_same_vectors(encode_conversations(loaded, talks), static.encode(joined))
-    assert encode_conversations(loaded, talks, "messages").shape == (5, 16)
+    assert_same_vectors(loaded.encode_conversations(talks), static.encode(joined))
+    assert loaded.encode_conversations(talks, pooling="messages").shape == (5, 16)
     assert encode_contexts(loaded, [["my card", "thanks"], ["yes"]]).shape == (2, 16)
     with pytest.raises(ValueError, match="'interlocutor' needs a transformer: take 'mean' or 'messages'"):
-        encode_conversations(loaded, talks, "interlocutor")
+        loaded.encode_conversations(talks, pooling="interlocutor")
 
 
 def test_the_teacher_stays_as_it_is(tiny_encoder) -> None:

@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 pytest.importorskip("igraph", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
-from turnwise.encoders.reply_head import ReplyHead, add_reply_head
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.explorer import GroupSettings, Report, build_report, edits, turn_order, write_report
 from turnwise.explorer.live_report import LiveReport
 from turnwise.store import ConversationStore
@@ -246,7 +246,8 @@ def test_a_language_model_names_new_groups_once(build: Callable[..., Report]) ->
 
 
 def test_an_encoder_with_turn_order_tells_surprise(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
-    store = ConversationStore.open(tmp_path / "ordered", add_reply_head(tiny_encoder, ReplyHead(32, 4)))
+    tiny_encoder.reply_head = ReplyHead(32, 4)
+    store = ConversationStore.open(tmp_path / "ordered", tiny_encoder)
     store.add(talks(36))
     report = build_report(store, settings=SETTINGS)
     first = report.messages["turn"] == 0

@@ -8,7 +8,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from closeness import assert_same_vectors, rounding
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.reply_head import ReplyHead, add_reply_head
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.evaluation import EmbeddedSequences, build_sequences, evaluate_next_utterance
 
 TURNS = [("a", "i want a pizza"), ("b", "my card"), ("b", "the order"), ("a", "cancel the flight"), ("c", "thanks")]
@@ -22,7 +22,8 @@ def with_head(tiny_encoder: SentenceTransformer) -> SentenceTransformer:
     with torch.no_grad():
         for weight in head.parameters():
             weight += 0.2 * torch.randn(weight.shape, generator=generator)
-    return add_reply_head(tiny_encoder, head)
+    tiny_encoder.reply_head = head
+    return tiny_encoder
 
 
 def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTransformer, monkeypatch) -> None:
@@ -33,7 +34,7 @@ def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTrans
     candidates = model.encode_candidates(CANDIDATES)
     assert_same_vectors(candidates, model.map_candidates(with_head.encode(CANDIDATES)))  # from stored vectors
     seen.clear()
-    running, units = model.start("a"), turnwise.encode_utterances(with_head, [text for _, text in TURNS])
+    running, units = model.start("a"), with_head.encode_messages([text for _, text in TURNS])
     units = torch.from_numpy(units / np.linalg.norm(units, axis=1, keepdims=True))
     seen.clear()
     for count, (speaker, text) in enumerate(TURNS, start=1):

@@ -66,7 +66,7 @@ def test_dimensions_are_the_first_ones_of_length_1(running, tiny_encoder) -> Non
 def test_conversations_are_embedded_as_encode_conversations_does(running, tiny_encoder, pooling) -> None:
     body = {"model": "tiny", "messages": TALKS, "pooling": pooling, "encoding_format": "float"}
     response = running.openai().post("/embeddings", body=body, cast_to=CreateEmbeddingResponse)
-    expected = turnwise.encode_conversations(tiny_encoder, TALKS, pooling)
+    expected = tiny_encoder.encode_conversations(TALKS, pooling=pooling)
     assert_same_vectors(vectors_of(response), expected)
 
 
@@ -74,7 +74,7 @@ def test_one_conversation_and_many_in_parts(running, tiny_encoder) -> None:
     with running.client() as client:
         one = client.post("/v1/embeddings", json={"messages": TALKS[0]}).json()
         many = client.post("/v1/embeddings", json={"messages": TALKS * 400, "model": "tiny"}).json()
-    expected = turnwise.encode_conversations(tiny_encoder, TALKS)
+    expected = tiny_encoder.encode_conversations(TALKS)
     assert_same_vectors(one["data"][0]["embedding"], expected[0])
     assert_same_vectors([item["embedding"] for item in many["data"]], np.tile(expected, (400, 1)))
 

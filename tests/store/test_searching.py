@@ -6,8 +6,7 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-import turnwise
-from turnwise.encoders.reply_head import ReplyHead, add_reply_head
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.replies.sequence import SequenceModel
 from turnwise.store import ConversationStore, hits_table
 from turnwise.store.diversity import diverse
@@ -17,8 +16,8 @@ from .cases import in_folders
 
 def test_messages_by_vector(store, conversations, tiny_encoder) -> None:
     texts = [message["content"] for row in conversations for message in row["messages"]]
-    vectors = turnwise.encode_utterances(tiny_encoder, texts)
-    query = turnwise.encode_utterances(tiny_encoder, ["a pizza please"])[0]
+    vectors = tiny_encoder.encode_messages(texts)
+    query = tiny_encoder.encode_messages(["a pizza please"])[0]
     cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
     found = store.search_messages("a pizza please", limit=30)
     np.testing.assert_allclose([hit.score for hit in found], np.sort(cosines)[::-1], atol=1e-5)
@@ -126,7 +125,8 @@ def head_added(encoder: SentenceTransformer) -> SentenceTransformer:
     with torch.no_grad():
         for weight in head.parameters():
             weight += 0.2 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
-    return add_reply_head(encoder, head)
+    encoder.reply_head = head
+    return encoder
 
 
 @pytest.mark.parametrize(

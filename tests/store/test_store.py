@@ -69,8 +69,8 @@ def test_the_vector_of_a_grown_conversation_is_that_of_the_whole(
         turnwise.centre_encoder(conversations, tiny_encoder)
     store = filled([{"id": "talk", "messages": whole["messages"][:2]}], pooling=pooling)
     store.add([{"id": "talk", "messages": whole["messages"]}])
-    other = turnwise.encode_conversations(tiny_encoder, [conversations[4]["messages"]], pooling)[0]
-    vector = turnwise.encode_conversations(tiny_encoder, [whole["messages"]], pooling)[0]
+    other = tiny_encoder.encode_conversations([conversations[4]["messages"]], pooling=pooling)[0]
+    vector = tiny_encoder.encode_conversations([whole["messages"]], pooling=pooling)[0]
     cosine = vector @ other / np.linalg.norm(vector) / np.linalg.norm(other)
     assert store.search_conversations(conversations[4]["messages"])[0].score == pytest.approx(cosine, abs=1e-5)
 

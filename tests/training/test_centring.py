@@ -9,27 +9,26 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.centre import centre_of
 
 
 def test_the_mean_of_the_conversations(tiny_encoder: SentenceTransformer, conversations, tmp_path: Path) -> None:
     talks = conversations["messages"][:]
     expected = {
-        pooling: unit_vectors(turnwise.encode_conversations(tiny_encoder, talks, pooling)).mean(0)
+        pooling: unit_vectors(tiny_encoder.encode_conversations(talks, pooling=pooling)).mean(0)
         for pooling in ("mean", "messages")
     }
     centred = turnwise.centre_encoder(conversations, tiny_encoder, tmp_path / "model")
     again = turnwise.load_encoder(tmp_path / "model")
     for encoder in (centred, again, turnwise.centre_encoder(conversations, again)):  # fitted anew, it is the same
         for pooling, mean in expected.items():
-            np.testing.assert_allclose(centre_of(encoder)[pooling].mean, mean, atol=1e-6)
+            np.testing.assert_allclose(encoder.centre[pooling].mean, mean, atol=1e-6)
     assert "centre.safetensors" in (tmp_path / "model" / "README.md").read_text()
 
 
 def test_no_label_is_read(tiny_encoder: SentenceTransformer, conversations) -> None:
     labelled = conversations.add_column("domain", ["x"] * len(conversations))
-    before = centre_of(turnwise.centre_encoder(conversations, tiny_encoder))
-    after = centre_of(turnwise.centre_encoder(labelled, tiny_encoder))
+    before = turnwise.centre_encoder(conversations, tiny_encoder).centre
+    after = turnwise.centre_encoder(labelled, tiny_encoder).centre
     assert all((before[pooling].stretch == after[pooling].stretch).all() for pooling in before)
 
 
@@ -37,7 +36,7 @@ def test_training_takes_it_off(tiny_encoder: SentenceTransformer, conversations,
     turnwise.centre_encoder(conversations, tiny_encoder, tmp_path / "centred")
     recipe = turnwise.papers.DialogueCSE(max_steps=1, batch_size=3)
     trained = turnwise.train(recipe, conversations, tmp_path / "centred", tmp_path / "model")
-    assert centre_of(trained) == centre_of(turnwise.load_encoder(tmp_path / "model")) == {}
+    assert trained.centre == turnwise.load_encoder(tmp_path / "model").centre == {}
 
 
 def test_conversations_that_say_nothing(tiny_encoder: SentenceTransformer) -> None:
@@ -47,7 +46,7 @@ def test_conversations_that_say_nothing(tiny_encoder: SentenceTransformer) -> No
 
 
 def test_without_stretch_it_only_centres(tiny_encoder: SentenceTransformer, conversations) -> None:
-    centre = centre_of(turnwise.centre_encoder(conversations, tiny_encoder, stretch=0))
+    centre = turnwise.centre_encoder(conversations, tiny_encoder, stretch=0).centre
     assert all((one.stretch == np.eye(32)).all() for one in centre.values())
     with pytest.raises(ValueError, match="stretch must be from 0"):
         turnwise.centre_encoder(conversations, tiny_encoder, stretch=-1)

@@ -7,7 +7,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.centre import Centre, centre_of
+from turnwise.encoders.centre import Centre
 from turnwise.encoders.message_pooling import pool_messages
 from turnwise.training.dialogue_distillation import _parts, distill_centre
 
@@ -54,7 +54,7 @@ def test_every_part_has_a_message() -> None:
 
 def test_it_is_saved_with_the_model(tiny_encoder: SentenceTransformer, conversations, tmp_path) -> None:
     turnwise.centre_encoder(conversations, tiny_encoder, tmp_path / "model", distill=True)
-    learned = centre_of(turnwise.load_encoder(tmp_path / "model"))
+    learned = turnwise.load_encoder(tmp_path / "model").centre
     assert learned["messages"].weight.any() and not learned["mean"].weight.any()
-    found = turnwise.encode_conversations(tiny_encoder, conversations["messages"][:], "messages")
+    found = tiny_encoder.encode_conversations(conversations["messages"][:], pooling="messages")
     assert np.isfinite(found).all() and np.linalg.norm(found, axis=1) == pytest.approx(1)

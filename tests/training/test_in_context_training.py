@@ -27,7 +27,7 @@ def test_the_model_is_a_stock_one(tiny_encoder, corpus, tmp_path: Path) -> None:
     trained = turnwise.train(RECIPE, corpus, tiny_encoder, tmp_path / "model")
     assert any(not torch.equal(weight, before[name]) for name, weight in trained.state_dict().items())
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
-    assert_same_vectors(stock.encode(["my card"]), turnwise.encode_utterances(trained, ["my card"]))
+    assert_same_vectors(stock.encode(["my card"]), trained.encode_messages(["my card"]))
 
 
 @pytest.mark.parametrize("context", ["joined", "both"])

@@ -14,7 +14,7 @@ import turnwise
 from closeness import assert_same_vectors
 from turnwise.encoders.embed import embed_messages, write_embeddings
 from turnwise.encoders.loading import encoder_source, weights_digest
-from turnwise.encoders.reply_head import ReplyHead, reply_head_of
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.evaluation import TaskEvaluator
 from turnwise.training.recipes import ReplyHeadRecipe
 from turnwise.training.reply_head import fit_reply_head
@@ -28,7 +28,7 @@ def corpus() -> Dataset:
 
 
 def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
-    head = reply_head_of(encoder)
+    head = encoder.reply_head
     assert head is not None
     return head.state_dict()
 

@@ -36,6 +36,12 @@ PUBLISHED: LazyTable[Any] = LazyTable(
     }
 )
 
+# What a method adds to the weights of a transformer, under this name -> the function that adds it to an encoder again,
+# ``(encoder, path of model.safetensors)``.
+ADDED_WEIGHTS: LazyTable[Any] = LazyTable(
+    {"turn_tables": "turnwise.papers.dial2vec.turn_tables:restore_turn_tables"},
+)
+
 _TEXTS = "turnwise.evaluation.utterances"
 _WHOLES = "turnwise.evaluation.dialogues"
 _ORDER = "turnwise.evaluation.turn_order"

@@ -56,8 +56,8 @@ def embed_corpus(
         model: A folder that all workers see, or a Hub name; by default the default encoder.
         level: ``"utterance"``, a vector for each message; ``"utterance-with-history"``, the same with the messages
             before it (`turnwise.add_history`); ``"utterance-in-context"``, the same with all messages around it
-            (`turnwise.encode_in_context`); or ``"dialogue"``, a vector for each conversation.
-        pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
+            (`turnwise.ConversationEncoder.encode_messages`); or ``"dialogue"``, a vector for each conversation.
+        pooling: How whole conversations are pooled, see `turnwise.ConversationEncoder`.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
         engine: ``"local"``, this process, or ``"ray"``: the cluster that this process or ``RAY_ADDRESS`` names, else
             one on this machine.

@@ -84,7 +84,7 @@ def embed_dataset(
         dataset: Columns ``id`` and ``messages``, as `read_dataset` gives them.
         model: A folder that all workers see, or a Hub name; by default the default encoder.
         level: ``"utterance"``, ``"utterance-with-history"``, ``"utterance-in-context"`` or ``"dialogue"``.
-        pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
+        pooling: How whole conversations are pooled, see `turnwise.ConversationEncoder`.
         dtype: As for `embed_corpus`.
         actors: As for `embed_corpus`.
         batch_size: Conversations that an actor takes at a time.

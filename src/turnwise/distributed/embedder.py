@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import torch
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 
 from turnwise.distributed.job import Embedding, Job
 from turnwise.distributed.shards import Shard
 from turnwise.encoders.centre import centre_digest
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.embed import embed_messages, embed_messages_in_context, embed_whole
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.vector_cache import VectorCache
@@ -40,7 +40,7 @@ class Embedder:
 
 
 def rows_of_embedding(
-    encoder: SentenceTransformer, embedding: Embedding, cache: VectorCache | None = None
+    encoder: ConversationEncoder, embedding: Embedding, cache: VectorCache | None = None
 ) -> Callable[[Dataset], pa.Table]:
     """A function from conversations to the rows of ``turnwise embed``; it may look messages up in a cache."""
     if embedding.level == "dialogue":
@@ -51,10 +51,10 @@ def rows_of_embedding(
     return partial(embed_messages, encoder, dtype=embedding.dtype, cache=cache, history=history)
 
 
-def settings_of_embedding(encoder: SentenceTransformer, embedding: Embedding) -> dict[str, Any]:
+def settings_of_embedding(encoder: ConversationEncoder, embedding: Embedding) -> dict[str, Any]:
     """What the vectors depend on, in the form that outputs record."""
     what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
-    digest = centre_digest(encoder)
+    digest = centre_digest(encoder.centre)
     return {**what, "centre": digest} if digest and embedding.level == "dialogue" else what
 
 

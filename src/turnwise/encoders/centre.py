@@ -10,7 +10,6 @@ single messages stay as they are.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +17,11 @@ from pathlib import Path
 import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
-from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
-from turnwise.encoders.folders import first_file
 
-CENTRE_FILE = "centre.safetensors"
-_CENTRE_FILES = (CENTRE_FILE, "dialogue_centre.safetensors")  # the second is that of turnwise 0.1.0
-_ATTRIBUTE = "dialogue_centre"
+# The name of its file, and the name that it had in turnwise 0.1.0.
+CENTRE_FILES = ("centre.safetensors", "dialogue_centre.safetensors")
 _PARTS = ("mean", "stretch", "weight")
 
 
@@ -66,79 +62,46 @@ class Centre:
         return unit_vectors((unit_vectors(vectors) - self.mean) @ self.stretch).astype(vectors.dtype)
 
 
-def centre_of(encoder: SentenceTransformer) -> Mapping[str, Centre]:
-    """The centre for each way of pooling; empty where there is none."""
-    found: Mapping[str, Centre] = encoder.__dict__.get(_ATTRIBUTE, {})
-    return found
-
-
-def add_centre(encoder: SentenceTransformer, centre: Mapping[str, Centre]) -> SentenceTransformer:
-    """Put a centre for each way of pooling beside an encoder, in place; its own ``encode`` stays as it is.
-
-    Raises:
-        ValueError: The centre is for vectors of a different length, or not finite.
-    """
-    dim = encoder.get_embedding_dimension()
-    for pooling, one in centre.items():
-        shapes = {part: getattr(one, part).shape for part in _PARTS}
+def check_centre(centre: Mapping[str, Centre], dim: int | None) -> None:
+    """Raise ``ValueError`` if a centre is for vectors of a different length than this, or is not finite."""
+    for pooling, of_pooling in centre.items():
+        shapes = {part: getattr(of_pooling, part).shape for part in _PARTS}
         if shapes != {"mean": (dim,), "stretch": (dim, dim), "weight": (dim,)}:
             raise ValueError(f"the centre for pooling {pooling!r} is for other vectors: {shapes}, this encoder's {dim}")
-        if not all(np.isfinite(getattr(one, part)).all() for part in _PARTS):
+        if not all(np.isfinite(getattr(of_pooling, part)).all() for part in _PARTS):
             raise ValueError(f"the centre for pooling {pooling!r} is not finite")
-    # Not registered as a module: a stock encoder runs its input through all of those.
-    object.__setattr__(encoder, _ATTRIBUTE, dict(centre))
-    return encoder
 
 
-def remove_centre(encoder: SentenceTransformer) -> None:
-    """Remove the centre, for instance before the encoder learns and its vectors change."""
-    encoder.__dict__.pop(_ATTRIBUTE, None)
+def centre_digest(centre: Mapping[str, Centre]) -> str:
+    """A hash of the centre for each way of pooling; empty where there is none."""
+    digest = hashlib.blake2b(digest_size=10)
+    for name, array in sorted(_arrays(centre).items()):
+        digest.update(name.encode() + array.tobytes())
+    return digest.hexdigest() if centre else ""
 
 
-def centred(encoder: SentenceTransformer, vectors: FloatArray, pooling: str) -> FloatArray:
-    """Vectors of whole conversations pooled in this way (n, dim), with the encoder's centre for it, if any, applied."""
-    centre = centre_of(encoder).get(pooling)
-    return vectors if centre is None else centre.apply(vectors)
+def write_centre(centre: Mapping[str, Centre], path: Path) -> None:
+    """Write the centre for each way of pooling into a file."""
+    save_file(_arrays(centre), path)
 
 
-def centre_digest(encoder: SentenceTransformer) -> str:
-    """A hash of an encoder's centre; empty where there is none."""
-    found = hashlib.blake2b(digest_size=10)
-    for name, array in sorted(_arrays(encoder).items()):
-        found.update(name.encode() + array.tobytes())
-    return found.hexdigest() if centre_of(encoder) else ""
-
-
-def save_centre(encoder: SentenceTransformer, folder: Path) -> None:
-    """Write the encoder's centre, if it has one, into the folder of the saved encoder."""
-    if centre_of(encoder):
-        save_file(_arrays(encoder), folder / CENTRE_FILE)
-
-
-def restore_centre(encoder: SentenceTransformer, folder: str | os.PathLike[str]) -> None:
-    """Add the centre in a folder that turnwise wrote, if there is one.
+def read_centre(path: Path) -> dict[str, Centre]:
+    """The centre for each way of pooling in a file.
 
     Raises:
-        ValueError: The file does not hold a centre, or its centre is for vectors of a different length.
+        ValueError: The file does not hold a centre.
     """
-    path = first_file(folder, _CENTRE_FILES)
-    if path is None:
-        return
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
     poolings = sorted({name.rpartition(".")[0] for name in arrays})
     if set(arrays) != {f"{pooling}.{part}" for pooling in poolings for part in _PARTS}:
         raise ValueError(f"{path}: expected tensors <pooling>.mean, .stretch and .weight, got {sorted(arrays)}")
-    centre = {name: Centre(*(arrays[f"{name}.{part}"] for part in _PARTS)) for name in poolings}
-    try:
-        add_centre(encoder, centre)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    return {name: Centre(*(arrays[f"{name}.{part}"] for part in _PARTS)) for name in poolings}
 
 
-def _arrays(encoder: SentenceTransformer) -> dict[str, FloatArray]:
+def _arrays(centre: Mapping[str, Centre]) -> dict[str, FloatArray]:
     return {
-        f"{pooling}.{part}": np.ascontiguousarray(getattr(one, part))
-        for pooling, one in centre_of(encoder).items()
+        f"{pooling}.{part}": np.ascontiguousarray(getattr(of_pooling, part))
+        for pooling, of_pooling in centre.items()
         for part in _PARTS
     }

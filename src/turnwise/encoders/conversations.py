@@ -16,7 +16,7 @@ from turnwise._utils.progress import progress_bar
 from turnwise.data.conversations import messages_of
 from turnwise.data.messages import Messages
 from turnwise.data.reading.given import Given
-from turnwise.encoders.centre import centred
+from turnwise.encoders.centre import Centre
 from turnwise.encoders.forward import full_precision
 from turnwise.encoders.inference import Half, inference
 from turnwise.encoders.message_pooling import encode_from_messages
@@ -30,6 +30,7 @@ _CONVERSATIONS_AT_ONCE = 256
 def encode_conversations(
     encoder: SentenceTransformer,
     conversations: Given,
+    centre: Centre | None,
     pooling: str = "mean",
     long: Literal["truncate", "window"] = "truncate",
     keep: Keep = "head",
@@ -37,36 +38,7 @@ def encode_conversations(
     absent: Literal["raise", "zero"] = "raise",
     dtype: Half | None = None,
 ) -> np.ndarray:
-    """Embed whole conversations.
-
-    A dialogue model separates the turns as its chat template does; for any other encoder a conversation is the text of
-    all turns.
-
-    Args:
-        encoder: The encoder.
-        conversations: Lists of messages, ``{"role", "content"}``, or what `turnwise.read_conversations` reads or gives.
-        pooling: ``"mean"`` is the mean of all tokens. For conversations within the limit of an encoder that pools this
-            way, it is what the encoder's own ``encode`` gives, unless the encoder has turn tables, which only this
-            function uses. ``"interlocutor"`` is the sum over speakers of the mean of their tokens (dial2vec, Eq. 4),
-            and zero where nobody says anything. ``"speaker:<role>"`` is the mean of one speaker's tokens.
-            ``"messages"`` is the mean of the vectors of the messages, each embedded by itself and weighted by its
-            number of tokens; ``long`` and ``keep`` then have no effect.
-        long: What to do with conversations longer than the encoder's limit: ``"truncate"`` keeps whole turns at the
-            ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole turns and weights them
-            by their tokens. In these, turns longer than half the limit are split into parts.
-        keep: ``"head"``, ``"tail"`` or ``"both"``.
-        show_progress_bar: Show a progress bar.
-        absent: What to do with a conversation in which the role asked for is missing or says nothing: raise an error,
-            or give zeros.
-        dtype: Half precision to compute in, see `encode_utterances`.
-
-    Returns:
-        Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim). If the encoder has a
-        centre, see `turnwise.centre_encoder`, it is applied to embeddings pooled by ``"mean"`` or ``"messages"``.
-
-    Raises:
-        ValueError: An unknown setting, an empty conversation, or one in which the role asked for is absent.
-    """
+    """`turnwise.ConversationEncoder.encode_conversations`, with the centre to apply to this pooling, if any."""
     if pooling not in ("mean", "interlocutor", "messages") and not pooling.startswith("speaker:"):
         raise ValueError(f"pooling must be 'mean', 'interlocutor', 'messages' or 'speaker:<role>', got {pooling!r}")
     if long not in ("truncate", "window"):
@@ -75,9 +47,9 @@ def encode_conversations(
         raise ValueError(f"absent must be 'raise' or 'zero', got {absent!r}")
     conversations = messages_of(conversations)
     if pooling == "messages":
-        return encode_from_messages(encoder, conversations, show_progress_bar, dtype)
+        return encode_from_messages(encoder, conversations, centre, show_progress_bar, dtype)
     if encoder.transformers_model is None:
-        return centred(encoder, _without_transformer(encoder, conversations, pooling), pooling)
+        return _centred(_without_transformer(encoder, conversations, pooling), centre)
     renderer = Renderer(encoder, keep=keep)
     encoder.eval()
     embeddings = []
@@ -94,7 +66,11 @@ def encode_conversations(
     pooled = torch.cat(embeddings)
     if any(isinstance(module, Normalize) for module in encoder):
         pooled = normalize(pooled, dim=1)
-    return centred(encoder, pooled.cpu().numpy(), pooling)
+    return _centred(pooled.cpu().numpy(), centre)
+
+
+def _centred(vectors: np.ndarray, centre: Centre | None) -> np.ndarray:
+    return vectors if centre is None else centre.apply(vectors)
 
 
 def _without_transformer(encoder: SentenceTransformer, conversations: Sequence[Messages], pooling: str) -> np.ndarray:

@@ -20,7 +20,7 @@ from turnwise._utils.progress import progress_bar
 from turnwise._utils.runs import RunFolder
 from turnwise.data.fingerprint import fingerprint
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.history import add_history
 from turnwise.encoders.in_context import encode_in_context
 from turnwise.encoders.inference import Half
@@ -40,7 +40,7 @@ def embed_messages(
     cache: VectorCache | None = None,
     history: bool = False,
 ) -> pa.Table:
-    """One row for every message: id, turn, role, text, vector (float32); see `turnwise.encode_utterances`.
+    """One row for every message: id, turn, role, text, vector (float32).
 
     With ``history``, the vector of a message also contains the messages before it, see `turnwise.add_history`.
     """
@@ -54,7 +54,7 @@ def embed_messages(
 def embed_messages_in_context(
     encoder: SentenceTransformer, conversations: Dataset, dtype: Half | None = None
 ) -> pa.Table:
-    """As `embed_messages`, with the vectors of `turnwise.encode_in_context`."""
+    """As `embed_messages`, with the vectors of messages in the context of their conversation."""
     vectors = encode_in_context(encoder, conversations["messages"][:], dtype=dtype)
     return _with_vectors(_messages(conversations), vectors)
 
@@ -83,11 +83,12 @@ def embed_taught(
 
 
 def embed_whole(
-    encoder: SentenceTransformer, pooling: str, conversations: Dataset, dtype: Half | None = None
+    encoder: ConversationEncoder, pooling: str, conversations: Dataset, dtype: Half | None = None
 ) -> pa.Table:
     """One row for every conversation: id, vector (float32)."""
     table = pa.table({"id": pa.array(conversations["id"], pa.string())})
-    return _with_vectors(table, encode_conversations(encoder, conversations["messages"][:], pooling, dtype=dtype))
+    vectors = encoder.encode_conversations(conversations["messages"][:], pooling=pooling, dtype=dtype)
+    return _with_vectors(table, vectors)
 
 
 def _messages(conversations: Dataset) -> pa.Table:

@@ -18,7 +18,7 @@ def add_history(
     """Add the messages before each message to its vector, with weights that shrink with their distance.
 
     With e the vectors of a conversation's messages, each of length 1: e_t + share · Σ_{d ≥ 1} decay^{d−1} e_{t−d}.
-    The vector of "Yes, please." comes close to the question that it answers. `encode_in_context` has the same effect,
+    The vector of "Yes, please." comes close to the question that it answers. Reading it in context has the same effect,
     but has to read every conversation once more.
 
     Args:

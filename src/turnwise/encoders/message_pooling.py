@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct, unit_vectors
 from turnwise.data.messages import Messages
-from turnwise.encoders.centre import Centre, centre_of
+from turnwise.encoders.centre import Centre
 from turnwise.encoders.inference import Half
 from turnwise.encoders.utterances import encode_utterances
 
@@ -53,6 +53,7 @@ def message_tokens(encoder: SentenceTransformer, texts: Sequence[str]) -> IntArr
 def encode_from_messages(
     encoder: SentenceTransformer,
     conversations: Sequence[Messages],
+    centre: Centre | None,
     show_progress_bar: bool = False,
     dtype: Half | None = None,
 ) -> np.ndarray:
@@ -61,8 +62,9 @@ def encode_from_messages(
     Args:
         encoder: The encoder.
         conversations: Lists of messages, ``{"role", "content"}``; no list is empty.
+        centre: See `pool_messages`.
         show_progress_bar: Show a progress bar.
-        dtype: Half precision to compute in, see `turnwise.encode_utterances`.
+        dtype: Half precision to compute in, see `turnwise.ConversationEncoder.encode_messages`.
 
     Returns:
         float32, of length 1 (conversations, dim).
@@ -72,5 +74,4 @@ def encode_from_messages(
     texts = [message["content"] for messages in conversations for message in messages]
     starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
     vectors = encode_utterances(encoder, texts, show_progress_bar=show_progress_bar, dtype=dtype)
-    centre = centre_of(encoder).get("messages")
     return pool_messages(vectors, message_tokens(encoder, texts), starts, centre).astype(np.float32)

@@ -11,23 +11,19 @@ less. The encoder's own vectors are not changed, so one store of them also serve
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
-from turnwise.encoders.folders import first_file
 
-HEAD_FILE = "reply_head.safetensors"
-_HEAD_FILES = (HEAD_FILE, "turn_order_head.safetensors")  # the second is that of turnwise 0.1.0
-_ATTRIBUTE = "reply_head"
+# The name of its file, and the name that it had in turnwise 0.1.0.
+HEAD_FILES = ("reply_head.safetensors", "turn_order_head.safetensors")
 SAME, OTHER = 0, 1  # the speaker of a turn, seen from the candidate's
 
 
@@ -82,46 +78,26 @@ def map_candidates(head: ReplyHead, vectors: FloatArray) -> FloatArray:
         return head.candidates(units).cpu().numpy()
 
 
-def add_reply_head(encoder: SentenceTransformer, head: ReplyHead) -> SentenceTransformer:
-    """Put a head beside an encoder, in place; its own ``encode`` and its weights stay as they are.
-
-    Raises:
-        ValueError: The head is for vectors of a different length.
-    """
-    dim, expected = encoder.get_embedding_dimension(), head.candidate.shape[0]
+def check_head(head: ReplyHead, dim: int | None) -> None:
+    """Raise ``ValueError`` if a head is not for vectors of this length, or is not finite."""
+    expected = head.candidate.shape[0]
     if dim != expected:
         raise ValueError(f"the reply head is for vectors of {expected} numbers, this encoder gives {dim}")
-    # Not registered as a module: a stock encoder runs its input through all of those.
-    object.__setattr__(encoder, _ATTRIBUTE, head.eval().requires_grad_(False))
-    return encoder
+    if not all(bool(weight.isfinite().all()) for weight in head.parameters()):
+        raise ValueError("the reply head is not finite")
 
 
-def reply_head_of(encoder: SentenceTransformer) -> ReplyHead | None:
-    """The head beside an encoder; ``None`` where there is none."""
-    return encoder.__dict__.get(_ATTRIBUTE)
+def write_head(head: ReplyHead, path: Path) -> None:
+    """Write a head into a file."""
+    save_file({name: weight.contiguous().cpu() for name, weight in head.state_dict().items()}, path)
 
 
-def remove_reply_head(encoder: SentenceTransformer) -> None:
-    """Remove the head, for instance before the encoder learns and its vectors change."""
-    encoder.__dict__.pop(_ATTRIBUTE, None)
-
-
-def save_reply_head(encoder: SentenceTransformer, folder: Path) -> None:
-    """Write the encoder's head, if it has one, into the folder of the saved encoder."""
-    head = reply_head_of(encoder)
-    if head is not None:
-        save_file({name: weight.contiguous().cpu() for name, weight in head.state_dict().items()}, folder / HEAD_FILE)
-
-
-def restore_reply_head(encoder: SentenceTransformer, folder: str | os.PathLike[str]) -> None:
-    """Add the head in a folder that turnwise wrote, if there is one.
+def read_head(path: Path) -> ReplyHead:
+    """The head in a file.
 
     Raises:
-        ValueError: The file does not hold such a head, or one for vectors of a different length.
+        ValueError: The file does not hold such a head.
     """
-    path = first_file(folder, _HEAD_FILES)
-    if path is None:
-        return
     with safe_open(path, framework="pt") as file:
         weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
     shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
@@ -130,4 +106,4 @@ def restore_reply_head(encoder: SentenceTransformer, folder: str | os.PathLike[s
         raise ValueError(f"{path}: expected the tensors recency, context and candidate of a reply head, got {shapes}")
     head = ReplyHead(dim, turns)
     head.load_state_dict(weights)
-    add_reply_head(encoder, head)
+    return head

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from turnwise.encoders.added_weights import turn_tables_of
 from turnwise.encoders.forward import TokenSlice, encode_sliced
-from turnwise.encoders.turn_tables import uses_turns
 
 
 @dataclass(frozen=True)
@@ -44,5 +44,5 @@ def encode_rows(model: nn.Module, rows: Mapping[str, Tensor]) -> Iterator[TokenS
     Yields:
         As `turnwise.encoders.forward.encode_sliced`.
     """
-    further = {name: rows[name] for name in ("turn", "speaker")} if uses_turns(model) else None
+    further = {name: rows[name] for name in ("turn", "speaker")} if turn_tables_of(model) is not None else None
     return encode_sliced(model, rows["input_ids"], rows["attention_mask"], further=further)

@@ -19,6 +19,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, StaticEm
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.optional import require
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.inference import inference
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.transformer import transformer_of
@@ -44,7 +45,7 @@ Distilled from: {teacher}
 """
 
 
-def distill_static(encoder: SentenceTransformer, dimensions: int = 256) -> SentenceTransformer:
+def distill_static(encoder: SentenceTransformer, dimensions: int = 256) -> ConversationEncoder:
     """Make a static encoder from the vectors that a transformer gives to the single tokens of its vocabulary.
 
     No data is needed. The vectors are reduced to their principal components, and frequent tokens weigh less.
@@ -54,7 +55,7 @@ def distill_static(encoder: SentenceTransformer, dimensions: int = 256) -> Sente
         dimensions: Length of the vectors. If the teacher's token embeddings are shorter, their length is used.
 
     Returns:
-        A stock SentenceTransformer of a ``StaticEmbedding``, whose vectors have length 1.
+        An encoder made of a ``StaticEmbedding``, whose vectors have length 1.
 
     Raises:
         ImportError: The extra ``static`` is missing.
@@ -75,7 +76,7 @@ def distill_static(encoder: SentenceTransformer, dimensions: int = 256) -> Sente
         )
     weights = np.ones(len(static.embedding)) if static.weights is None else static.weights
     table = np.ascontiguousarray(static.embedding * weights[:, None], dtype=np.float32)
-    return SentenceTransformer(modules=[StaticEmbedding(static.tokenizer, table), Normalize()], device="cpu")
+    return ConversationEncoder(modules=[StaticEmbedding(static.tokenizer, table), Normalize()], device="cpu")
 
 
 def save_static(static: SentenceTransformer, teacher: SentenceTransformer, output: str | os.PathLike[str]) -> None:

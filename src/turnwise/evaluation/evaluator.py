@@ -36,7 +36,7 @@ class TaskEvaluator(BaseEvaluator):
         max_queries: Evaluate at most this many random queries; by default all.
         label: Message field with the intent, for tasks on utterances built from conversations.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
-        pooling: How whole dialogues are embedded, see ``turnwise.encode_conversations``.
+        pooling: How whole dialogues are embedded, see `turnwise.ConversationEncoder`.
         read: Reads conversations from a path that is no released file.
 
     Raises:

@@ -10,8 +10,7 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.levels import LevelName
-from turnwise.encoders.conversations import encode_conversations
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, EncodeConversations, embed_dialogues
 from turnwise.evaluation.scoring import Encode
 from turnwise.evaluation.turn_order.sequences import EmbeddedSequences
@@ -26,7 +25,7 @@ class Level:
     Args:
         name: Its name.
         embed: ``embed(encoder, data, pooling)`` gives the arguments of ``measure`` before the seed. ``data`` is from
-            ``load_task``; ``pooling`` says how whole dialogues are embedded, see ``turnwise.encode_conversations``.
+            ``load_task``; ``pooling`` says how whole dialogues are embedded, see `turnwise.ConversationEncoder`.
         shares_data: Whether all its tasks are made from the same data, so that one embedding serves them all.
         takes_functions: Whether a function that embeds may be used in place of an encoder.
     """
@@ -40,13 +39,14 @@ class Level:
 def _with_texts(encoder: Any, data: Any, pooling: str) -> tuple[Any, Any]:
     """Tasks on utterances embed their texts themselves."""
     if isinstance(encoder, SentenceTransformer):
-        encoder = partial(encode_utterances, encoder, show_progress_bar=True)
+        encoder = partial(ConversationEncoder.of(encoder).encode_messages, show_progress_bar=True)
     return encoder, data
 
 
 def _with_dialogues(encoder: Any, data: Any, pooling: str) -> tuple[EmbeddedDialogues]:
     if isinstance(encoder, SentenceTransformer):
-        encoder = partial(encode_conversations, encoder, pooling=pooling, show_progress_bar=True)
+        of_encoder = ConversationEncoder.of(encoder).encode_conversations
+        encoder = partial(of_encoder, pooling=pooling, show_progress_bar=True)
     return (embed_dialogues(encoder, data),)
 
 

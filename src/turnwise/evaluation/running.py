@@ -40,7 +40,7 @@ def evaluate(
             a list of messages ``{"role", "content"}``, (conversations,) -> (conversations, dim).
         data: See ``load_task``.
         tasks: Names of tasks, see ``TASKS``; a single one may be given as it is.
-        pooling: How an encoder embeds whole dialogues, see ``turnwise.encode_conversations``.
+        pooling: How an encoder embeds whole dialogues, see `turnwise.ConversationEncoder`.
         seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
         max_queries: Evaluate at most this many random queries; by default all. A query of a task on sequences is a
             conversation whose next utterances are asked for.

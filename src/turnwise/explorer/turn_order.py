@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.encoders.reply_head import ReplyHead, reply_head_of
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.sample import keys_of
 from turnwise.explorer.report.report import Surprise
@@ -37,7 +37,7 @@ def measure_surprise(store: ConversationStore, corpus: Corpus, seed: int) -> tup
         seed: Seed of the sampled messages and of the heads that are fitted.
     """
     encoder = store.encoder() if store.tables().state.has_replies else None
-    head = reply_head_of(encoder.encoder) if encoder is not None else None
+    head = encoder.encoder.reply_head if encoder is not None else None
     if encoder is not None and head is not None:
         everything = np.ones(len(corpus.texts), bool)
         how = f"{_RANKED} By the reply head of the encoder."

@@ -47,7 +47,7 @@ class InContextLoss(ConversationLoss[InContextSettings]):
     Args:
         model: The encoder, pooled by the mean.
         in_context: Vectors of all messages in context, made before the encoder learns, for instance by
-            `turnwise.encode_in_context` (messages, any). Their mean is subtracted from them.
+            `turnwise.ConversationEncoder.encode_messages` (messages, any). Their mean is subtracted from them.
         settings: The settings.
     """
 

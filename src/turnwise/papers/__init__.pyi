@@ -15,6 +15,7 @@ from .dial2vec.loss import Dial2vecSettings as Dial2vecSettings
 from .dial2vec.plato import convert_plato as convert_plato
 from .dial2vec.recipe import Dial2vec as Dial2vec
 from .dial2vec.recipe import PublishedDial2vec as PublishedDial2vec
+from .dial2vec.turn_tables import add_turn_tables as add_turn_tables
 from .dialogue_cse.dialogue_sts import StsResult as StsResult
 from .dialogue_cse.dialogue_sts import StsTask as StsTask
 from .dialogue_cse.dialogue_sts import evaluate_sts as evaluate_sts

@@ -14,7 +14,8 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.reply_head import map_candidates, reply_head_of
+from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.reply_head import map_candidates
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.views import View, encode_view, views_of
 from turnwise.replies.composed import ComposedContext
@@ -70,7 +71,7 @@ class SequenceModel:
         self.encoder = encoder
         views = views_of(encoder)
         self.is_triple = views is not None and views.triple
-        self.head = reply_head_of(encoder)
+        self.head = ConversationEncoder.of(encoder).reply_head
         self.modes = self._served_modes(plain=views is None)
 
     def _served_modes(self, plain: bool) -> tuple[Mode, ...]:

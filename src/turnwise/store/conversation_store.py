@@ -52,7 +52,7 @@ class ConversationStore(StoreReader):
                 ``None`` is the encoder of the store, loaded when it is needed; for a new store, the default encoder.
             create: Make a new store if there is none. It has no effect with ``read_only``.
             read_only: Refuse to change anything.
-            pooling: For a new store: how whole conversations are pooled, see `turnwise.encode_conversations`. With
+            pooling: For a new store: how whole conversations are pooled, see `turnwise.ConversationEncoder`. With
                 ``"messages"`` only messages are embedded.
             tokenizer: For a new store: the tokenizer of its text search, ``"simple"`` (words), ``"ngram"`` (pairs of
                 characters) or another of LanceDB's; by default the one that fits the first texts.

@@ -13,12 +13,12 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
-from turnwise.encoders.centre import centre_digest, centre_of
-from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.centre import centre_digest
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.long_texts import starts_of
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
-from turnwise.encoders.reply_head import map_candidates, reply_head_of
+from turnwise.encoders.reply_head import map_candidates
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.vector_cache import VectorCache, can_be_cached
 from turnwise.encoders.views import encode_view, views_of
@@ -30,11 +30,11 @@ class StoreEncoder:
 
     Args:
         encoder: The encoder.
-        pooling: How whole conversations are pooled, see `turnwise.encode_conversations`.
+        pooling: How whole conversations are pooled, see `turnwise.ConversationEncoder`.
     """
 
     def __init__(self, encoder: SentenceTransformer, pooling: str) -> None:
-        self.encoder = encoder
+        self.encoder = ConversationEncoder.of(encoder)
         self.pooling = pooling
         self._cache: VectorCache | None = None
         self._lock = threading.RLock()  # using a tokenizer changes it, so only one thread may
@@ -53,7 +53,7 @@ class StoreEncoder:
     @property
     def has_replies(self) -> bool:
         """Whether messages get a second vector, as candidates for the next message."""
-        return reply_head_of(self.encoder) is not None or views_of(self.encoder) is not None
+        return self.encoder.reply_head is not None or views_of(self.encoder) is not None
 
     @property
     def name(self) -> str:
@@ -64,10 +64,10 @@ class StoreEncoder:
         """A hash of its weights, its reply head, its centre and its prompts."""
         found = hashlib.blake2b(weights_digest(self.encoder).encode(), digest_size=10)
         found.update(repr(sorted(self.encoder.prompts.items())).encode())
-        head = reply_head_of(self.encoder)
+        head = self.encoder.reply_head
         for name, weight in sorted(head.state_dict().items()) if head is not None else ():
             found.update(name.encode() + weight.detach().cpu().numpy().tobytes())
-        found.update(centre_digest(self.encoder).encode())
+        found.update(centre_digest(self.encoder.centre).encode())
         return found.hexdigest()
 
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
@@ -76,7 +76,7 @@ class StoreEncoder:
             texts = starts_of(self.encoder, texts)
             vectors = encode_utterances(self.encoder, texts, cache=self._cache)
             columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(self.encoder, texts)}
-            head = reply_head_of(self.encoder)
+            head = self.encoder.reply_head
             if head is not None:
                 columns["reply"] = map_candidates(head, vectors)
             elif views_of(self.encoder) is not None:
@@ -95,10 +95,10 @@ class StoreEncoder:
         """
         if self.pooling == "messages":
             starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
-            return pool_messages(vectors, tokens, starts, centre_of(self.encoder).get("messages"))
+            return pool_messages(vectors, tokens, starts, self.encoder.centre.get("messages"))
         with self._lock:
             read = [self._starts(messages) for messages in conversations]
-            return unit_vectors(encode_conversations(self.encoder, read, self.pooling))
+            return unit_vectors(self.encoder.encode_conversations(read, pooling=self.pooling))
 
     def text_query(self, text: str) -> np.ndarray:
         """The query (dim,) that finds messages similar to a text."""
@@ -108,7 +108,7 @@ class StoreEncoder:
     def conversation_query(self, messages: Sequence[Message]) -> np.ndarray:
         """The query (dim,) that finds conversations similar to this one."""
         with self._lock:
-            return unit_vectors(encode_conversations(self.encoder, [self._starts(messages)], self.pooling))[0]
+            return unit_vectors(self.encoder.encode_conversations([self._starts(messages)], pooling=self.pooling))[0]
 
     def _starts(self, messages: Sequence[Message]) -> list[Message]:
         """The messages, each cut to what the encoder reads."""

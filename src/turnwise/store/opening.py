@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
     """The encoder as a store uses it; it is loaded if only its name is given."""
     # Imported only when an encoder is needed: without one, most of the time would go into loading its libraries.
-    from sentence_transformers import SentenceTransformer
-
-    from turnwise.encoders.loading import load_encoder
+    from turnwise.encoders.loading import as_encoder
     from turnwise.store.encoding import StoreEncoder
 
     if isinstance(encoder, StoreEncoder):
         return encoder
-    return StoreEncoder(encoder if isinstance(encoder, SentenceTransformer) else load_encoder(encoder), pooling)
+    return StoreEncoder(as_encoder(encoder), pooling)
 
 
 def place_of(path: str | os.PathLike[str]) -> Path | str:

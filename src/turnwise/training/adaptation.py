@@ -6,6 +6,7 @@ Gururangan et al., Don't Stop Pretraining, ACL 2020; settings of DialogueCSE, se
 from __future__ import annotations
 
 import logging
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,28 +26,29 @@ from transformers import (
 from turnwise._compat import loaded_from
 from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.given import Given
-from turnwise.encoders.centre import remove_centre
+from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.loading import as_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.recipes import Adaptation
 from turnwise.training.trainer import fit, training_arguments
 
 
 def adapt_encoder(
-    encoder: SentenceTransformer,
+    encoder: SentenceTransformer | str | os.PathLike[str] | None,
     conversations: Given,
     settings: Adaptation | None = None,
     checkpoints: Path | None = None,
-) -> SentenceTransformer:
+) -> ConversationEncoder:
     """Continue the pre-training of an encoder as a masked language model on the utterances of conversations.
 
     Args:
-        encoder: The encoder; it is changed in place.
+        encoder: The encoder (it is changed), or its name or path; ``None`` is the default encoder.
         conversations: What `turnwise.read_conversations` reads or gives.
         settings: The settings; by default the paper's.
         checkpoints: A folder to write checkpoints to and to continue from.
 
     Returns:
-        The same encoder.
+        The encoder.
 
     Raises:
         ValueError: No conversation says anything, or the encoder's architecture has no masked language model.
@@ -55,8 +57,9 @@ def adapt_encoder(
     conversations = read_conversations(conversations)
     if len(conversations) == 0:
         raise ValueError("no conversations to adapt the encoder to")
+    encoder = as_encoder(encoder)
     set_seed(settings.seed)
-    remove_centre(encoder)  # training changes the vectors that it was fitted to
+    encoder.centre = {}  # training changes the vectors that it was fitted to
     model = masked_language_model(encoder)
     utterances = conversations.map(
         lambda rows: {

@@ -18,11 +18,10 @@ from turnwise.data.drawing import draw_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
-from turnwise.encoders.centre import Centre, add_centre, remove_centre
-from turnwise.encoders.conversations import encode_conversations
-from turnwise.encoders.loading import encoder_source, load_encoder
+from turnwise.encoders.centre import Centre
+from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.loading import as_encoder, encoder_source
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
-from turnwise.encoders.utterances import encode_utterances
 from turnwise.training.dialogue_distillation import distill_centre
 from turnwise.training.saving import save_encoder
 
@@ -38,11 +37,11 @@ def centre_encoder(
     distill: bool = False,
     seed: int = 0,
     force: bool = False,
-) -> SentenceTransformer:
+) -> ConversationEncoder:
     """Put the mean of whole conversations beside an encoder, to be subtracted from the vector of each.
 
-    What is left is stretched along the directions in which conversations differ most. From then on,
-    `encode_conversations` does both with the poolings ``"mean"`` and ``"messages"``, and so do evaluation and stores.
+    What is left is stretched along the directions in which conversations differ most. From then on, its method
+    ``encode_conversations`` does both with the poolings ``"mean"`` and ``"messages"``, and so do evaluation and stores.
     The encoder's weights and the vectors of messages stay as they are.
 
     Args:
@@ -70,12 +69,11 @@ def centre_encoder(
         check_folder(output, force)
         check_apart(output, conversations)
     conversations = read_conversations(conversations)
-    if not isinstance(encoder, SentenceTransformer):
-        encoder = load_encoder(encoder)
+    encoder = as_encoder(encoder)
     with only_writer(output) if output is not None else nullcontext():
         sample = _sample(conversations, _DISTILLED if distill else _SAMPLE, seed)
-        remove_centre(encoder)  # or the new centre would be fitted to vectors that are already centred
-        add_centre(encoder, _fit(encoder, sample["messages"][:], stretch, distill, seed))
+        encoder.centre = {}  # or the new centre would be fitted to vectors that are already centred
+        encoder.centre = _fit(encoder, sample["messages"][:], stretch, distill, seed)
         if output is not None:
             record = {
                 "turnwise": turnwise.__version__,
@@ -95,14 +93,14 @@ def _sample(conversations: Dataset, count: int, seed: int) -> Dataset:
 
 
 def _fit(
-    encoder: SentenceTransformer, conversations: list[Any], stretch: float, distill: bool, seed: int
+    encoder: ConversationEncoder, conversations: list[Any], stretch: float, distill: bool, seed: int
 ) -> dict[str, Centre]:
     """The centre for each way of pooling."""
     texts = [message["content"] for messages in conversations for message in messages]
     starts = np.cumsum([0, *map(len, conversations)])[:-1]
-    vectors = encode_utterances(encoder, texts, show_progress_bar=True)
+    vectors = encoder.encode_messages(texts, show_progress_bar=True)
     tokens = message_tokens(encoder, texts)
-    joined = encode_conversations(encoder, conversations, "mean", show_progress_bar=True)
+    joined = encoder.encode_conversations(conversations, show_progress_bar=True)
     of_joined = Centre.fit(joined, stretch)
     of_messages = Centre.fit(pool_messages(vectors, tokens, starts), stretch)
     if distill:

@@ -13,8 +13,8 @@ from sentence_transformers import SentenceTransformer
 from torch import nn
 
 from turnwise._compat import attention_dropouts
+from turnwise.encoders.added_weights import turn_tables_of
 from turnwise.encoders.transformer import transformer_layers, transformer_of
-from turnwise.encoders.turn_tables import turn_tables_of
 
 
 def check_frozen_layers(layers: int, depth: int) -> None:

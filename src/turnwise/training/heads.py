@@ -20,9 +20,9 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.drawing import draw_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.given import Given
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.embed import embed_messages, embed_taught, holds_vectors, read_vectors, write_embeddings
-from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
-from turnwise.encoders.reply_head import add_reply_head
+from turnwise.encoders.loading import as_encoder, encoder_source, load_encoder, weights_digest
 from turnwise.training.recipes import ReplyHeadRecipe
 from turnwise.training.reply_head import fit_reply_head
 from turnwise.training.saving import save_encoder
@@ -35,16 +35,15 @@ def train_reply_head(
     output: str | os.PathLike[str] | None,
     resume: bool = False,
     force: bool = False,
-) -> SentenceTransformer:
+) -> ConversationEncoder:
     """Put a reply head beside an encoder, which is not changed; arguments and errors are those of `train`."""
     if output is not None:
         check_folder(output, force)
-    if not isinstance(encoder, SentenceTransformer):
-        encoder = load_encoder(encoder)
+    encoder = as_encoder(encoder)
     with only_writer(output) if output is not None else nullcontext():
         table, seen = _messages(encoder, recipe, conversations, output, resume, force)
         head, history = fit_reply_head(table, recipe)
-        add_reply_head(encoder, head)
+        encoder.reply_head = head
         if output is not None:
             record = {
                 "turnwise": turnwise.__version__,

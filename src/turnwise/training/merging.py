@@ -10,9 +10,8 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from turnwise._utils.files import check_folder
 from turnwise.data.reading.files import check_apart
-from turnwise.encoders.centre import remove_centre
-from turnwise.encoders.loading import encoder_source, load_encoder
-from turnwise.encoders.reply_head import remove_reply_head
+from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.loading import as_encoder, encoder_source, load_encoder
 from turnwise.encoders.transformer import use_mean_pooling
 from turnwise.training.interpolation import merge_weights
 from turnwise.training.saving import save_encoder
@@ -24,7 +23,7 @@ def merge_encoders(
     output: str | os.PathLike[str] | None = None,
     scale: float | None = None,
     force: bool = False,
-) -> SentenceTransformer:
+) -> ConversationEncoder:
     """Make one encoder from several that were trained from the same one, each for a different purpose.
 
     What each has learned is the difference of its weights from those it started from, and these differences mostly add
@@ -50,11 +49,9 @@ def merge_encoders(
         check_folder(output, force)
         for model in models:
             check_apart(output, model)
-    if not isinstance(encoder, SentenceTransformer):
-        encoder = load_encoder(encoder)
+    encoder = as_encoder(encoder)
     source = encoder_source(encoder)
-    remove_reply_head(encoder)
-    remove_centre(encoder)
+    encoder.reply_head, encoder.centre = None, {}
     use_mean_pooling(encoder)
     trained = [load_encoder(model, device=str(encoder.device)) for model in models]
     merge_weights(encoder, trained, scale)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from turnwise.encoders.centre import CENTRE_FILE
-from turnwise.encoders.reply_head import HEAD_FILE
+from turnwise.encoders.centre import CENTRE_FILES
+from turnwise.encoders.reply_head import HEAD_FILES
 
 _CARD = """---
 library_name: sentence-transformers
@@ -62,9 +62,9 @@ def model_card(record: dict[str, Any], has_head: bool, has_centre: bool) -> str:
     has_tables = record.get("recipe", {}).get("turn_inputs", False)
     note = "Its turn and role inputs need `turnwise.load_encoder` and `encode_conversations`.\n\n" if has_tables else ""
     if has_centre:
-        note += f"Its centre, {CENTRE_FILE}, is for `turnwise.encode_conversations`; `encode` goes on without it.\n\n"
+        note += f"Its centre, {CENTRE_FILES[0]}, needs `turnwise.load_encoder` and `encode_conversations`.\n\n"
     if has_head:
-        note += f"Its reply head, {HEAD_FILE}, is for `turnwise.SequenceModel`; `encode` goes on without it.\n\n"
+        note += f"Its reply head, {HEAD_FILES[0]}, is for `turnwise.SequenceModel`; `encode` goes on without it.\n\n"
     elif level == "turn-order":
         note += "Its views are prompts, listed in `encoder.prompts`. See turnwise for how their cosines are used.\n\n"
     texts = {"note": note, "level": level.capitalize(), "example": _EXAMPLES["utterance" if has_head else level]}

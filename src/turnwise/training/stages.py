@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
+from sentence_transformers import SentenceTransformerTrainingArguments
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import set_seed
 
 from turnwise._utils.runs import RunFolder, process_state
-from turnwise.encoders.centre import remove_centre
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.onednn import transformer_through_onednn
 from turnwise.training.callbacks import Snapshots
@@ -27,8 +27,8 @@ from turnwise.training.trainer import ConversationTrainer, fit, training_argumen
 
 
 def finish_stage(
-    encoder: SentenceTransformer, name: str, work: Callable[[Path | None], object], run: RunFolder | None
-) -> SentenceTransformer:
+    encoder: ConversationEncoder, name: str, work: Callable[[Path | None], object], run: RunFolder | None
+) -> ConversationEncoder:
     """Run a stage before the contrastive one, or load its result if an earlier part of this run has finished it.
 
     Args:
@@ -53,7 +53,7 @@ def finish_stage(
 
 
 def contrast(
-    encoder: SentenceTransformer,
+    encoder: ConversationEncoder,
     conversations: Dataset,
     recipe: Recipe,
     frozen: int,
@@ -80,7 +80,7 @@ def contrast(
         ValueError: Training has diverged.
     """
     set_seed(recipe.seed)
-    remove_centre(encoder)  # training changes the vectors that it was fitted to
+    encoder.centre = {}  # training changes the vectors that it was fitted to
     before = {}
     if recipe.interpolation < 1:
         before = {name: tensor.detach().clone() for name, tensor in encoder.state_dict().items()}

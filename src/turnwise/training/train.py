@@ -18,7 +18,8 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
-from turnwise.encoders.loading import encoder_source, load_encoder
+from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.loading import as_encoder, encoder_source
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.heads import train_reply_head
 from turnwise.training.precision import check_precision
@@ -36,7 +37,7 @@ def train(
     resume: bool = False,
     force: bool = False,
     evaluator: BaseEvaluator | None = None,
-) -> SentenceTransformer:
+) -> ConversationEncoder:
     """Train an encoder of utterances or whole dialogues on conversations, without labels.
 
     Args:
@@ -72,8 +73,7 @@ def train(
     if output is not None:
         check_folder(output, force)  # before minutes of reading
     conversations = read_conversations(conversations)
-    if not isinstance(encoder, SentenceTransformer):
-        encoder = load_encoder(encoder)
+    encoder = as_encoder(encoder)
     stage = recipe.stage_before(encoder)
     (stage or recipe).prepare(encoder)
     frozen = frozen_layers(recipe, encoder)  # raises errors before anything is written
@@ -107,13 +107,13 @@ def _refuse_stream(conversations: object) -> None:
 
 
 def _stages_before(
-    encoder: SentenceTransformer,
+    encoder: ConversationEncoder,
     conversations: Dataset,
     recipe: Recipe,
     stage: Recipe | None,
     frozen: int,
     run: RunFolder | None,
-) -> SentenceTransformer:
+) -> ConversationEncoder:
     """The encoder after adaptation and after the method that comes first, if the recipe asks for these."""
     if recipe.adaptation is not None:
         adapt = partial(adapt_encoder, encoder, conversations, recipe.adaptation)
@@ -131,11 +131,10 @@ def adapt_and_save(
     output: str | os.PathLike[str],
     resume: bool = False,
     force: bool = False,
-) -> SentenceTransformer:
+) -> ConversationEncoder:
     """Adapt an encoder by masked language modelling and write it; arguments and errors are those of `train`."""
     check_precision(settings)
-    if not isinstance(encoder, SentenceTransformer):
-        encoder = load_encoder(encoder)
+    encoder = as_encoder(encoder)
     record = {
         "recipe": {"method": "masked language modelling", **dataclasses.asdict(settings)},
         "conversations": fingerprint(conversations),

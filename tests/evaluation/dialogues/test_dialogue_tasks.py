@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from turnwise.encoders.conversations import encode_conversations
 from turnwise.errors import ConversationError
 from turnwise.evaluation import (
     TASKS,
@@ -255,7 +254,7 @@ def test_an_encoder_serves_both_levels_in_one_call(tiny_encoder, rows: list[dict
     assert both["semantic_retrieval"] == evaluate(tiny_encoder.encode, rows, "semantic-retrieval")["semantic_retrieval"]
 
     def embed(conversations: list[list[dict[str, str]]]) -> np.ndarray:
-        return encode_conversations(tiny_encoder, conversations, "interlocutor")
+        return tiny_encoder.encode_conversations(conversations, pooling="interlocutor")
 
     assert both["dialogue_retrieval"] == evaluate(embed, rows, "dialogue-retrieval")["dialogue_retrieval"]
 

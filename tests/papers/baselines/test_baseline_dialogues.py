@@ -7,7 +7,6 @@ import pytest
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-import turnwise
 from closeness import assert_same_vectors
 from turnwise.papers.baselines import Concatenation, MeanOfUtterances, PooledEncoder, TfIdf
 
@@ -50,7 +49,7 @@ def test_for_a_plain_encoder_it_is_what_turnwise_itself_does(
 ) -> None:
     pooled = PooledEncoder(tiny_encoder)
     messages = conversations["messages"][:]
-    expected = turnwise.encode_conversations(tiny_encoder, messages)
+    expected = tiny_encoder.encode_conversations(messages)
     assert_same_vectors(Concatenation(pooled, pooled).encode_conversations(messages), expected)
 
 

@@ -17,10 +17,9 @@ from typer.testing import CliRunner
 import turnwise
 from closeness import assert_same_vectors
 from turnwise.cli.main import app
-from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.added_weights import turn_tables_of
 from turnwise.encoders.forward import encode_sliced
 from turnwise.encoders.rendering import Renderer
-from turnwise.encoders.turn_tables import turn_tables_of
 from turnwise.papers.dial2vec.plato import convert_plato
 from turnwise.papers.dial2vec.recipe import Dial2vec
 from turnwise.training.freezing import frozen_lower_layers
@@ -132,7 +131,7 @@ def test_embeddings_of_dialogues_are_means_of_those_states(plato) -> None:
     states = literal(checkpoint(), TALK)
     bot = torch.tensor([True, True, *[False] * 3, *[True] * 6])
     expected = states[bot].mean(0) + states[~bot].mean(0)
-    found = encode_conversations(encoder, [TALK], "interlocutor")
+    found = encoder.encode_conversations([TALK], pooling="interlocutor")
     assert_same_vectors(found[0], expected)
 
 
@@ -148,10 +147,10 @@ def test_a_trained_checkpoint_and_a_safetensors_file_are_read_as_well(plato, tok
     weights = checkpoint()
     torch.save({f"module.bert.{name}": tensor for name, tensor in weights.items()}, tmp_path / "best_model.pkl")
     save_file(weights, tmp_path / "plato.safetensors")
-    expected = encode_conversations(turnwise.load_encoder(plato, device="cpu"), [TALK])
+    expected = turnwise.load_encoder(plato, device="cpu").encode_conversations([TALK])
     for number, name in enumerate(("best_model.pkl", "plato.safetensors")):
         convert_plato(tmp_path / name, tmp_path / f"encoder-{number}", tokenizer, heads=HEADS)
-        found = encode_conversations(turnwise.load_encoder(tmp_path / f"encoder-{number}", device="cpu"), [TALK])
+        found = turnwise.load_encoder(tmp_path / f"encoder-{number}", device="cpu").encode_conversations([TALK])
         assert_same_vectors(found, expected)
 
 
@@ -228,6 +227,6 @@ def test_training_as_published(plato, tmp_path) -> None:
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert {name.split("encoder.layer.")[-1].split(".")[0] for name in changed} == {"1", "2"}
     assert_same_vectors(
-        encode_conversations(turnwise.load_encoder(tmp_path / "model", device="cpu"), [TALK]),
-        encode_conversations(trained, [TALK]),
+        turnwise.load_encoder(tmp_path / "model", device="cpu").encode_conversations([TALK]),
+        trained.encode_conversations([TALK]),
     )

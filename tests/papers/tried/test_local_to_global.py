@@ -8,7 +8,6 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
-import turnwise
 from turnwise.encoders.centre import Centre
 from turnwise.losses.distillation import soft_neighbours
 from turnwise.papers.tried.local_to_global import LocalToGlobalLoss, LocalToGlobalSettings
@@ -78,7 +77,7 @@ def test_of_whole_dialogues_nothing_is_to_learn(tiny_encoder: SentenceTransforme
 def test_steps_move_the_encoder_towards_what_it_was(
     tiny_encoder: SentenceTransformer, conversations, check_learning
 ) -> None:
-    wholes = turnwise.encode_conversations(tiny_encoder, conversations["messages"][:])
+    wholes = tiny_encoder.encode_conversations(conversations["messages"][:])
     loss = LocalToGlobalLoss(tiny_encoder, wholes)
     rows = [{**row, "dialogue": number} for number, row in enumerate(conversations)]
     batch = {

@@ -26,7 +26,7 @@ def test_the_model_is_a_stock_one_that_takes_conversations(tiny_encoder, corpus,
     assert any(not torch.equal(weight, before[name]) for name, weight in trained.state_dict().items())
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     talks = conversations["messages"][:]
-    assert_same_vectors(stock.encode(talks), turnwise.encode_conversations(trained, talks))
+    assert_same_vectors(stock.encode(talks), trained.encode_conversations(talks))
 
 
 def test_it_learns_from_a_sample_once(tiny_encoder, corpus, tmp_path: Path) -> None:

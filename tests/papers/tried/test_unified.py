@@ -8,7 +8,6 @@ from torch.nn.functional import normalize
 from turnwise.collators import UtteranceCollator
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.encoders.reply_head import add_reply_head as with_head
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.losses import composed_loss
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss
@@ -57,7 +56,8 @@ def test_the_sum_of_both_losses_of_the_same_pass(tiny_encoder, weight: float) ->
     turns = {name: batch[name] for name in ("speaker", "conversation", "text_key")}
     expected = composed_loss(head, normalize(vectors, dim=1), **turns, settings=settings)
     expected = expected + weight * DialogueCSELoss(tiny_encoder).compute_loss(batch)
-    found = UnifiedLoss(with_head(tiny_encoder, head), settings).compute_loss(batch)
+    tiny_encoder.reply_head = head
+    found = UnifiedLoss(tiny_encoder, settings).compute_loss(batch)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
@@ -72,13 +72,15 @@ def test_the_teacher_reads_the_turns_before_as_one_text(tiny_encoder, teacher) -
         own = encode_utterances(tiny_encoder, [text for turns in texts for text in turns])
     turns = {name: batch[name] for name in ("speaker", "conversation", "text_key")}
     expected = composed_loss(head, normalize(torch.from_numpy(own), dim=1), **turns, settings=settings, teacher=taught)
-    found = UnifiedLoss(with_head(tiny_encoder, head), settings).compute_loss(batch)
+    tiny_encoder.reply_head = head
+    found = UnifiedLoss(tiny_encoder, settings).compute_loss(batch)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
 def test_a_step_moves_encoder_and_head_and_leaves_the_teacher(tiny_encoder, teacher) -> None:
     head = ReplyHead(32)
-    loss = UnifiedLoss(with_head(tiny_encoder, head))
+    tiny_encoder.reply_head = head
+    loss = UnifiedLoss(tiny_encoder)
     names = [name for name, _ in loss.named_parameters()]
     assert {name for name in names if not name.startswith("model.")} == {
         "head.recency",

@@ -14,7 +14,6 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from closeness import assert_same_vectors
 from turnwise.encoders.embed import embed_messages, write_embeddings
-from turnwise.encoders.reply_head import reply_head_of
 from turnwise.evaluation import TaskEvaluator
 from turnwise.papers.joined_contexts import JoinedContextCollator
 from turnwise.papers.tried.taught_collator import TaughtCollator
@@ -31,7 +30,7 @@ def corpus() -> Dataset:
 
 
 def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
-    head = reply_head_of(encoder)
+    head = encoder.reply_head
     assert head is not None
     return {**encoder.state_dict(), **head.state_dict()}
 

@@ -11,7 +11,7 @@ from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.data.cleaning import merge_runs
 from turnwise.data.messages import Conversations, Message, plain_messages
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.reply_head import reply_head_of
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.views import View, encode_view, view_prompt, views_of
 from turnwise.errors import ConversationError
 from turnwise.evaluation.load_settings import LoadSettings
@@ -120,7 +120,7 @@ class EmbeddedSequences:
         self.encoder = encoder
         self.sequences = sequences
         self.views = views_of(encoder)
-        self.head = reply_head_of(encoder)
+        self.head = ConversationEncoder.of(encoder).reply_head
         self.triple = self.views is not None and self.views.triple
         self._rows: dict[str | None, FloatArray] = {}  # prompt -> (texts, dim)
         self._done: dict[str | None, BoolArray] = {}  # prompt -> (texts,)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
 from turnwise._utils.settings import check_positive
 from turnwise.collators.utterances import UtteranceCollator
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.papers.baselines.siamese import SiameseLoss, SiameseSettings
 from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
 from turnwise.papers.in_batch import InBatch
@@ -32,7 +32,7 @@ class Siamese(InBatch, SiameseSettings):
         check_positive(self, "context_turns")
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         collator = UtteranceCollator(encoder, self.max_length)
         if self.context == "multi":
             collator = JoinedContextCollator(encoder, self.max_length, self.context_turns)
@@ -55,7 +55,7 @@ class SingleVector(InBatch, SingleVectorSettings):
         check_positive(self, "context_turns")
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         collator = JoinedContextCollator(encoder, self.max_length, self.context_turns)
         loss = SingleVectorLoss(encoder, SingleVectorSettings.of(self))
         return {"train_dataset": conversations, "data_collator": collator, "loss": loss}

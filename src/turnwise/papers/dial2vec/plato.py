@@ -28,7 +28,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel, PreTrainedTokeniz
 
 from turnwise._utils.files import atomic_path, check_folder
 from turnwise.encoders.rendering import make_conversational
-from turnwise.encoders.turn_tables import attach_turn_tables, tables_from
+from turnwise.papers.dial2vec.turn_tables import attach_turn_tables, tables_from
 
 _END_OF_TURN = "[unused1]"  # ends every turn in PLATO; there is no classification token
 _HEAD_WIDTH = 64

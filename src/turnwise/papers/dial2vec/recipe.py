@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
+from turnwise.encoders.added_weights import turn_tables_of
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.rendering import Keep, make_conversational
-from turnwise.encoders.turn_tables import add_turn_tables, turn_tables_of, uses_turns
 from turnwise.papers.dial2vec.collator import ConversationCollator
 from turnwise.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings
+from turnwise.papers.dial2vec.turn_tables import add_turn_tables
 from turnwise.training.recipes.base import Inputs, Recipe
 
 
@@ -24,7 +25,7 @@ class Dial2vec(Recipe, Dial2vecSettings):
 
     Attributes:
         separate_turns: Mark the end of every turn with the separator token.
-        turn_inputs: Give the encoder turn tables (section 3.2.1), unless it has some; see `turnwise.add_turn_tables`.
+        turn_inputs: Give the encoder turn tables (section 3.2.1), unless it has some; see `TurnTables`.
         relative_positions: With turn tables, let the encoder's own positions count within the turn, not within the row.
         table_learning_rate: Peak learning rate of turn tables that are still zero. Tables that have already learned
             have the learning rate of the other weights, or are frozen with the embeddings.
@@ -56,21 +57,21 @@ class Dial2vec(Recipe, Dial2vecSettings):
             raise ValueError("relative_positions=true counts positions within turns: it needs turn_inputs=true")
 
     @override
-    def prepare(self, encoder: SentenceTransformer) -> None:
+    def prepare(self, encoder: ConversationEncoder) -> None:
         super().prepare(encoder)
         make_conversational(encoder, self.max_length, self.separate_turns)
-        if self.turn_inputs and not uses_turns(encoder):
+        if self.turn_inputs and turn_tables_of(encoder) is None:
             add_turn_tables(encoder, positions=None if self.relative_positions else 128)
 
     @override
-    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+    def arguments(self, encoder: ConversationEncoder) -> dict[str, Any]:
         tables = turn_tables_of(encoder)
         if tables is None or tables.have_learned:
             return {}
         return {"learning_rate_mapping": {r"\.turn_tables\.": self.table_learning_rate}}
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         return {
             "train_dataset": conversations,
             "data_collator": ConversationCollator(

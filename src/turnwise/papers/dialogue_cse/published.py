@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers.dialogue_cse.loss import TurnWeights
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
@@ -39,7 +39,7 @@ class PublishedDialogueCSE(DialogueCSE):
             raise ValueError("negatives must be a number, such as 9: as published, they are drawn from the corpus")
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         drawn = ResponseNegatives(UtterancePool(conversations), int(self.negatives), same_role=True, seed=self.seed)
         collator = ResponseNegativesCollator(encoder, self.max_length, negatives=drawn)
         return {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
 from turnwise.collators.utterances import UtteranceCollator
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
 from turnwise.papers.in_batch import InBatch
 from turnwise.training.recipes.base import Inputs
@@ -19,7 +19,7 @@ class DialogueCSE(InBatch, DialogueCSESettings):
     """See `turnwise.papers.DialogueCSESettings` for the other settings."""
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         return {
             "train_dataset": conversations,
             "data_collator": UtteranceCollator(encoder, self.max_length),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
 
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.papers.baselines import Learning, Need
 from turnwise.papers.generated import GeneratedCandidates
 
@@ -41,7 +41,7 @@ class ScoringInputs:
         start: The encoder that all trainings start from: a folder or a name, None is the default encoder.
     """
 
-    encoder: SentenceTransformer
+    encoder: ConversationEncoder
     train: Any
     seed: int
     word_vectors: str | None

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.papers.baselines import SimCSE, SimCSESettings
@@ -60,8 +60,8 @@ class Training:
         return {"training": self.name, **asdict(self.settings), **models}
 
     def run(
-        self, encoder: SentenceTransformer, conversations: Dataset, unfinished: Path, models: Sequence[Path] = ()
-    ) -> SentenceTransformer:
+        self, encoder: ConversationEncoder, conversations: Dataset, unfinished: Path, models: Sequence[Path] = ()
+    ) -> ConversationEncoder:
         """Train and return the encoder; the one given may be changed.
 
         Args:
@@ -82,7 +82,7 @@ class Training:
         if isinstance(self.settings, SimCSESettings):
             simcse = SimCSE(encoder, self.settings).fit(conversations)
             assert simcse.trained is not None  # fit has set it
-            return simcse.trained
+            return ConversationEncoder.of(simcse.trained)
         output = unfinished / "model"
         recipe: Any = self.settings
         if models:
@@ -142,7 +142,7 @@ class ModelFolder:
 
     def get(
         self, trainings: Sequence[Training], conversations: Dataset | None, learned: str | None
-    ) -> tuple[SentenceTransformer, dict[str, Any]]:
+    ) -> tuple[ConversationEncoder, dict[str, Any]]:
         """The encoder after some trainings; a training is run only if its result does not exist yet.
 
         Args:

@@ -11,7 +11,6 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from turnwise.encoders.conversations import encode_conversations
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.evaluation import TASKS, EmbeddedSequences, embed_dialogues, evaluate_next_utterance
@@ -66,10 +65,10 @@ def dialogue_figures(encode: Callable[[list[Any]], Any], tasks: Tasks) -> dict[s
 
 
 def whole_dialogue(pooling: str) -> Score:
-    """All turns through the encoder at once, see ``encode_conversations``."""
+    """All turns through the encoder at once, see `turnwise.ConversationEncoder.encode_conversations`."""
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
-        embed = partial(encode_conversations, inputs.encoder, pooling=pooling, show_progress_bar=True)
+        embed = partial(inputs.encoder.encode_conversations, pooling=pooling, show_progress_bar=True)
         return dialogue_figures(embed, tasks)
 
     return score
@@ -85,7 +84,7 @@ def one_interlocutor(first: bool) -> Score:
         def embed(conversations: list[Any]) -> Any:
             pooling = "speaker:first" if first else "speaker:other"
             renamed = [_first_and_other(messages) for messages in conversations]
-            return encode_conversations(inputs.encoder, renamed, pooling, show_progress_bar=True, absent="zero")
+            return inputs.encoder.encode_conversations(renamed, pooling=pooling, show_progress_bar=True, absent="zero")
 
         return dialogue_figures(embed, tasks)
 

@@ -50,7 +50,7 @@ class LocalToGlobalLoss(ConversationLoss[LocalToGlobalSettings]):
 
     Args:
         model: The encoder, pooled by the mean.
-        wholes: The teacher's vectors of all dialogues (dialogues, dim): those of `turnwise.encode_conversations` before
+        wholes: The teacher's vectors of all dialogues (dialogues, dim): those of `turnwise.ConversationEncoder` before
             the encoder learns. The centre that is applied to encoder and teacher is fitted to them.
         settings: The settings.
     """

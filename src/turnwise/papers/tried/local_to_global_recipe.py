@@ -7,12 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
 from turnwise.data.drawing import draw_conversations
-from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.papers.tried.local_to_global import LocalToGlobalLoss, LocalToGlobalSettings
 from turnwise.papers.tried.parts_collator import PartsCollator
@@ -44,17 +43,17 @@ class LocalToGlobal(Recipe, LocalToGlobalSettings):
             raise ValueError(f"sample must be at least 2, got {self.sample!r}: conversations are compared with others")
 
     @override
-    def prepare(self, encoder: SentenceTransformer) -> None:
+    def prepare(self, encoder: ConversationEncoder) -> None:
         super().prepare(encoder)
         # The teacher is the untouched encoder, which reads plain text better than text with separators.
         make_conversational(encoder, self.max_length, separate_turns=False)
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         sample = draw_conversations(conversations, self.sample, self.seed)
         # The encoder has not learned yet, even if a run is continued, because its checkpoint is loaded later.
-        wholes = encode_conversations(
-            encoder, sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=half_precision(self)
+        wholes = encoder.encode_conversations(
+            sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=half_precision(self)
         )
         return {
             "train_dataset": sample.add_column("dialogue", np.arange(len(sample))),

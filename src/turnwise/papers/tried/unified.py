@@ -16,8 +16,9 @@ from torch.nn.functional import normalize
 from typing_extensions import override
 
 from turnwise._utils import citations
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnwise.encoders.reply_head import ReplyHead, add_reply_head, reply_head_of
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.composed import ComposedSettings, composed_loss
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
@@ -55,11 +56,10 @@ class UnifiedLoss(ConversationLoss[UnifiedSettings]):
 
     def __init__(self, model: SentenceTransformer, settings: UnifiedSettings | None = None) -> None:
         super().__init__(model, settings or UnifiedSettings())
-        head = reply_head_of(model)
-        if head is None:
-            head = ReplyHead(model.get_embedding_dimension() or 0, self.settings.context_turns)
-            add_reply_head(model, head)
-        self.head = head.requires_grad_(True)
+        encoder = ConversationEncoder.of(model)
+        if encoder.reply_head is None:
+            encoder.reply_head = ReplyHead(model.get_embedding_dimension() or 0, self.settings.context_turns)
+        self.head = encoder.reply_head.requires_grad_(True)
         # In a tuple, so that it is not part of this module.
         self._utterances = (DialogueCSELoss(model, DialogueCSESettings(negatives=self.settings.negatives)),)
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.collators.utterances import UtteranceCollator
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import use_mean_pooling
 from turnwise.losses.in_batch import check_batch_size
@@ -49,16 +49,16 @@ class Unified(Recipe, UnifiedSettings):
         check_batch_size(self.batch_size)
 
     @override
-    def prepare(self, encoder: SentenceTransformer) -> None:
+    def prepare(self, encoder: ConversationEncoder) -> None:
         use_mean_pooling(encoder)  # an existing reply head is trained further
 
     @override
-    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+    def arguments(self, encoder: ConversationEncoder) -> dict[str, Any]:
         rates = {r"^head\.recency$": self.recency_learning_rate, r"^head\.c": self.head_learning_rate}
         return {"weight_decay": 0.01, "learning_rate_mapping": rates}
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         return {
             "train_dataset": conversations,
             "data_collator": TaughtCollator(
@@ -67,7 +67,7 @@ class Unified(Recipe, UnifiedSettings):
             "loss": UnifiedLoss(encoder, UnifiedSettings.of(self)),
         }
 
-    def _teacher_vectors(self, encoder: SentenceTransformer) -> TeacherVectors | None:
+    def _teacher_vectors(self, encoder: ConversationEncoder) -> TeacherVectors | None:
         if self.teacher is None:
             return None
         teacher = use_mean_pooling(load_encoder(self.teacher, device=str(encoder.device)))

@@ -11,6 +11,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from typing_extensions import override
 
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.views import TokenOrder
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers.pieces import PieceCollator, cut_windows
@@ -47,11 +48,11 @@ class Published(TurnOrder):
             )
 
     @override
-    def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
+    def learning_rows(self, encoder: ConversationEncoder) -> list[int]:
         return []
 
     @override
-    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+    def arguments(self, encoder: ConversationEncoder) -> dict[str, Any]:
         return self.shared_arguments()
 
     @override

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.encoders.views import TokenOrder, add_views, token_rows, views_of
 from turnwise.losses.in_batch import Negatives
@@ -69,7 +70,7 @@ class TurnOrder(Recipe, TurnOrderSettings):
         return max(self.min_turns, self.window)
 
     @override
-    def prepare(self, encoder: SentenceTransformer) -> None:
+    def prepare(self, encoder: ConversationEncoder) -> None:
         super().prepare(encoder)
         if self.nli is not None and not Path(self.nli).is_file():  # before anything is written
             raise FileNotFoundError(
@@ -78,11 +79,11 @@ class TurnOrder(Recipe, TurnOrderSettings):
         add_views(encoder, self.views, self.speakers, self.token_order)
 
     @override
-    def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
+    def learning_rows(self, encoder: ConversationEncoder) -> list[int]:
         return token_rows(encoder)
 
     @override
-    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+    def arguments(self, encoder: ConversationEncoder) -> dict[str, Any]:
         words = transformer_of(encoder).get_input_embeddings().weight
         (name,) = (name for name, parameter in encoder.named_parameters() if parameter is words)
         rates = {re.escape(name) + "$": self.token_learning_rate}
@@ -126,7 +127,7 @@ class CCL(TurnOrder, CCLSettings):
     views: ClassVar[Literal["ccl", "c3l"]] = "ccl"
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         return self.inputs_of(encoder, conversations, self.directional, CCLLoss(encoder, CCLSettings.of(self)))
 
 
@@ -145,11 +146,11 @@ class C3L(TurnOrder, C3LSettings):
     ccl_first: bool = True
 
     @override
-    def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
+    def stage_before(self, encoder: ConversationEncoder) -> Recipe | None:
         if not self.ccl_first or views_of(encoder) is not None:
             return None
         return self.before(**self.shared_settings())
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         return self.inputs_of(encoder, conversations, self.directional, C3LLoss(encoder, C3LSettings.of(self)))

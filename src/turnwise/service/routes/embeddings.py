@@ -24,7 +24,7 @@ from pydantic_core import to_json
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
 from turnwise.data.messages import Messages
-from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.service.errors import Refusal
 from turnwise.service.parsing import body_of
 from turnwise.service.schemas import EXAMPLE, Conversation, Request
@@ -150,10 +150,10 @@ async def _embed_conversations(service: Service, body: EmbeddingRequest) -> tupl
     conversations = [with_contents(messages, islice(read, len(messages))) for messages in conversations]
     ends = np.cumsum([len(messages) for messages in conversations])
     costs = [int(part.sum()) for part in np.split(np.array(tokens), ends[:-1])]
-    encoder = service.model.encoder
+    encoder = ConversationEncoder.of(service.model.encoder)
     try:
         parts = await service.in_parts(
-            lambda some: encode_conversations(encoder, some, body.pooling), conversations, costs
+            lambda some: encoder.encode_conversations(some, pooling=body.pooling), conversations, costs
         )
     except ValueError:
         problem = "in one of the conversations this speaker says nothing within what the model reads"

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypedDict
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from torch import nn
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import Settings, check_interpolation, check_positive
-from turnwise.encoders.reply_head import remove_reply_head
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.transformer import use_mean_pooling
 
 
@@ -142,9 +141,9 @@ class Recipe(Schedule, ABC):
         if self.frozen_layers is not None and self.frozen_layers < 0:
             raise ValueError(f"frozen_layers must be 0 or more, got {self.frozen_layers!r}")
 
-    def prepare(self, encoder: SentenceTransformer) -> None:
+    def prepare(self, encoder: ConversationEncoder) -> None:
         """Prepare the encoder for the method, in place."""
-        remove_reply_head(encoder)  # it was made for the vectors before this training
+        encoder.reply_head = None  # it was made for the vectors before this training
         use_mean_pooling(encoder)
 
     @property
@@ -152,18 +151,18 @@ class Recipe(Schedule, ABC):
         """The number of turns that a conversation must have to be of use."""
         return self.min_turns
 
-    def stage_before(self, encoder: SentenceTransformer) -> Recipe | None:
+    def stage_before(self, encoder: ConversationEncoder) -> Recipe | None:
         """The method with which to train this encoder first, if any."""
         return None
 
     @abstractmethod
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         """What the trainer learns from: data set, collator and loss. These are the method."""
 
-    def learning_rows(self, encoder: SentenceTransformer) -> list[int]:
+    def learning_rows(self, encoder: ConversationEncoder) -> list[int]:
         """The only rows of the word embeddings that learn, even in a frozen layer; empty if all learn as usual."""
         return []
 
-    def arguments(self, encoder: SentenceTransformer) -> dict[str, Any]:
+    def arguments(self, encoder: ConversationEncoder) -> dict[str, Any]:
         """Further arguments of the trainer."""
         return {}

@@ -7,13 +7,13 @@ from typing import Literal
 
 import numpy as np
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.collators.messages import MessageCollator
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.data.drawing import draw_conversations
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.history import add_surroundings
 from turnwise.encoders.in_context import encode_in_context
 from turnwise.encoders.utterances import encode_utterances
@@ -29,8 +29,8 @@ class InContext(Recipe, InContextSettings):
     Attributes:
         sample: Learn from this many conversations, drawn at random. All of them are read before the first step.
         context: Which vectors of messages in context to learn from. ``"joined"``: the vectors from reading the whole
-            conversation (`turnwise.encode_in_context`). ``"both"``: these, together with the sum of the message's own
-            vector and those around it (`turnwise.encoders.history.add_surroundings`), which teaches more.
+            conversation. ``"both"``: these, together with the sum of the message's own vector and those around it
+            (`turnwise.encoders.history.add_surroundings`), which teaches more.
     """
 
     learning_rate: float = 3e-4
@@ -48,7 +48,7 @@ class InContext(Recipe, InContextSettings):
             )
 
     @override
-    def inputs(self, encoder: SentenceTransformer, conversations: Dataset) -> Inputs:
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         sample = draw_conversations(conversations, self.sample, self.seed)["messages"][:]
         turns = [len(messages) for messages in sample]
         texts = [message["content"] for messages in sample for message in messages]

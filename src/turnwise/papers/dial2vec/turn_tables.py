@@ -5,8 +5,7 @@ token, position within the turn, turn and role. Here the last three are tables t
 any encoder, whose own absolute positions stay. Alternatively, the positions within the turn are looked up in the
 encoder's own table, and only turn and role are added. The tables are saved with the encoder's weights and used where
 turns are known: in ``Dial2vecLoss`` and ``encode_conversations``. Plain ``SentenceTransformer(path)`` loads such a
-model without them, and
-the model's own ``encode`` never uses them: it knows texts, not turns.
+model without them, and the model's own ``encode`` never uses them: it knows texts, not turns.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from sentence_transformers.base.modules import Transformer
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from turnwise.encoders.added_weights import turn_tables_of
 from turnwise.encoders.transformer import first_position, position_table
 
 _PREFIX = "turn_tables."
@@ -122,26 +122,14 @@ def add_turn_tables(
     Raises:
         ValueError: The encoder has such tables already, or its transformer takes no input embeddings or positions.
     """
-    if uses_turns(encoder):
+    if turn_tables_of(encoder) is not None:
         raise ValueError("this encoder already has turn tables")
     attach_turn_tables(encoder, TurnTables(turns, positions, roles, _width(encoder), from_end))
     return encoder
 
 
-def turn_tables_of(model: nn.Module) -> TurnTables | None:
-    """The turn tables of an encoder, possibly wrapped for distributed training; ``None`` if it has none."""
-    transformer = getattr(getattr(model, "module", model), "transformers_model", None)
-    tables = getattr(transformer, "turn_tables", None)
-    return tables if isinstance(tables, TurnTables) else None
-
-
-def uses_turns(model: nn.Module) -> bool:
-    """Whether an encoder, possibly wrapped for distributed training, has turn tables."""
-    return turn_tables_of(model) is not None
-
-
 def restore_turn_tables(encoder: SentenceTransformer, weights: str | os.PathLike[str]) -> None:
-    """Add the turn tables in a ``model.safetensors`` that turnwise wrote, if there are any.
+    """Add the turn tables in a ``model.safetensors`` that turnwise wrote.
 
     Raises:
         ValueError: Some of them are missing, or their width is not the encoder's.
@@ -149,8 +137,6 @@ def restore_turn_tables(encoder: SentenceTransformer, weights: str | os.PathLike
     with safe_open(weights, framework="pt") as file:
         keys = [key for key in list(file.keys()) if key.startswith(_PREFIX)]
         state = {key.removeprefix(_PREFIX): file.get_tensor(key) for key in keys}
-    if not state:
-        return
     tables = ("turn.weight", "role.weight", *(("position.weight",) if "position.weight" in state else ()))
     got = {name: tuple(tensor.shape) for name, tensor in sorted(state.items())}
     if state.keys() != {"from_end", *tables} or state["from_end"].numel() != 1:
@@ -178,7 +164,7 @@ def attach_turn_tables(encoder: SentenceTransformer, tables: TurnTables) -> None
     module = _transformer_module(encoder)
     if tables.position is None:
         _check_positions(module)
-    is_first = not uses_turns(encoder)
+    is_first = turn_tables_of(encoder) is None
     words = module.model.get_input_embeddings().weight
     # Registered last, so that freezing lower layers does not freeze the tables.
     module.model.turn_tables = tables.to(words.device, words.dtype)

@@ -14,13 +14,14 @@ from torch import nn
 
 import turnwise
 from closeness import assert_same_vectors
-from turnwise.encoders.conversations import encode_conversations
+from turnwise.encoders.added_weights import turn_tables_of
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.forward import encode_sliced
 from turnwise.encoders.rendering import Renderer, make_conversational
-from turnwise.encoders.turn_tables import TurnTables, add_turn_tables, turn_and_position, uses_turns
 from turnwise.papers.dial2vec.collator import ConversationCollator
 from turnwise.papers.dial2vec.loss import Dial2vecLoss
 from turnwise.papers.dial2vec.recipe import Dial2vec
+from turnwise.papers.dial2vec.turn_tables import TurnTables, add_turn_tables, turn_and_position
 from turnwise.training.freezing import frozen_lower_layers
 from turnwise.training.recipes import Adaptation
 from turnwise.training.train import train
@@ -89,12 +90,12 @@ def test_zero_tables_and_missing_inputs_change_nothing(dialogue_encoder, convers
     talks = conversations["messages"]
     rows = Renderer(dialogue_encoder).rows(talks)
     plain = token_embeddings(dialogue_encoder, rows)
-    embedded = encode_conversations(dialogue_encoder, talks, "interlocutor")
-    assert not uses_turns(dialogue_encoder)
+    embedded = dialogue_encoder.encode_conversations(talks, pooling="interlocutor")
+    assert not turn_tables_of(dialogue_encoder) is not None
     assert add_turn_tables(dialogue_encoder) is dialogue_encoder
-    assert uses_turns(dialogue_encoder)
+    assert turn_tables_of(dialogue_encoder) is not None
     assert torch.equal(token_embeddings(dialogue_encoder, rows, turn=rows.turn, speaker=rows.speaker), plain)
-    np.testing.assert_array_equal(encode_conversations(dialogue_encoder, talks, "interlocutor"), embedded)
+    np.testing.assert_array_equal(dialogue_encoder.encode_conversations(talks, pooling="interlocutor"), embedded)
     randomise(dialogue_encoder)
     assert torch.equal(token_embeddings(dialogue_encoder, rows), plain)
 
@@ -115,7 +116,7 @@ def test_tables_are_added_to_the_word_embeddings(dialogue_encoder, conversations
 def test_the_order_of_turns_and_the_speakers_now_matter(dialogue_encoder) -> None:
     randomise(add_turn_tables(dialogue_encoder))
     alternating, monologue = ([{"role": role, "content": "hello"} for role in roles] for roles in ("aba", "aaa"))
-    first, second = encode_conversations(dialogue_encoder, [alternating, monologue])
+    first, second = dialogue_encoder.encode_conversations([alternating, monologue])
     assert not np.allclose(first, second, atol=1e-3)
 
 
@@ -139,26 +140,26 @@ def test_wrapped_models_are_recognised(dialogue_encoder) -> None:
             super().__init__()
             self.module = module
 
-    assert not uses_turns(Wrapper(dialogue_encoder))
-    assert uses_turns(Wrapper(add_turn_tables(dialogue_encoder)))
-    assert not uses_turns(nn.Linear(2, 2))
+    assert not turn_tables_of(Wrapper(dialogue_encoder)) is not None
+    assert turn_tables_of(Wrapper(add_turn_tables(dialogue_encoder))) is not None
+    assert not turn_tables_of(nn.Linear(2, 2)) is not None
 
 
 def test_saved_tables_come_back_with_load_encoder_and_not_with_the_stock_loader(
     dialogue_encoder, conversations, tmp_path
 ) -> None:
     talks = [[{key: m[key] for key in ("role", "content")} for m in talk] for talk in conversations["messages"]]
-    without = encode_conversations(dialogue_encoder, talks)
+    without = dialogue_encoder.encode_conversations(talks)
     randomise(add_turn_tables(dialogue_encoder, turns=4, positions=5, roles=2, from_end=True))
-    expected = encode_conversations(dialogue_encoder, talks)
+    expected = dialogue_encoder.encode_conversations(talks)
     dialogue_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     loaded = turnwise.load_encoder(tmp_path / "model", device="cpu")
     assert [len(table.weight) for table in (tables_of(loaded).turn, tables_of(loaded).position)] == [4, 5]
     assert bool(tables_of(loaded).from_end)
-    assert_same_vectors(encode_conversations(loaded, talks), expected)
+    assert_same_vectors(loaded.encode_conversations(talks), expected)
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
-    assert not uses_turns(stock)
-    assert_same_vectors(encode_conversations(stock, talks), without)
+    assert turn_tables_of(stock) is None
+    assert_same_vectors(ConversationEncoder.of(stock).encode_conversations(talks), without)
     assert_same_vectors(stock.encode(talks), without)
 
 
@@ -170,7 +171,7 @@ def test_encoders_that_keep_their_weights_in_a_subfolder_still_load(tiny_encoder
     modules = json.loads((tmp_path / "old" / "modules.json").read_text())
     modules[0]["path"] = "0_Transformer"
     (tmp_path / "old" / "modules.json").write_text(json.dumps(modules))
-    assert not uses_turns(turnwise.load_encoder(tmp_path / "old", device="cpu"))
+    assert not turn_tables_of(turnwise.load_encoder(tmp_path / "old", device="cpu")) is not None
 
 
 def test_an_encoder_without_a_transformer_takes_no_tables(tiny_encoder) -> None:
@@ -269,11 +270,11 @@ def test_relative_positions_are_those_within_the_turn(dialogue_encoder, conversa
 
 def test_relative_positions_are_saved(dialogue_encoder, conversations, tmp_path) -> None:
     randomise(add_turn_tables(dialogue_encoder, positions=None))
-    expected = encode_conversations(dialogue_encoder, conversations["messages"])
+    expected = dialogue_encoder.encode_conversations(conversations["messages"])
     dialogue_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     loaded = turnwise.load_encoder(tmp_path / "model", device="cpu")
     assert tables_of(loaded).position is None
-    assert_same_vectors(encode_conversations(loaded, conversations["messages"]), expected)
+    assert_same_vectors(loaded.encode_conversations(conversations["messages"]), expected)
 
 
 def test_relative_positions_need_a_table_of_positions(dialogue_encoder) -> None:

@@ -1,0 +1,35 @@
+"""Weights that a method adds to the transformer of an encoder, and that are saved with its own."""
+
+from __future__ import annotations
+
+import os
+
+from safetensors import safe_open
+from sentence_transformers import SentenceTransformer
+from torch import nn
+
+from turnwise._utils.names import ADDED_WEIGHTS
+
+
+def restore_added_weights(encoder: SentenceTransformer, weights: str | os.PathLike[str]) -> None:
+    """Add to a stock encoder what methods have added to the one that this ``model.safetensors`` is of.
+
+    Raises:
+        ValueError: Some of these weights are missing, or are of another shape.
+    """
+    with safe_open(weights, framework="pt") as file:
+        names = list(file.keys())
+    for part in ADDED_WEIGHTS:
+        if any(name.startswith(f"{part}.") for name in names):
+            ADDED_WEIGHTS[part](encoder, weights)
+
+
+def turn_tables_of(model: nn.Module) -> nn.Module | None:
+    """The input embeddings of turns and roles that dial2vec adds; ``None`` if the encoder has none.
+
+    Args:
+        model: The encoder, possibly wrapped for distributed training.
+    """
+    transformer = getattr(getattr(model, "module", model), "transformers_model", None)
+    tables = getattr(transformer, "turn_tables", None)
+    return tables if isinstance(tables, nn.Module) else None

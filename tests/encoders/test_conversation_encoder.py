@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise import ConversationEncoder
+from turnwise.encoders.centre import Centre
+from turnwise.encoders.history import add_history
+from turnwise.encoders.loading import weights_digest
+from turnwise.encoders.reply_head import ReplyHead
+
+CENTRE = Centre(np.zeros(32, np.float32), np.eye(32, dtype=np.float32), np.zeros(32, np.float32))
+
+
+def test_messages_alone_and_in_both_contexts(tiny_encoder: ConversationEncoder, conversations) -> None:
+    talks = conversations["messages"][:]
+    texts = [message["content"] for messages in talks for message in messages]
+    alone = tiny_encoder.encode_messages(texts)
+    assert (tiny_encoder.encode_messages(talks) == alone).all()
+    assert (tiny_encoder.encode_messages(conversations) == alone).all()
+    assert (tiny_encoder.encode_messages(np.array(texts)) == alone).all()
+    with_history = tiny_encoder.encode_messages(talks, context="history")
+    assert (with_history == add_history(alone, [len(messages) for messages in talks])).all()
+    in_context = tiny_encoder.encode_messages(talks, context="conversation")
+    assert in_context.shape == alone.shape and not np.allclose(in_context, with_history, atol=0.1)
+
+
+@pytest.mark.parametrize("context", [None, "history", "conversation"])
+def test_no_messages_give_an_empty_array(tiny_encoder: ConversationEncoder, context) -> None:
+    assert tiny_encoder.encode_messages([], context=context).shape == (0, 32)
+
+
+def test_a_context_needs_conversations(tiny_encoder: ConversationEncoder) -> None:
+    with pytest.raises(ValueError, match="context='history' needs conversations, got texts: give lists of messages"):
+        tiny_encoder.encode_messages(["my card"], context="history")
+    with pytest.raises(ValueError, match="context must be None, 'history' or 'conversation', got 'all'"):
+        tiny_encoder.encode_messages(["my card"], context="all")
+    with pytest.raises(ValueError, match="are for single texts: leave them out"):
+        tiny_encoder.encode_messages([], context="conversation", batch_size=2)
+
+
+def test_a_stock_encoder_by_a_second_name(tiny_encoder_path: Path) -> None:
+    stock = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    encoder = ConversationEncoder.of(stock)
+    assert ConversationEncoder.of(encoder) is encoder
+    encoder.reply_head = ReplyHead(32)
+    with torch.no_grad():
+        next(encoder.parameters()).add_(1.0)
+    encoder.max_seq_length = 7
+    assert ConversationEncoder.of(stock).reply_head is encoder.reply_head
+    assert torch.equal(next(stock.parameters()), next(encoder.parameters())) and stock.max_seq_length == 7
+    # what stores and files of vectors remember of an encoder does not depend on its class
+    assert weights_digest(stock) == weights_digest(encoder)
+
+
+def test_parts_are_saved_and_loaded_in_every_way(tiny_encoder: ConversationEncoder, tmp_path: Path) -> None:
+    tiny_encoder.reply_head, tiny_encoder.centre = ReplyHead(32, turns=3), {"mean": CENTRE}
+    tiny_encoder.save(str(tmp_path))
+    for again in (ConversationEncoder(str(tmp_path), device="cpu"), turnwise.load_encoder(tmp_path)):
+        assert again.reply_head is not None and again.reply_head.turns == 3 and list(again.centre) == ["mean"]
+    tiny_encoder.reply_head, tiny_encoder.centre = None, {}
+    tiny_encoder.save_pretrained(str(tmp_path))  # over the model that had both
+    again = turnwise.load_encoder(tmp_path)
+    assert again.reply_head is None and again.centre == {}
+
+
+def test_a_head_that_is_not_finite(tiny_encoder: ConversationEncoder) -> None:
+    head = ReplyHead(32)
+    with torch.no_grad():
+        head.context[0, 0, 0] = torch.nan
+    with pytest.raises(ValueError, match="the reply head is not finite"):
+        tiny_encoder.reply_head = head
+    assert tiny_encoder.reply_head is None
