@@ -32,6 +32,16 @@ from turnwise.encoders.views import TOKENS, add_views
 torch.set_num_threads(int(os.environ.get("TURNWISE_TEST_THREADS", "1")))
 
 
+@pytest.fixture
+def attention_in_bfloat16() -> None:
+    """Skips where torch's attention fails in bfloat16: on a processor with AMX that is told not to use AVX-512."""
+    vectors = torch.zeros(1, 1, 64, 8, dtype=torch.bfloat16)
+    try:
+        torch.nn.functional.scaled_dot_product_attention(vectors, vectors, vectors)
+    except RuntimeError as error:
+        pytest.skip(f"torch cannot compute attention in bfloat16 here: {error}")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def datasets_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What is kept of conversations that were read is neither the user's nor that of tests that run beside these."""

@@ -129,6 +129,7 @@ def test_no_text_is_embedded_twice_unless_asked(chats, tiny_encoder_path, tmp_pa
     assert all(table.equals(first) for table in others)
 
 
+@pytest.mark.usefixtures("attention_in_bfloat16")
 def test_half_precision_is_recorded(chats, tiny_encoder_path, tmp_path) -> None:
     arguments = ("embed", chats, "--model", tiny_encoder_path, "--output", tmp_path / "v.parquet")
     succeed(*arguments, "--dtype", "bfloat16")

@@ -121,6 +121,7 @@ def test_without_onednn_the_vectors_are_the_same(tiny_encoder, monkeypatch) -> N
     assert_same_vectors(encode_utterances(tiny_encoder, TEXTS), found)
 
 
+@pytest.mark.usefixtures("attention_in_bfloat16")
 def test_half_precision_is_near(tiny_encoder, conversations) -> None:
     tiny_encoder.append(Normalize())
     talks = conversations["messages"][:]
@@ -132,6 +133,7 @@ def test_half_precision_is_near(tiny_encoder, conversations) -> None:
         encode_utterances(tiny_encoder, TEXTS, dtype="int8")
 
 
+@pytest.mark.usefixtures("attention_in_bfloat16")
 def test_a_half_precision_encoder_gives_float32(tiny_encoder_path: Path) -> None:
     encoder = SentenceTransformer(str(tiny_encoder_path), device="cpu", model_kwargs={"dtype": torch.bfloat16})
     assert encode_utterances(encoder, TEXTS).dtype == np.float32

@@ -299,11 +299,12 @@ def test_training_that_diverges_is_an_error(corpus, tiny_encoder_path, tmp_path)
 
 def test_an_unfinished_run_is_neither_lost_nor_mixed_up(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
     recipe = DialogueCSE(**SHORT)
+    handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
         stop_after(patch, 4, power_cut)
         with pytest.raises(RuntimeError):
             train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
     with pytest.raises(FileExistsError, match=r"unfinished run.*--resume"):
         train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
     with pytest.raises(ValueError, match=r"other settings.*recipe"):
