@@ -14,7 +14,7 @@ from turnwise.papers.dialogue_cse.published import PublishedDialogueCSE
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
 from turnwise.papers.triple_encoders.c3l import C3LSettings
 from turnwise.papers.triple_encoders.recipe import C3L, CCL
-from turnwise.training.recipes import METHODS, Adaptation, Recipe, get_recipe, read_recipe
+from turnwise.training.recipes import METHODS, Adaptation, EncoderRecipe, get_recipe, read_recipe
 
 
 def test_the_papers_settings() -> None:
@@ -167,10 +167,10 @@ def test_c3l_trains_with_ccl_first_unless_the_encoder_has_views(tiny_encoder) ->
     assert recipe.stage_before(tiny_encoder) is None
 
 
-@pytest.mark.parametrize("method", [name for name, recipe in METHODS.items() if issubclass(recipe, Recipe)])
+@pytest.mark.parametrize("method", [name for name, recipe in METHODS.items() if issubclass(recipe, EncoderRecipe)])
 def test_a_recipe_gives_its_loss_all_its_settings(method, tiny_encoder, conversations) -> None:
     recipe = get_recipe(method)
-    assert isinstance(recipe, Recipe)
+    assert isinstance(recipe, EncoderRecipe)
     recipe.prepare(tiny_encoder)
     loss = recipe.inputs(tiny_encoder, conversations)["loss"]
     assert isinstance(loss, ConversationLoss)

@@ -118,7 +118,7 @@ def test_embedding_goes_on_where_it_was_cut_off(tiny_encoder_path, corpus, tmp_p
             raise RuntimeError("power cut")
         return original(encoder, rows)
 
-    monkeypatch.setattr("turnwise.training.heads.embed_messages", cut_off)
+    monkeypatch.setattr("turnwise.training.reply_head.embed_messages", cut_off)
     path = str(tiny_encoder_path)
     with pytest.raises(RuntimeError, match="power cut"):
         turnwise.train(RECIPE, corpus, path, tmp_path / "model")
@@ -139,12 +139,12 @@ def test_finished_vectors_are_taken_for_the_same_conversations_only(
 
     path, output = str(tiny_encoder_path), tmp_path / "model"
     with monkeypatch.context() as patch:
-        patch.setattr("turnwise.training.heads.fit_reply_head", cut_off)
+        patch.setattr("turnwise.training.reply_head.fit_reply_head", cut_off)
         with pytest.raises(RuntimeError, match="power cut"):
             turnwise.train(RECIPE, corpus, path, output)
-    with pytest.raises(ValueError, match=r"other conversations, start over with --force \(40 conv.* not 30 conv"):
+    with pytest.raises(ValueError, match=r"other settings, start over with --force \(conversations: was 40 .* is 30 "):
         turnwise.train(RECIPE, corpus.select(range(30)), path, output, resume=True)
-    monkeypatch.setattr("turnwise.training.heads.write_embeddings", cut_off)  # nothing is embedded again
+    monkeypatch.setattr("turnwise.training.reply_head.write_embeddings", cut_off)  # nothing is embedded again
     trained = turnwise.train(RECIPE, corpus, path, output, resume=True)
     assert same(weights(trained), weights(turnwise.train(RECIPE, corpus, path)))
 

@@ -49,9 +49,7 @@ from turnwise.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
     from turnwise.evaluation import TaskEvaluator
-    from turnwise.training.recipes import Recipe, ReplyHeadRecipe
-
-    AnyRecipe = Recipe | ReplyHeadRecipe
+    from turnwise.training.recipes import Recipe
 
 _DEFAULT_METHOD = "dialogue-cse"
 _VALIDATION_TASKS: dict[LevelName, str] = {
@@ -182,10 +180,8 @@ def train(
     note(f"Wrote {output}. Next: {_next_command(chosen.level, reading.command_line(data), output)}")
 
 
-def _check_for_workers(recipe: AnyRecipe, data: list[Path]) -> None:
-    from turnwise.training.recipes import ReplyHeadRecipe
-
-    if isinstance(recipe, ReplyHeadRecipe):
+def _check_for_workers(recipe: Recipe, data: list[Path]) -> None:
+    if recipe.learns_on == "vectors":
         raise ValueError("a reply head is fitted by one process, in seconds: leave --engine ray out")
     if any(map(is_standard, data)):
         raise ValueError("-: the standard input cannot be read by several workers; give files")
@@ -218,7 +214,7 @@ def _next_command(level: LevelName, data: str, output: Path) -> str:
 
 def _recipe(
     method: str | None, preset: str | None, file: Path | None, flags: dict[str, Any], assignments: list[str]
-) -> AnyRecipe:
+) -> Recipe:
     """The recipe of a method or a file; flags override the settings of the file, and assignments override flags."""
     from turnwise.training.recipes import get_recipe, read_recipe
 
@@ -228,7 +224,7 @@ def _recipe(
     return get_recipe(method or name, changed, preset or its_preset)
 
 
-def _evaluator(data: Path | None, recipe: AnyRecipe, options: dict[str, Any], reading: Reading) -> TaskEvaluator | None:
+def _evaluator(data: Path | None, recipe: Recipe, options: dict[str, Any], reading: Reading) -> TaskEvaluator | None:
     """The task that chooses the best step, on validation data that is read here, before training starts."""
     if data is None:
         if options:

@@ -1,25 +1,39 @@
-"""Training the reply head on stored vectors, so that each message is embedded only once."""
+"""Training the reply head on the vectors of messages, so that each message is embedded only once."""
 
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
+from datasets import Dataset
+from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor
 from torch.nn.functional import normalize
 from transformers import get_linear_schedule_with_warmup
 
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.runs import RunFolder, process_state
 from turnwise.collators.utterances import text_key
+from turnwise.data.cleaning import drop_empty_messages
+from turnwise.data.conversations import read_conversations
+from turnwise.data.drawing import draw_conversations
+from turnwise.data.fingerprint import fingerprint
+from turnwise.data.reading.given import Given
+from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.embed import embed_messages, embed_taught, holds_vectors, read_vectors, write_embeddings
+from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import ComposedSettings, composed_loss
 from turnwise.training.interpolation import interpolate_weights
+from turnwise.training.plan import Plan
 from turnwise.training.recipes import ReplyHeadRecipe
 
 
@@ -90,6 +104,66 @@ def _units(table: pa.Table, name: str) -> Tensor:
     """A column of vectors, of length 1 (messages, dim)."""
     flat = np.array(table[name].combine_chunks().flatten(), dtype=np.float32)  # a copy, for torch
     return normalize(torch.from_numpy(flat.reshape(len(table), -1)), dim=1)
+
+
+def plan_reply_head(
+    recipe: ReplyHeadRecipe, encoder: ConversationEncoder, conversations: Given, evaluator: BaseEvaluator | None
+) -> Plan:
+    """Plan the training of a head beside an encoder that stays as it is; arguments and errors are those of `train`."""
+    if evaluator is not None:
+        raise ValueError("a reply head chooses its epoch by conversations held out: leave the validation out")
+    if process_state().num_processes > 1:
+        raise ValueError("a reply head is fitted by one process, in seconds: start it without torchrun")
+    if isinstance(conversations, str | os.PathLike) and holds_vectors(conversations):
+        if recipe.teacher is not None:
+            given = os.fspath(conversations)
+            raise ValueError(f"{given} holds vectors of messages, a teacher reads texts: give the conversations")
+        table = read_vectors(conversations, encoder)
+        return Plan(f"{len(table):,} embedded messages", {}, lambda run: (encoder, _put_beside(encoder, table, recipe)))
+    read = read_conversations(conversations).select_columns(["id", "messages"])
+    learned = drop_empty_messages(draw_conversations(read, recipe.sample, recipe.seed))
+    return Plan(fingerprint(learned), {}, lambda run: (encoder, learn_reply_head(encoder, learned, recipe, run)))
+
+
+def learn_reply_head(
+    encoder: ConversationEncoder, conversations: Dataset, recipe: ReplyHeadRecipe, run: RunFolder | None = None
+) -> dict[str, Any]:
+    """Fit a head to an encoder's vectors of the messages of conversations, and put it beside the encoder.
+
+    Args:
+        encoder: The encoder; nothing but its head is changed.
+        conversations: Conversations without empty messages; all are learned from.
+        recipe: The settings.
+        run: The run that keeps the vectors, which are made in parts that survive a kill; without one, nothing is kept.
+
+    Returns:
+        Entries of the training record: the losses.
+    """
+    return _put_beside(encoder, _embedded(encoder, conversations, recipe, run), recipe)
+
+
+def _put_beside(encoder: ConversationEncoder, table: pa.Table, recipe: ReplyHeadRecipe) -> dict[str, Any]:
+    encoder.reply_head, history = fit_reply_head(table, recipe)
+    return {"loss": history}
+
+
+def _embedded(
+    encoder: ConversationEncoder, conversations: Dataset, recipe: ReplyHeadRecipe, run: RunFolder | None
+) -> pa.Table:
+    """The vectors of all messages, and those of the teacher if there is one."""
+    embed = partial(embed_messages, encoder)
+    taught: dict[str, str | None] = {"teacher": None}
+    if recipe.teacher is not None:
+        teacher = load_encoder(recipe.teacher, device=str(encoder.device))
+        embed = partial(embed_taught, encoder, teacher, recipe.context_turns)
+        taught = {"teacher": f"{weights_digest(teacher)}, {recipe.context_turns} turns"}
+    if run is None:
+        return embed(conversations)
+    path = run.folder / "vectors.parquet"
+    if not path.is_file():
+        what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "utterance", **taught}
+        write_embeddings(embed, what, conversations, path, resume=True)
+    return read_vectors(path, encoder, taught)
 
 
 def fit_reply_head(table: pa.Table, recipe: ReplyHeadRecipe) -> tuple[ReplyHead, list[dict[str, Any]]]:

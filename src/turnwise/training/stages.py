@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,60 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import set_seed
 
 from turnwise._utils.runs import RunFolder, process_state
+from turnwise.data.conversations import read_conversations
+from turnwise.data.fingerprint import fingerprint
+from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.onednn import transformer_through_onednn
+from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.callbacks import Snapshots
 from turnwise.training.freezing import frozen_lower_layers, learning_rows, no_attention_dropout
 from turnwise.training.interpolation import interpolate_weights
-from turnwise.training.recipes import Recipe
+from turnwise.training.plan import Plan
+from turnwise.training.precision import check_precision
+from turnwise.training.preparation import clean, frozen_layers
+from turnwise.training.recipes import EncoderRecipe
 from turnwise.training.recomputing import recomputed_activations
 from turnwise.training.saving import save_encoder
 from turnwise.training.trainer import ConversationTrainer, fit, training_arguments, validation_arguments
+
+
+def plan_encoder(
+    recipe: EncoderRecipe, encoder: ConversationEncoder, conversations: Given, evaluator: BaseEvaluator | None
+) -> Plan:
+    """Plan the training of an encoder, which is prepared for it in place; arguments and errors are those of `train`."""
+    read = read_conversations(conversations)
+    before = recipe.stage_before(encoder)
+    (before or recipe).prepare(encoder)
+    frozen = frozen_layers(recipe, encoder)
+    check_precision(recipe, recipe.adaptation)
+    cleaned, left_out = clean(read, recipe)
+
+    def learn(run: RunFolder | None) -> tuple[ConversationEncoder, dict[str, Any]]:
+        after = _stages_before(encoder, cleaned, recipe, before, frozen, run)
+        checkpoints, snapshots = (run.folder / "training", run.snapshots) if run is not None else (None, None)
+        return after, contrast(after, cleaned, recipe, frozen, checkpoints, snapshots, evaluator)
+
+    return Plan(fingerprint(cleaned), {"kept": len(cleaned), "left_out": left_out}, learn)
+
+
+def _stages_before(
+    encoder: ConversationEncoder,
+    conversations: Dataset,
+    recipe: EncoderRecipe,
+    stage: EncoderRecipe | None,
+    frozen: int,
+    run: RunFolder | None,
+) -> ConversationEncoder:
+    """The encoder after adaptation and after the method that comes first, if the recipe asks for these."""
+    if recipe.adaptation is not None:
+        adapt = partial(adapt_encoder, encoder, conversations, recipe.adaptation)
+        encoder = finish_stage(encoder, "adaptation", adapt, run)
+    if stage is not None:
+        encoder = finish_stage(encoder, "before", partial(contrast, encoder, conversations, stage, frozen), run)
+        recipe.prepare(encoder)
+    return encoder
 
 
 def finish_stage(
@@ -55,7 +100,7 @@ def finish_stage(
 def contrast(
     encoder: ConversationEncoder,
     conversations: Dataset,
-    recipe: Recipe,
+    recipe: EncoderRecipe,
     frozen: int,
     checkpoints: Path | None,
     snapshots: Path | None = None,

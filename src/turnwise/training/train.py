@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 
 from datasets import Dataset, IterableDataset
 from sentence_transformers import SentenceTransformer
@@ -14,23 +14,22 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 import turnwise
 from turnwise._utils.files import check_folder
 from turnwise._utils.runs import RunFolder, process_state
-from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import as_encoder, encoder_source
 from turnwise.training.adaptation import adapt_encoder
-from turnwise.training.heads import train_reply_head
+from turnwise.training.plan import Plan
 from turnwise.training.precision import check_precision
-from turnwise.training.preparation import clean, frozen_layers
-from turnwise.training.recipes import Adaptation, Recipe, ReplyHeadRecipe, get_recipe
+from turnwise.training.recipes import Adaptation, Recipe, get_recipe
+from turnwise.training.reply_head import plan_reply_head
 from turnwise.training.saving import save_encoder
-from turnwise.training.stages import contrast, finish_stage
+from turnwise.training.stages import plan_encoder
 
 
 def train(
-    recipe: Recipe | ReplyHeadRecipe | str,
+    recipe: Recipe | str,
     conversations: Given,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
@@ -44,7 +43,8 @@ def train(
         recipe: The method and its settings, or its name in ``turnwise.training.recipes.METHODS``.
         conversations: What `turnwise.read_conversations` reads or gives. A reply head also learns from the file
             of vectors that ``turnwise embed`` wrote.
-        encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.
+        encoder: The encoder to start from, or its name or path; ``None`` is the default encoder. One that is given is
+            itself changed, and shares its weights with what is returned.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
             ``<output>.run`` until it is written.
         resume: Continue the unfinished run of this output, if there is one.
@@ -66,36 +66,27 @@ def train(
     _refuse_stream(conversations)
     if output is not None:
         check_apart(output, conversations)
-    if isinstance(recipe, ReplyHeadRecipe):
-        if evaluator is not None:
-            raise ValueError("a reply head chooses its epoch by conversations held out: leave the validation out")
-        return train_reply_head(recipe, conversations, encoder, output, resume, force)
-    if output is not None:
         check_folder(output, force)  # before minutes of reading
-    conversations = read_conversations(conversations)
     encoder = as_encoder(encoder)
-    stage = recipe.stage_before(encoder)
-    (stage or recipe).prepare(encoder)
-    frozen = frozen_layers(recipe, encoder)  # raises errors before anything is written
-    check_precision(recipe, recipe.adaptation)
-    conversations, left_out = clean(conversations, recipe)
+    plan = _PLANS[recipe.learns_on](recipe, encoder, conversations, evaluator)
     settings = {
         "recipe": {"method": type(recipe).__name__, **dataclasses.asdict(recipe)},
-        "conversations": fingerprint(conversations),
+        "conversations": plan.conversations,
         "encoder": encoder_source(encoder),
     }
     if evaluator is not None:
         settings["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
     with RunFolder.open(output, settings, resume, force) if output is not None else nullcontext() as run:
-        encoder = _stages_before(encoder, conversations, recipe, stage, frozen, run)
-        checkpoints, snapshots = (run.folder / "training", run.snapshots) if run is not None else (None, None)
-        history = contrast(encoder, conversations, recipe, frozen, checkpoints, snapshots, evaluator)
+        encoder, history = plan.learn(run)
         if output is not None and run is not None and process_state().is_main_process:
-            kept = {"kept": len(conversations), "left_out": left_out}
-            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **kept, **history}
+            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **plan.kept, **history}
             save_encoder(encoder, output, record)
             run.close()
     return encoder
+
+
+# What a recipe learns on -> its plan.
+_PLANS: dict[str, Callable[..., Plan]] = {"texts": plan_encoder, "vectors": plan_reply_head}
 
 
 def _refuse_stream(conversations: object) -> None:
@@ -104,24 +95,6 @@ def _refuse_stream(conversations: object) -> None:
             "a stream of conversations has neither a length to plan epochs by nor an order to resume in: train on one "
             "part of it after the other, see 'More data than the disk holds' in docs/training.md"
         )
-
-
-def _stages_before(
-    encoder: ConversationEncoder,
-    conversations: Dataset,
-    recipe: Recipe,
-    stage: Recipe | None,
-    frozen: int,
-    run: RunFolder | None,
-) -> ConversationEncoder:
-    """The encoder after adaptation and after the method that comes first, if the recipe asks for these."""
-    if recipe.adaptation is not None:
-        adapt = partial(adapt_encoder, encoder, conversations, recipe.adaptation)
-        encoder = finish_stage(encoder, "adaptation", adapt, run)
-    if stage is not None:
-        encoder = finish_stage(encoder, "before", partial(contrast, encoder, conversations, stage, frozen), run)
-        recipe.prepare(encoder)
-    return encoder
 
 
 def adapt_and_save(

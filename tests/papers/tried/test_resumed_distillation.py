@@ -10,7 +10,7 @@ import torch
 import turnwise
 from turnwise.papers.tried.local_to_global_recipe import LocalToGlobal
 from turnwise.training import stages
-from turnwise.training.recipes import InContext, Recipe
+from turnwise.training.recipes import EncoderRecipe, InContext
 
 SCHEDULE = {"max_steps": 4, "checkpoint_steps": 2, "learning_rate": 1e-3}
 
@@ -24,7 +24,7 @@ SCHEDULE = {"max_steps": 4, "checkpoint_steps": 2, "learning_rate": 1e-3}
     ],
 )
 def test_a_stopped_run_ends_where_a_whole_one_does(
-    recipe: Recipe, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recipe: EncoderRecipe, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def power_cut(*arguments: object) -> None:
         raise RuntimeError("power cut")

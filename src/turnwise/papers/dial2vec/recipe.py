@@ -16,11 +16,11 @@ from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.papers.dial2vec.collator import ConversationCollator
 from turnwise.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings
 from turnwise.papers.dial2vec.turn_tables import add_turn_tables
-from turnwise.training.recipes.base import Inputs, Recipe
+from turnwise.training.recipes.base import EncoderRecipe, Inputs
 
 
 @dataclass(frozen=True)
-class Dial2vec(Recipe, Dial2vecSettings):
+class Dial2vec(EncoderRecipe, Dial2vecSettings):
     """See `turnwise.papers.Dial2vecSettings` and the collator for the other settings (section 4.4).
 
     Attributes:

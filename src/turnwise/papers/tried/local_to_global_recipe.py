@@ -16,11 +16,11 @@ from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.papers.tried.local_to_global import LocalToGlobalLoss, LocalToGlobalSettings
 from turnwise.papers.tried.parts_collator import PartsCollator
 from turnwise.training.precision import half_precision
-from turnwise.training.recipes.base import Inputs, Recipe
+from turnwise.training.recipes.base import EncoderRecipe, Inputs
 
 
 @dataclass(frozen=True)
-class LocalToGlobal(Recipe, LocalToGlobalSettings):
+class LocalToGlobal(EncoderRecipe, LocalToGlobalSettings):
     """See `turnwise.papers.LocalToGlobalSettings` for the other settings.
 
     Attributes:

@@ -19,11 +19,11 @@ from turnwise.papers.joined_contexts import JoinedContextCollator
 from turnwise.papers.tried.taught_collator import TaughtCollator
 from turnwise.papers.tried.teacher_vectors import TeacherVectors
 from turnwise.papers.tried.unified import UnifiedLoss, UnifiedSettings
-from turnwise.training.recipes.base import Inputs, Recipe
+from turnwise.training.recipes.base import EncoderRecipe, Inputs
 
 
 @dataclass(frozen=True)
-class Unified(Recipe, UnifiedSettings):
+class Unified(EncoderRecipe, UnifiedSettings):
     """See `turnwise.papers.UnifiedSettings` for the other settings.
 
     Attributes:

@@ -26,11 +26,11 @@ from turnwise.papers.triple_encoders.collator import TurnOrderCollator
 from turnwise.papers.triple_encoders.nli import read_nli
 from turnwise.papers.triple_encoders.nli_collator import CONVERSATIONS, PAIRS, MixedCollator
 from turnwise.papers.triple_encoders.turn_order import TurnOrderSettings
-from turnwise.training.recipes.base import Inputs, Recipe
+from turnwise.training.recipes.base import EncoderRecipe, Inputs
 
 
 @dataclass(frozen=True)
-class TurnOrder(Recipe, TurnOrderSettings):
+class TurnOrder(EncoderRecipe, TurnOrderSettings):
     """What CCL and C3L share; conversations of fewer turns than the window are left out.
 
     Attributes:
@@ -146,7 +146,7 @@ class C3L(TurnOrder, C3LSettings):
     ccl_first: bool = True
 
     @override
-    def stage_before(self, encoder: ConversationEncoder) -> Recipe | None:
+    def stage_before(self, encoder: ConversationEncoder) -> EncoderRecipe | None:
         if not self.ccl_first or views_of(encoder) is not None:
             return None
         return self.before(**self.shared_settings())

@@ -1,6 +1,6 @@
 """The settings of each method, by name and from TOML files."""
 
-from turnwise.training.recipes.base import Adaptation, Inputs, Pace, Recipe, Schedule
+from turnwise.training.recipes.base import Adaptation, EncoderRecipe, Inputs, Pace, Recipe, Schedule
 from turnwise.training.recipes.in_context import InContext
 from turnwise.training.recipes.registry import METHODS, get_recipe, read_recipe
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
@@ -8,6 +8,7 @@ from turnwise.training.recipes.reply_head import ReplyHeadRecipe
 __all__ = [
     "METHODS",
     "Adaptation",
+    "EncoderRecipe",
     "InContext",
     "Inputs",
     "Pace",

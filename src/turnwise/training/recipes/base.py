@@ -41,6 +41,18 @@ class Pace(Settings):
 
 
 @dataclass(frozen=True)
+class Recipe(Pace):
+    """A method with all its settings: what `turnwise.train` takes.
+
+    A method learns on texts, which an encoder reads while it learns (`EncoderRecipe`), or on the vectors of an encoder
+    that stays as it is.
+    """
+
+    level: ClassVar[LevelName] = "utterance"  # what the trained encoder embeds
+    learns_on: ClassVar[Literal["texts", "vectors"]] = "texts"
+
+
+@dataclass(frozen=True)
 class Schedule(Pace):
     """How a stage that runs an encoder learns.
 
@@ -101,8 +113,8 @@ class Inputs(TypedDict):
 
 
 @dataclass(frozen=True)
-class Recipe(Schedule, ABC):
-    """What all methods share.
+class EncoderRecipe(Schedule, Recipe, ABC):
+    """What all methods share that train an encoder.
 
     Attributes:
         frozen_layers: How many of the lowest transformer layers are frozen, along with the embeddings. ``None`` freezes
@@ -120,9 +132,7 @@ class Recipe(Schedule, ABC):
         adaptation: Continued pre-training beforehand, if any.
     """
 
-    # What the trained encoder embeds, and how many speakers a conversation must have to teach it.
-    level: ClassVar[LevelName] = "utterance"
-    min_speakers: ClassVar[int] = 1
+    min_speakers: ClassVar[int] = 1  # as many as a conversation must have to teach the encoder
 
     frozen_layers: int | None = None
     min_turns: int = 2
@@ -151,7 +161,7 @@ class Recipe(Schedule, ABC):
         """The number of turns that a conversation must have to be of use."""
         return self.min_turns
 
-    def stage_before(self, encoder: ConversationEncoder) -> Recipe | None:
+    def stage_before(self, encoder: ConversationEncoder) -> EncoderRecipe | None:
         """The method with which to train this encoder first, if any."""
         return None
 

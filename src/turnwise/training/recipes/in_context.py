@@ -19,11 +19,11 @@ from turnwise.encoders.in_context import encode_in_context
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.losses.in_context import InContextLoss, InContextSettings
 from turnwise.training.precision import half_precision
-from turnwise.training.recipes.base import Inputs, Recipe
+from turnwise.training.recipes.base import EncoderRecipe, Inputs
 
 
 @dataclass(frozen=True)
-class InContext(Recipe, InContextSettings):
+class InContext(EncoderRecipe, InContextSettings):
     """See `turnwise.losses.InContextSettings` for the other settings; ``batch_size`` counts messages.
 
     Attributes:

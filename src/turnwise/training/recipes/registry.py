@@ -10,15 +10,12 @@ from typing import Any
 
 from turnwise._utils.files import existing_file
 from turnwise._utils.names import METHODS, PUBLISHED, check_method
-from turnwise.training.recipes.base import Adaptation, Recipe
-from turnwise.training.recipes.reply_head import ReplyHeadRecipe
+from turnwise.training.recipes.base import Adaptation, EncoderRecipe, Recipe
 
 _PAPER = "paper"
 
 
-def get_recipe(
-    method: str, settings: Mapping[str, Any] | None = None, preset: str | None = None
-) -> Recipe | ReplyHeadRecipe:
+def get_recipe(method: str, settings: Mapping[str, Any] | None = None, preset: str | None = None) -> Recipe:
     """The recipe of a method, with some settings changed.
 
     Args:
@@ -32,9 +29,9 @@ def get_recipe(
     method = check_method(method)
     if preset is not None and (preset != _PAPER or method not in PUBLISHED):
         raise ValueError(f"{method} has no preset {preset!r}: there is {_PAPER!r}, of {', '.join(PUBLISHED)}")
-    recipe: Recipe | ReplyHeadRecipe = (METHODS if preset is None else PUBLISHED)[method]()
+    recipe: Recipe = (METHODS if preset is None else PUBLISHED)[method]()
     settings = dict(settings or {})
-    if isinstance(recipe, Recipe) and isinstance(settings.get("adaptation"), Mapping):
+    if isinstance(recipe, EncoderRecipe) and isinstance(settings.get("adaptation"), Mapping):
         settings["adaptation"] = _replace(recipe.adaptation or Adaptation(), settings["adaptation"], "adaptation")
     return _replace(recipe, settings, method)
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_interpolation, check_positive
 from turnwise.losses.composed import ComposedSettings
 from turnwise.losses.in_batch import check_batch_size
-from turnwise.training.recipes.base import Pace
+from turnwise.training.recipes.base import Recipe
 
 
 @dataclass(frozen=True)
-class ReplyHeadRecipe(Pace, ComposedSettings):
+class ReplyHeadRecipe(Recipe, ComposedSettings):
     """The encoder stays as it is; see `turnwise.losses.ComposedSettings` for the other settings.
 
     Attributes:
@@ -30,6 +30,7 @@ class ReplyHeadRecipe(Pace, ComposedSettings):
     """
 
     level: ClassVar[LevelName] = "turn-order"
+    learns_on: ClassVar[Literal["texts", "vectors"]] = "vectors"
 
     learning_rate: float = 1e-3
     recency_learning_rate: float = 2e-2
