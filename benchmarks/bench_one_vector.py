@@ -34,7 +34,7 @@ from quick import add_quick, data_folder, is_quick
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
 from turnwise.encoders.reply_head import ReplyHead, map_candidates
-from turnwise.encoders.views import View, add_views, encode_view
+from turnwise.papers.triple_encoders.views import View, add_views, encode_view
 from turnwise.replies.composed import ComposedContext
 from turnwise.training.recipes import ReplyHeadRecipe
 from turnwise.training.reply_head import fit_reply_head

@@ -22,8 +22,9 @@ import numpy as np
 from quick import add_quick
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.reply_head import ReplyHead
+from turnwise.papers.triple_encoders.scores import max_scores, triple_query
 from turnwise.replies.composed import ComposedContext
-from turnwise.replies.scores import inner_products, max_scores, triple_query
+from turnwise.replies.scores import inner_products
 
 DIM, BLOCK, QUERIES, TOP = 384, 8192, 200, 10
 

@@ -31,9 +31,9 @@ from torch.nn.utils.rnn import pad_sequence
 import turnwise
 from quick import add_quick, data_folder
 from turnwise.encoders.forward import encode_sliced, sliced_means
-from turnwise.encoders.views import View, add_views, view_prompt
 from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings, c3l_targets
 from turnwise.papers.triple_encoders.collator import TurnOrderCollator
+from turnwise.papers.triple_encoders.views import View, add_views, view_prompt
 
 DATA = data_folder() / "sgd" / "train.jsonl.gz"
 WINDOW = 5

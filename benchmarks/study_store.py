@@ -2,7 +2,7 @@
 
 (a) For random messages with an intent: the share of the ten nearest with the same one, among other texts that have any,
 each text once, by mode, with 95 % bootstrap intervals. (b) With a model that has a reply head or views: for random
-contexts, the replies that the store finds against `SequenceModel`'s scores of all its messages: whether the exact
+contexts, the replies that the store finds against `ReplyModel`'s scores of all its messages: whether the exact
 search is the same, and recall@10 of the index.
 
 Run: python benchmarks/study_store.py [--model FOLDER] [--store DIR] [--queries 500]
@@ -21,7 +21,7 @@ import numpy as np
 import turnwise
 from quick import add_quick, data_folder
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
-from turnwise.replies.sequence import next_speaker
+from turnwise.replies.reply_model import next_speaker
 from turnwise.store import ConversationStore
 from turnwise.store.searching import indexed_columns
 
@@ -56,7 +56,7 @@ def same_intent(store: ConversationStore, message: Row, mode: str) -> float:
 
 def replies(store: ConversationStore, model: str, rows: list[Row], queries: int) -> None:
     """Print (b)."""
-    sequence = turnwise.SequenceModel(turnwise.load_encoder(model))
+    sequence = turnwise.ReplyModel(turnwise.load_encoder(model))
     tables = store._backend.tables()
     table, column = indexed_columns(tables)["reply"]
     texts = sorted({message["content"] for row in store.export() for message in row["messages"]})
@@ -78,7 +78,7 @@ def replies(store: ConversationStore, model: str, rows: list[Row], queries: int)
         recalls.append(np.mean(found[:count] >= exact[count - 1] - 1e-4) if len(found) >= count else 0.0)
     print(
         f"{queries} contexts, {len(texts):,} distinct of {table.count_rows():,} messages: the best {NEAREST} scores "
-        f"equal SequenceModel's for {sum(equal)}, largest difference {max(differences):.1e}; recall@{NEAREST} of the "
+        f"equal ReplyModel's for {sum(equal)}, largest difference {max(differences):.1e}; recall@{NEAREST} of the "
         f"index ({tables.state.indexes['reply'].probes} probes) {np.mean(recalls):.3f}"
     )
 

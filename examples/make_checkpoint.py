@@ -72,7 +72,7 @@ from sentence_transformers import SentenceTransformer
 encoder = SentenceTransformer("path/to/this/folder")  # a stock model
 vectors = encoder.encode(["where is my parcel", "i want to speak to a human"])
 
-model = turnwise.SequenceModel(turnwise.load_encoder("path/to/this/folder"))  # what comes next, see docs/replies.md
+model = turnwise.ReplyModel(turnwise.load_encoder("path/to/this/folder"))  # what comes next, see docs/replies.md
 ```
 
 ## Figures

@@ -29,7 +29,7 @@ _BODIES: dict[str, tuple[str, Any]] = {
     "lines": ("/v1/conversations", _TALK),
     "search": ("/v1/search", {"query": "card", "mode": "hybrid", "diversity": 0.5, **_SEARCH}),
     "prefix": ("/v1/search", {"messages": _MESSAGES, "level": "prefix", **_SEARCH}),
-    "next": ("/v1/next", {"messages": _MESSAGES, "candidates": ["a", "b"], "speaker": "user", "last_rows": 2}),
+    "next": ("/v1/next", {"messages": _MESSAGES, "candidates": ["a", "b"], "speaker": "user", "mode": "bi"}),
     "replies": ("/v1/next", {"messages": _MESSAGES, "distinct": True, "where": "role = 'agent'", "limit": 3}),
 }
 

@@ -26,7 +26,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 from tiny_encoder import save_tiny_encoder
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.transformer import transformer_of
-from turnwise.encoders.views import TOKENS, add_views
+from turnwise.papers.triple_encoders.views import TOKENS, add_views
 
 # More make small tensors slower, and tests in parallel get in each other's way.
 

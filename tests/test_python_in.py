@@ -94,9 +94,9 @@ CALLS: dict[str, Callable[[Any, Any, Path], Any]] = {
 }
 # What takes no conversations, or those of a cluster.
 OTHERS = {
-    "ConversationError", "SequenceModel", "UtteranceCollator", "VectorCache", "add_history", "add_views",
+    "ConversationError", "ReplyModel", "UtteranceCollator", "VectorCache", "add_history",
     "distill_static", "embed_dataset", "get_recipe", "load_encoder", "merge_encoders", "read_dataset",
-    "sample_conversations", "triple_query",
+    "sample_conversations",
 }  # fmt: skip
 
 

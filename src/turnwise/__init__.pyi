@@ -25,13 +25,11 @@ from .encoders.history import add_history as add_history
 from .encoders.loading import load_encoder as load_encoder
 from .encoders.static import distill_static as distill_static
 from .encoders.vector_cache import VectorCache as VectorCache
-from .encoders.views import add_views as add_views
 from .errors import ConversationError as ConversationError
 from .evaluation import evaluate as evaluate
 from .evaluation import mteb_tasks as mteb_tasks
 from .explorer import explore as explore
-from .replies import SequenceModel as SequenceModel
-from .replies import triple_query as triple_query
+from .replies import ReplyModel as ReplyModel
 from .store import ConversationStore as ConversationStore
 from .training import adapt_encoder as adapt_encoder
 from .training import centre_encoder as centre_encoder

@@ -8,7 +8,8 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from turnwise.papers.triple_encoders.planning import rank
-from turnwise.replies.sequence import SequenceModel
+from turnwise.papers.triple_encoders.replies import TripleReplies
+from turnwise.replies.reply_model import ReplyModel
 
 from .command_line import run, succeed
 
@@ -40,14 +41,12 @@ def ranked(folder: Path, *arguments: object) -> list[tuple[str, float]]:
     return [(row["utterance"], row["score"]) for row in json.loads((folder / "ranked.json").read_text())]
 
 
-def expected(
-    model: Path, id: str, speaker: str, texts: list[str], mode="average", **options
-) -> list[tuple[str, float]]:
-    sequence_model = SequenceModel(SentenceTransformer(str(model), device="cpu"))
-    running = sequence_model.start(speaker)
+def expected(model: Path, id: str, speaker: str, texts: list[str], mode="average") -> list[tuple[str, float]]:
+    reply_model = ReplyModel(SentenceTransformer(str(model), device="cpu"))
+    running = reply_model.start(speaker)
     for role, content in TALKS[id]:
         running.add(content, role)
-    scores = running.score(sequence_model.encode_candidates(texts), mode, **options)
+    scores = running.score(reply_model.encode_candidates(texts), mode)
     return sorted(zip(texts, scores.tolist()), key=lambda pair: -pair[1])
 
 
@@ -64,8 +63,8 @@ def test_reply_ranks_the_candidates(model, files, tmp_path) -> None:
     second = (*arguments, "--id", "second")
     assert_same(ranked(tmp_path, *second, "--top", 2), expected(model, "second", "cleo", REPLIES)[:2])
     assert_same(ranked(tmp_path, *second, "--mode", "max"), expected(model, "second", "cleo", REPLIES, "max"))
-    options = ("--last-rows", 1, "--speaker", "ben")
-    assert_same(ranked(tmp_path, *second, *options), expected(model, "second", "ben", REPLIES, last_rows=1))
+    options = ("--mode", "last-1", "--speaker", "ben")
+    assert_same(ranked(tmp_path, *second, *options), expected(model, "second", "ben", REPLIES, "last-1"))
     assert "[bold]" in run(*arguments).output
 
 
@@ -101,9 +100,9 @@ def test_embeddings_are_kept(model, files, tmp_path, half, monkeypatch) -> None:
     wanted = expected(model, "first", "assistant", REPLIES)
     np.testing.assert_allclose(dict(first)[wanted[0][0]], wanted[0][1], rtol=1e-2 if half else 1e-4)
     encoded: list[str] = []
-    encode = SequenceModel.encode_candidates
+    encode = TripleReplies.encode_candidates
     monkeypatch.setattr(
-        SequenceModel, "encode_candidates", lambda self, texts, **options: encoded.extend(texts) or encode(self, texts)
+        TripleReplies, "encode_candidates", lambda self, texts, **options: encoded.extend(texts) or encode(self, texts)
     )
     assert ranked(tmp_path, *arguments) == first
     assert encoded == REPLIES[:1]  # only to see that they are this model's
@@ -131,10 +130,10 @@ def test_embeddings_of_something_else_are_refused(model, files, tmp_path, tiny_e
 def test_plan_ranks_given_and_generated_candidates(model, files, tmp_path, save_generator) -> None:
     talks, replies = files
     arguments = ("papers", "plan", model, "--conversation", talks, "--goal", "cancel my card")
-    sequence_model = SequenceModel(SentenceTransformer(str(model), device="cpu"))
+    reply_model = ReplyModel(SentenceTransformer(str(model), device="cpu"))
     messages = [{"role": role, "content": content} for role, content in TALKS["first"]]
     for options, goal_speaker in (((), "assistant"), (("--goal-speaker", "user"), "user")):
-        scores = rank(sequence_model, messages, REPLIES, "cancel my card", "assistant", goal_speaker)
+        scores = rank(reply_model, messages, REPLIES, "cancel my card", "assistant", goal_speaker)
         wanted = sorted(zip(REPLIES, scores.tolist()), key=lambda pair: -pair[1])
         assert_same(ranked(tmp_path, *arguments, "--candidates", replies, *options), wanted)
     generator = save_generator(tmp_path / "generator")
@@ -148,8 +147,7 @@ def test_plan_ranks_given_and_generated_candidates(model, files, tmp_path, save_
     [
         (("reply", "--candidates", "EMPTY"), "found no utterance"),
         (("reply", "--candidates", "REPLIES", "--id", "third"), "found no conversation 'third'"),
-        (("reply", "--candidates", "REPLIES", "--mode", "mean"), "mode must be one of average, max, bi"),
-        (("reply", "--candidates", "REPLIES", "--last-rows", 0), "last_rows must be positive"),
+        (("reply", "--candidates", "REPLIES", "--mode", "mean"), "not one of this model's, which are average, last-1"),
         (("reply", "--candidates", "nowhere.txt"), "nowhere.txt"),
         (("papers", "plan", "--goal", "bye"), "either --candidates or --generator, got neither"),
         (

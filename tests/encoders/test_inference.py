@@ -17,7 +17,7 @@ from closeness import assert_same_vectors
 from turnwise import _compat
 from turnwise.encoders.inference import encode_texts, inference
 from turnwise.encoders.utterances import encode_utterances
-from turnwise.encoders.views import add_views, encode_view
+from turnwise.papers.triple_encoders.views import add_views, encode_view
 
 TEXTS = [
     "i want to order a pizza",

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models
 from turnwise import VectorCache
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.vector_cache import forget_vectors
-from turnwise.encoders.views import add_views, encode_view
+from turnwise.papers.triple_encoders.views import add_views, encode_view
 
 
 class Counting:

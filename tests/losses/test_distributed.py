@@ -15,7 +15,6 @@ from torch import nn
 
 from turnwise.collators.utterances import UtteranceCollator
 from turnwise.encoders.rendering import make_conversational
-from turnwise.encoders.views import add_views
 from turnwise.papers.baselines.siamese import SiameseLoss, SiameseSettings
 from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
 from turnwise.papers.dial2vec.collator import ConversationCollator
@@ -26,6 +25,7 @@ from turnwise.papers.triple_encoders import turn_order
 from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings
 from turnwise.papers.triple_encoders.ccl import CCLLoss, CCLSettings
 from turnwise.papers.triple_encoders.collator import TurnOrderCollator
+from turnwise.papers.triple_encoders.views import add_views
 
 # For each loss its collator, made from the encoder and all conversations, and the loss itself.
 LOSSES = {

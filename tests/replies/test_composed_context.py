@@ -10,6 +10,7 @@ from closeness import assert_same_vectors, rounding
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.evaluation import EmbeddedSequences, build_sequences, evaluate_next_utterance
+from turnwise.replies.reply_model import ComposedReplies
 
 TURNS = [("a", "i want a pizza"), ("b", "my card"), ("b", "the order"), ("a", "cancel the flight"), ("c", "thanks")]
 CANDIDATES = ["my pizza", "cancel", "the card", "order thanks"]
@@ -27,12 +28,12 @@ def with_head(tiny_encoder: SentenceTransformer) -> SentenceTransformer:
 
 
 def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTransformer, monkeypatch) -> None:
-    model = turnwise.SequenceModel(with_head)
+    model = ComposedReplies(with_head)
     seen: list[str] = []
     preprocess = with_head.preprocess
     monkeypatch.setattr(with_head, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
     candidates = model.encode_candidates(CANDIDATES)
-    assert_same_vectors(candidates, model.map_candidates(with_head.encode(CANDIDATES)))  # from stored vectors
+    assert_same_vectors(candidates, model.encode_candidates(CANDIDATES, with_head.encode(CANDIDATES)))
     seen.clear()
     running, units = model.start("a"), with_head.encode_messages([text for _, text in TURNS])
     units = torch.from_numpy(units / np.linalg.norm(units, axis=1, keepdims=True))
@@ -41,32 +42,23 @@ def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTrans
         running.add(text, speaker)
         latest = list(range(count - 1, max(-1, count - 4), -1))
         same = torch.tensor([[TURNS[turn][0] == "a" for turn in latest]])
-        head = model.head
-        assert head is not None
-        query = head.queries(units[latest][None], same, torch.ones_like(same)).detach().numpy()[0]
+        query = model.head.queries(units[latest][None], same, torch.ones_like(same)).detach().numpy()[0]
         np.testing.assert_allclose(running.score(candidates), candidates @ query, atol=rounding())
     assert seen == [text for _, text in TURNS]  # each message is encoded once
 
 
-def test_modes_that_the_model_lacks(with_head: SentenceTransformer, tiny_encoder_path) -> None:
-    model = turnwise.SequenceModel(with_head)
+def test_modes_that_the_model_lacks(with_head: SentenceTransformer) -> None:
+    model = turnwise.ReplyModel(with_head)
     running = model.start()
     with pytest.raises(ValueError, match="no turn yet"):
-        running.composed_query()
+        running.query_of()
     running.add("my card", "a")
     with pytest.raises(ValueError, match="one of this model's, which are composed"):
         running.score(model.encode_candidates(CANDIDATES), "bi")
-    plain = turnwise.SequenceModel(turnwise.load_encoder(tiny_encoder_path))
-    with pytest.raises(ValueError, match="no reply head"):
-        plain.map_candidates(np.zeros((1, 32)))
-    started = plain.start()
-    started.add("my card", "a")
-    with pytest.raises(ValueError, match="no reply head"):
-        started.composed_query()
 
 
 def test_joined_contexts_of_a_plain_encoder(tiny_encoder: SentenceTransformer) -> None:
-    model = turnwise.SequenceModel(tiny_encoder)
+    model = turnwise.ReplyModel(tiny_encoder)
     candidates, running = model.encode_candidates(CANDIDATES), model.start("a")
     for speaker, text in TURNS * 3:
         running.add(text, speaker)
@@ -92,7 +84,7 @@ def test_next_utterance_ranks_as_running_conversations_do(with_head: SentenceTra
     result = evaluate_next_utterance(
         EmbeddedSequences(with_head, build_sequences(rows)), modes=["composed"], lengths=[4]
     )
-    model, expected = turnwise.SequenceModel(with_head), []
+    model, expected = turnwise.ReplyModel(with_head), []
     texts = [row["messages"][4]["content"] for row in rows]
     candidates = model.encode_candidates(texts)
     for number, row in enumerate(rows):
@@ -112,7 +104,7 @@ def test_composed_is_the_first_mode_of_an_encoder_with_a_head(with_head: Sentenc
 
 @pytest.mark.parametrize("goal_speaker", ["a", "b", "nobody"])
 def test_a_plan_is_how_well_the_goal_follows(with_head: SentenceTransformer, goal_speaker: str) -> None:
-    model = turnwise.SequenceModel(with_head)
+    model = turnwise.ReplyModel(with_head)
     context = [{"role": speaker, "content": text} for speaker, text in TURNS]
     expected = []
     for candidate in CANDIDATES:  # each is said in turn, and then the goal is the only candidate

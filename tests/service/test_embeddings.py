@@ -239,7 +239,7 @@ def test_next_ranks_as_a_sequence_model_does(running, tiny_encoder) -> None:
     replies = ["i cancel the card", "a pizza", "thanks"]
     with running.client() as client:
         response = client.post("/v1/next", json={"messages": TALKS[0], "candidates": replies, "limit": 2}).json()
-    model = turnwise.SequenceModel(tiny_encoder)
+    model = turnwise.ReplyModel(tiny_encoder)
     talk = model.start("user")
     for message in TALKS[0]:
         talk.add(message["content"], message["role"])

@@ -7,7 +7,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.replies.sequence import SequenceModel
+from turnwise.replies.reply_model import ReplyModel
 from turnwise.store import ConversationStore, hits_table
 from turnwise.store.diversity import diverse
 
@@ -137,11 +137,11 @@ def head_added(encoder: SentenceTransformer) -> SentenceTransformer:
         ("head", {}),
         ("ccl", {}),
         ("c3l", {}),
-        ("c3l", {"last_rows": 1}),
+        ("c3l", {"mode": "last-1"}),
         ("c3l", {"mode": "bi"}),
     ],
 )
-def test_next_replies_are_those_of_the_sequence_model(
+def test_next_replies_are_those_of_the_reply_model(
     place, tiny_encoder, with_views, conversations: Dataset, kind: str, settings: dict
 ) -> None:
     if kind == "head":
@@ -151,14 +151,13 @@ def test_next_replies_are_those_of_the_sequence_model(
     store = ConversationStore.open(place("talks"), encoder)
     store.add(conversations)
     texts = list(dict.fromkeys(message["content"] for row in conversations for message in row["messages"]))
-    model = SequenceModel(encoder)
+    model = ReplyModel(encoder)
     for speaker in ("user", "assistant"):
         context = conversations[4]["messages"][:4]
         running = model.start(speaker)
         for message in context:
             running.add(message["content"], message["role"])
-        mode, last_rows = settings.get("mode"), settings.get("last_rows")
-        scores = running.score(model.encode_candidates(texts), mode, last_rows)
+        scores = running.score(model.encode_candidates(texts), settings.get("mode"))
         expected = sorted(zip(scores, texts), reverse=True)
         found = store.next_replies(context, limit=len(texts), speaker=speaker, **settings)
         assert [hit.text for hit in found] == [text for _, text in expected]

@@ -5,7 +5,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from turnwise.encoders.transformer import transformer_of
-from turnwise.encoders.views import add_views
+from turnwise.papers.triple_encoders.views import add_views
 from turnwise.training.interpolation import merge_weights
 
 

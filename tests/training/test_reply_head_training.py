@@ -48,7 +48,7 @@ def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, co
     assert record["level"] == "turn-order" and len(record["loss"]) == 3
     assert record["loss"][-1]["held_out"] < record["loss"][0]["held_out"] or len(record["loss"]) > 1
     card = (tmp_path / "model" / "README.md").read_text()
-    assert "turnwise.SequenceModel" in card and "prompt_name" not in card
+    assert "turnwise.ReplyModel" in card and "prompt_name" not in card
     assert not list(tmp_path.glob("model.*"))  # nothing of the way is left
 
 

@@ -21,9 +21,9 @@ import turnwise
 from closeness import assert_same_vectors
 from turnwise._utils.files import only_writer
 from turnwise.collators.utterances import UtteranceCollator
-from turnwise.encoders.views import encode_view
 from turnwise.papers.baselines.recipes import Siamese, SingleVector
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
+from turnwise.papers.triple_encoders.views import encode_view
 from turnwise.training.checkpoints import LOSS_FILE
 from turnwise.training.freezing import no_attention_dropout
 from turnwise.training.precision import runs_in_bf16

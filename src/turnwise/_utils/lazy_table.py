@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Generic, TypeVar
 
@@ -35,3 +35,7 @@ class LazyTable(Mapping[str, Value], Generic[Value]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._places
+
+    def first_of(self, names: Iterable[str]) -> Value | None:
+        """The value of the first of these names that is in the table; ``None`` if none is."""
+        return next((self[name] for name in names if name in self), None)

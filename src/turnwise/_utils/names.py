@@ -1,4 +1,4 @@
-"""The names of methods and tasks, and the module that defines each.
+"""The names of methods and tasks, and the module that defines each; and what the encoders of a paper need.
 
 The names are known without importing anything, so that a wrong name is reported at once, before seconds of loading.
 Code that belongs to a paper is in a package of its own, which the rest of turnwise does not import.
@@ -57,14 +57,22 @@ TASKS: LazyTable[Any] = LazyTable(
         "semantic-relatedness": f"{_WHOLES}.semantic_relatedness:SEMANTIC_RELATEDNESS",
         "dialogue-retrieval": f"{_WHOLES}.dialogue_retrieval:DIALOGUE_RETRIEVAL",
         "next-utterance": f"{_ORDER}.next_utterance:NEXT_UTTERANCE",
-        "component-analysis": f"{_ORDER}.next_utterance:COMPONENT_ANALYSIS",
         # Tasks that belong to a single paper
+        "component-analysis": f"{_PAPERS}.triple_encoders.component_analysis:COMPONENT_ANALYSIS",
         "dialogue-sts": f"{_PAPERS}.dialogue_cse.dialogue_sts:DIALOGUE_STS",
         "alignment-uniformity": f"{_PAPERS}.dial2vec.alignment_uniformity:ALIGNMENT_UNIFORMITY",
         "short-term-planning": f"{_PAPERS}.triple_encoders.short_term_planning:SHORT_TERM_PLANNING",
         "additivity": f"{_PAPERS}.triple_encoders.additivity:ADDITIVITY",
     }
 )
+
+# An encoder of a paper is known by the name of a prompt that all of its kind have. Prompt -> the subclass of
+# `turnwise.ReplyModel` that serves the encoder, and its modes of the task next-utterance.
+REPLY_MODELS: LazyTable[Any] = LazyTable({"after": f"{_PAPERS}.triple_encoders.replies:TripleReplies"})
+NEXT_UTTERANCE_MODES: LazyTable[Any] = LazyTable({"after": f"{_PAPERS}.triple_encoders.modes:TripleModes"})
+
+# A checkpoint that a paper's authors published has tokens, but no prompts. Token -> what gives the encoder its prompts.
+PUBLISHED_PROMPTS: LazyTable[Any] = LazyTable({"[BEFORE]": f"{_PAPERS}.triple_encoders.views:views_of"})
 
 
 def check_method(name: str) -> str:

@@ -24,6 +24,8 @@ from turnwise.cli.tables import print_modes, print_table, write_json
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.encoders.folders import encoder_folder
 
+_PLANNING = "short-term-planning"
+
 
 @reads_conversations
 def evaluate(
@@ -49,8 +51,9 @@ def evaluate(
     from turnwise.data.reading.files import check_apart
 
     model, data = _model_and_data(model_and_data)
-    for task in tasks or []:
-        check_task(task)
+    names = [check_task(name) for name in tasks or ["semantic-retrieval"]]
+    if generator is not None and _PLANNING not in names:
+        raise ValueError(f"--generator is for the task {_PLANNING}, got {', '.join(names)}")
     if not Path(data).exists():
         reading.check(data)
     encoder_folder(model)
@@ -60,18 +63,16 @@ def evaluate(
     quiet_transformers()
     from turnwise.encoders.loading import DEFAULT_ENCODER, load_encoder
     from turnwise.evaluation import evaluate as run_evaluation
-    from turnwise.papers.generated import GeneratedCandidates
 
     figures = run_evaluation(
         load_encoder(model),
         data,
-        tasks or ["semantic-retrieval"],
+        names if generator is None else _with_generated(names, generator, seed),
         pooling=pooling,
         seed=seed,
         max_queries=max_queries,
         label=label,
         dialogue_label=dialogue_label,
-        candidates=GeneratedCandidates(generator, seed=seed) if generator is not None else None,
         read=reading.read,
     )
     generated = {"generator": generator} if generator is not None else {}
@@ -80,6 +81,15 @@ def evaluate(
         write_json(json_file, {**given, **figures})
     if json_file is None or not is_standard(json_file):
         _print_figures(model or "default encoder", data, figures)
+
+
+def _with_generated(names: list[str], generator: str, seed: int) -> list[Any]:
+    """The tasks, planning among candidates that a language model generates."""
+    from turnwise.papers.generated import GeneratedCandidates
+    from turnwise.papers.triple_encoders.short_term_planning import planning_with
+
+    planning = planning_with(GeneratedCandidates(generator, seed=seed))
+    return [planning if name == _PLANNING else name for name in names]
 
 
 def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:

@@ -283,12 +283,8 @@ Top = Annotated[int, typer.Option(min=1, help="Number of utterances to show.")]
 Mode = Annotated[
     str | None,
     typer.Option(
-        help="How to score: composed, average, max, bi or joined; by default the first that the model supports."
+        help="How to score: composed, bi or joined, or as a paper does; by default the first that the model supports."
     ),
-]
-LastRows = Annotated[
-    int | None,
-    typer.Option(help="Average only pairs that include one of the last turns; this is their number."),
 ]
 EmbeddingsFile = Annotated[
     Path | None, typer.Option("--embeddings", help="Keep the candidates' embeddings in this .npy file for next time.")

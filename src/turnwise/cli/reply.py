@@ -17,7 +17,6 @@ from turnwise.cli.options import (
     Goal,
     GoalSpeaker,
     Half,
-    LastRows,
     Mode,
     ModelArgument,
     Number,
@@ -35,7 +34,7 @@ from turnwise.cli.terminal import quiet_transformers
 if TYPE_CHECKING:
     import numpy as np
 
-    from turnwise.replies.sequence import SequenceModel
+    from turnwise.replies.reply_model import ReplyModel
 
 _LONGEST_GENERATED = 40  # tokens; kept short, since somebody is waiting
 
@@ -50,7 +49,6 @@ def reply(
     id: OtherId = None,
     top: Top = 10,
     mode: Mode = None,
-    last_rows: LastRows = None,
     speaker: Speaker = None,
     embeddings: EmbeddingsFile = None,
     half: Half = False,
@@ -66,7 +64,7 @@ def reply(
     quiet_transformers()
     from turnwise.encoders.loading import load_encoder
     from turnwise.replies.candidates import read_candidates
-    from turnwise.replies.sequence import SequenceModel, next_speaker
+    from turnwise.replies.reply_model import ReplyModel, next_speaker
 
     if json_file is not None:
         check_file(json_file, force)
@@ -75,7 +73,7 @@ def reply(
             raise ValueError(f"expected either --candidates or --store, got {'neither' if store is None else 'both'}")
         if embeddings is not None:
             raise ValueError("--embeddings belongs to --candidates: a store keeps its own")
-        settings = {"last_rows": last_rows, "where": where, "limit": top, "mode": mode, "speaker": speaker}
+        settings = {"where": where, "limit": top, "mode": mode, "speaker": speaker}
         _reply_from_store(store, model, _messages(conversation, id, reading), settings, json_file)
         return
     if where is not None:
@@ -84,13 +82,12 @@ def reply(
         check_file(embeddings, force=True)  # an earlier file with the same candidates is reused
     messages = _messages(conversation, id, reading)
     texts = read_candidates(candidates, reading.read)
-    sequence_model = SequenceModel(load_encoder(model))
-    vectors = _embed_candidates(sequence_model, texts, embeddings, half)
-    running = sequence_model.start(speaker or next_speaker(messages))
+    reply_model = ReplyModel(load_encoder(model))
+    vectors = _embed_candidates(reply_model, texts, embeddings, half)
+    running = reply_model.start(speaker or next_speaker(messages))
     for message in messages:
         running.add(message["content"], message["role"])
-    chosen: Any = mode  # checked where it is used
-    _show(texts, running.score(vectors, chosen, last_rows), top, json_file)
+    _show(texts, running.score(vectors, mode), top, json_file)
 
 
 def _reply_from_store(
@@ -131,7 +128,7 @@ def plan(
     from turnwise.encoders.loading import load_encoder
     from turnwise.papers.triple_encoders.planning import rank
     from turnwise.replies.candidates import read_candidates
-    from turnwise.replies.sequence import SequenceModel, next_speaker
+    from turnwise.replies.reply_model import ReplyModel, next_speaker
 
     if json_file is not None:
         check_file(json_file, force)
@@ -140,13 +137,13 @@ def plan(
             f"expected either --candidates or --generator, got {'neither' if generator is None else 'both'}"
         )
     messages = _messages(conversation, id, reading)
-    sequence_model = SequenceModel(load_encoder(model))
+    reply_model = ReplyModel(load_encoder(model))
     who = speaker or next_speaker(messages)
     if candidates is not None:
         texts = read_candidates(candidates, reading.read)
     elif generator is not None:
         texts = _generate(generator, messages, number, who, seed)
-    _show(texts, rank(sequence_model, messages, texts, goal, who, goal_speaker or who), top, json_file)
+    _show(texts, rank(reply_model, messages, texts, goal, who, goal_speaker or who), top, json_file)
 
 
 def _messages(path: Path, id: str | None, reading: Reading) -> list[dict[str, Any]]:
@@ -159,7 +156,7 @@ def _messages(path: Path, id: str | None, reading: Reading) -> list[dict[str, An
     raise ValueError(f"{path}: found no conversation {id!r}")
 
 
-def _embed_candidates(model: SequenceModel, texts: list[str], file: Path | None, half: bool) -> np.ndarray:
+def _embed_candidates(model: ReplyModel, texts: list[str], file: Path | None, half: bool) -> np.ndarray:
     """The embeddings of candidates (len(texts), dim), kept in a file if one is given."""
     from turnwise.replies.candidates import candidate_embeddings
 

@@ -15,10 +15,10 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 
 from turnwise._compat import loaded_from
+from turnwise._utils.names import PUBLISHED_PROMPTS
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import encoder_folder
 from turnwise.encoders.transformer import transformer_of
-from turnwise.encoders.views import views_of
 from turnwise.errors import error_line
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
@@ -107,7 +107,9 @@ def _load(name: str, device: str | None) -> ConversationEncoder:
         encoder.source = name  # a transformer knows its own
     _check_pooling(encoder, name)
     encoder.restore_parts(name)
-    views_of(encoder)  # warns if it takes the encoder for a published checkpoint
+    tokens = getattr(getattr(encoder, "tokenizer", None), "added_tokens_encoder", {})
+    if add_prompts := PUBLISHED_PROMPTS.first_of(tokens):
+        add_prompts(encoder)
     return encoder
 
 

@@ -18,11 +18,7 @@ from turnwise.evaluation.mteb import mteb_tasks
 from turnwise.evaluation.running import evaluate
 from turnwise.evaluation.task import Task
 from turnwise.evaluation.tasks import TASKS, find_task
-from turnwise.evaluation.turn_order.next_utterance import (
-    NextUtteranceResult,
-    evaluate_components,
-    evaluate_next_utterance,
-)
+from turnwise.evaluation.turn_order.next_utterance import NextUtteranceResult, evaluate_next_utterance
 from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, Sequences, build_sequences
 from turnwise.evaluation.utterances.semantic_retrieval import (
     RetrievalResult,
@@ -52,7 +48,6 @@ __all__ = [
     "embed_dialogues",
     "evaluate",
     "evaluate_categorization",
-    "evaluate_components",
     "evaluate_dialogue_retrieval",
     "evaluate_next_utterance",
     "evaluate_relatedness",

@@ -20,14 +20,13 @@ from turnwise.evaluation.tasks import TASKS, find_task
 def evaluate(
     encoder: Encoder,
     data: Given,
-    tasks: str | Sequence[str],
+    tasks: str | Sequence[str | Task],
     *,
     pooling: str = "mean",
     seed: int = 0,
     max_queries: int | None = None,
     label: str = "intent",
     dialogue_label: str | None = None,
-    candidates: Callable[..., Sequence[str]] | None = None,
     read: Callable[[Path], Dataset] = read_conversations,
 ) -> dict[str, dict[str, object]]:
     """Run evaluation tasks on an encoder.
@@ -35,19 +34,17 @@ def evaluate(
     Tasks on whole dialogues share one embedding of each dialogue, and tasks on sequences share theirs.
 
     Args:
-        encoder: An encoder, with views or without. For tasks on utterances, any function will do that embeds a list of
+        encoder: An encoder. For tasks on utterances, any function will do that embeds a list of
             texts, (texts,) -> (texts, dim); for tasks on whole dialogues, one that embeds a list of conversations, each
             a list of messages ``{"role", "content"}``, (conversations,) -> (conversations, dim).
         data: See ``load_task``.
-        tasks: Names of tasks, see ``TASKS``; a single one may be given as it is.
+        tasks: Names of tasks, see ``TASKS``, or tasks themselves; a single name may be given as it is.
         pooling: How an encoder embeds whole dialogues, see `turnwise.ConversationEncoder`.
         seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
         max_queries: Evaluate at most this many random queries; by default all. A query of a task on sequences is a
             conversation whose next utterances are asked for.
         label: Message field with the intent, for tasks on utterances built from conversations.
         dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
-        candidates: Gives the candidates of short-term planning, such as
-            ``turnwise.papers.GeneratedCandidates(model)``; by default they are drawn from other conversations.
         read: Reads conversations from a path that is no released file.
 
     Returns:
@@ -62,9 +59,6 @@ def evaluate(
     """
     chosen = _chosen(tasks)
     _check_served(encoder, chosen)
-    if candidates is not None and not any(task.takes_candidates for task in chosen):
-        takers = ", ".join(task.name for task in TASKS.values() if task.takes_candidates)
-        raise ValueError(f"candidates are for {takers}, got {', '.join(task.name for task in chosen)}")
     # All are loaded before the first is scored, so that bad data is reported before minutes of embedding.
     how: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "label": label, "dialogue_label": dialogue_label}
     loaded: dict[str, Any] = {}
@@ -75,19 +69,15 @@ def evaluate(
     for task in chosen:
         if task.data_key not in embedded:
             embedded[task.data_key] = task.level.embed(encoder, loaded[task.data_key], pooling)
-    return {
-        task.key: task.measure(
-            *embedded[task.data_key], seed, **({"candidates": candidates} if task.takes_candidates else {})
-        ).summary()
-        for task in chosen
-    }
+    return {task.key: task.measure(*embedded[task.data_key], seed).summary() for task in chosen}
 
 
-def _chosen(tasks: str | Sequence[str]) -> list[Task]:
-    found = [find_task(name) for name in ([tasks] if isinstance(tasks, str) else tasks)]
-    if not found:
+def _chosen(tasks: str | Sequence[str | Task]) -> list[Task]:
+    given = [tasks] if isinstance(tasks, str) else tasks
+    chosen = [find_task(task) if isinstance(task, str) else task for task in given]
+    if not chosen:
         raise ValueError(f"no task given: expected one or more of {', '.join(TASKS)}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(chosen))
 
 
 def _check_served(encoder: Encoder, tasks: Sequence[Task]) -> None:

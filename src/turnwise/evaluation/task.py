@@ -28,7 +28,7 @@ class Task:
     Args:
         name: Its name, words joined by hyphens.
         level: What it embeds: utterances, whole dialogues (its data is then ``LabelledDialogues``), or the utterances
-            of sequences in the views of the encoder (``Sequences``).
+            of sequences (``Sequences``).
         metric: The main one among the figures it reports.
         description: What it asks of an encoder.
         citation: BibTeX of the paper that defines it.
@@ -36,7 +36,6 @@ class Task:
         released_file: Name of the file in which the authors of the paper published its data; "" if they did not.
         read: Reads that file.
         build: Builds the data from conversations; None where people must annotate it.
-        takes_candidates: Whether ``measure`` takes ``candidates``, a function that gives candidates for a context.
     """
 
     name: str
@@ -48,7 +47,6 @@ class Task:
     released_file: str = ""
     read: Callable[[Path, LoadSettings], Any] | None = None
     build: Callable[[Conversations, LoadSettings], Any] | None = None
-    takes_candidates: bool = False
 
     @property
     def key(self) -> str:

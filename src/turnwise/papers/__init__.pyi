@@ -44,9 +44,13 @@ from .triple_encoders.c3l import C3LSettings as C3LSettings
 from .triple_encoders.ccl import CCLLoss as CCLLoss
 from .triple_encoders.ccl import CCLSettings as CCLSettings
 from .triple_encoders.collator import TurnOrderCollator as TurnOrderCollator
+from .triple_encoders.component_analysis import evaluate_components as evaluate_components
 from .triple_encoders.published import PublishedC3L as PublishedC3L
 from .triple_encoders.published import PublishedCCL as PublishedCCL
 from .triple_encoders.recipe import C3L as C3L
 from .triple_encoders.recipe import CCL as CCL
+from .triple_encoders.scores import max_scores as max_scores
+from .triple_encoders.scores import triple_query as triple_query
 from .triple_encoders.short_term_planning import PlanningResult as PlanningResult
 from .triple_encoders.short_term_planning import evaluate_short_term_planning as evaluate_short_term_planning
+from .triple_encoders.views import add_views as add_views

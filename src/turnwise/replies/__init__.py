@@ -1,15 +1,7 @@
-"""What could be said next: scores, running conversations, plans and candidates."""
+"""What could be said next: models of replies, running conversations and candidates."""
 
 from turnwise.replies.candidates import candidate_embeddings, read_candidates
-from turnwise.replies.scores import bi_query, max_scores, triple_query
-from turnwise.replies.sequence import SequenceModel, next_speaker
+from turnwise.replies.reply_model import ReplyModel, RunningConversation, next_speaker
+from turnwise.replies.scores import bi_query
 
-__all__ = [
-    "SequenceModel",
-    "bi_query",
-    "candidate_embeddings",
-    "max_scores",
-    "next_speaker",
-    "read_candidates",
-    "triple_query",
-]
+__all__ = ["ReplyModel", "RunningConversation", "bi_query", "candidate_embeddings", "next_speaker", "read_candidates"]

@@ -15,7 +15,7 @@ from turnwise._utils.files import atomic_path, existing_file, is_standard
 from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import distinct_utterances
 from turnwise.data.reading.standard_input import standard_input
-from turnwise.replies.sequence import SequenceModel
+from turnwise.replies.reply_model import ReplyModel
 
 _ROUNDING = 2e-3  # more than the rounding of a component in half precision
 
@@ -47,7 +47,7 @@ def read_candidates(path: str | os.PathLike[str], read: Callable[[Path], Dataset
 
 
 def candidate_embeddings(
-    model: SequenceModel, candidates: list[str], path: str | os.PathLike[str], half: bool = False
+    model: ReplyModel, candidates: list[str], path: str | os.PathLike[str], half: bool = False
 ) -> np.ndarray:
     """Embeddings of candidates, computed once and afterwards mapped from a file.
 

@@ -18,11 +18,9 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.long_texts import starts_of
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
-from turnwise.encoders.reply_head import map_candidates
 from turnwise.encoders.utterances import encode_utterances
 from turnwise.encoders.vector_cache import VectorCache, can_be_cached
-from turnwise.encoders.views import encode_view, views_of
-from turnwise.replies.sequence import Mode, SequenceModel, next_speaker
+from turnwise.replies.reply_model import ReplyModel, next_speaker
 
 
 class StoreEncoder:
@@ -53,7 +51,7 @@ class StoreEncoder:
     @property
     def has_replies(self) -> bool:
         """Whether messages get a second vector, as candidates for the next message."""
-        return self.encoder.reply_head is not None or views_of(self.encoder) is not None
+        return ReplyModel(self.encoder).own_candidates
 
     @property
     def name(self) -> str:
@@ -76,11 +74,9 @@ class StoreEncoder:
             texts = starts_of(self.encoder, texts)
             vectors = encode_utterances(self.encoder, texts, cache=self._cache)
             columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(self.encoder, texts)}
-            head = self.encoder.reply_head
-            if head is not None:
-                columns["reply"] = map_candidates(head, vectors)
-            elif views_of(self.encoder) is not None:
-                columns["reply"] = unit_vectors(encode_view(self.encoder, texts, "after"))
+            replies = ReplyModel(self.encoder)
+            if replies.own_candidates:
+                columns["reply"] = replies.encode_candidates(texts, vectors)
         return columns
 
     def conversations(
@@ -116,16 +112,11 @@ class StoreEncoder:
         return [{**message, "content": start} for message, start in zip(messages, starts)]
 
     def reply_query(
-        self,
-        messages: Sequence[Message],
-        mode: Mode | None = None,
-        last_rows: int | None = None,
-        speaker: str | None = None,
+        self, messages: Sequence[Message], mode: str | None = None, speaker: str | None = None
     ) -> np.ndarray:
-        """The query for what may be said next (dim,), which need not have length 1; see `turnwise.SequenceModel`."""
+        """The query for what may be said next (dim,), which need not have length 1; see `turnwise.ReplyModel`."""
         with self._lock:
-            model = SequenceModel(self.encoder)
-            running = model.start(speaker or next_speaker(messages))
+            running = ReplyModel(self.encoder).start(speaker or next_speaker(messages))
             for message in messages:
                 running.add(message["content"], message["role"])
-            return running.query_of(mode, last_rows)
+            return running.query_of(mode)

@@ -24,7 +24,6 @@ from turnwise.store.state import StoreState
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-    from turnwise.replies.sequence import Mode
     from turnwise.store.encoding import StoreEncoder
 
 SearchMode = Literal["vector", "text", "hybrid"]
@@ -155,24 +154,22 @@ class StoreReader:
     def next_replies(
         self,
         messages: Sequence[Message],
-        last_rows: int | None = None,
         distinct: bool = True,
         where: str | None = None,
         limit: int = 10,
         offset: int = 0,
-        mode: Mode | None = None,
+        mode: str | None = None,
         speaker: str | None = None,
     ) -> list[ReplyHit]:
-        """Rank all messages of the store as the next one of a conversation, as `turnwise.SequenceModel` does.
+        """Rank all messages of the store as the next one of a conversation, as `turnwise.ReplyModel` does.
 
         Args:
             messages: The conversation so far, ``{"role", "content"}`` each.
-            last_rows: For mode ``"average"``, see `turnwise.SequenceModel`.
             distinct: Return each text only once.
             where: A filter on messages, as for `search_messages`.
             limit: How many to return.
             offset: How many of the best to leave out.
-            mode: How to score: any mode of the model except ``"max"``; by default its first.
+            mode: How to score: a mode of `turnwise.ReplyModel` that is an inner product; by default its first.
             speaker: Who speaks next; by default the person who spoke before the last speaker.
 
         Raises:
@@ -182,7 +179,7 @@ class StoreReader:
         _check_range(limit, offset)
         tables = self._backend.tables()
         plain = plain_messages(list(messages), "the conversation")
-        query = self._encoder(tables.state).reply_query(plain, mode, last_rows, speaker)
+        query = self._encoder(tables.state).reply_query(plain, mode, speaker)
         return find_replies(tables, query, _condition(where), limit, offset, distinct)
 
     def stats(self) -> StoreStats:

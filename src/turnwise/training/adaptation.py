@@ -96,7 +96,7 @@ def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
     try:
         try:
             model = AutoModelForMaskedLM.from_pretrained(source, use_safetensors=True, trust_remote_code=False)
-            # Tokens may have been added to the encoder since it was loaded, such as those of turnwise.encoders.views.
+            # Tokens may have been added to the encoder since it was loaded, such as the prefix tokens of a method.
             model.resize_token_embeddings(len(transformer.get_input_embeddings().weight), mean_resizing=False)
         except OSError as error:
             logging.getLogger("turnwise").warning("the prediction head of adaptation starts anew: %s", error)

@@ -35,7 +35,6 @@ Trained on: {conversations}
 
 _EXAMPLES = {
     "utterance": '["where is my parcel", "i want to speak to a human"]',
-    "turn-order": '["where is my parcel"], prompt_name="after"',
     "dialogue": '[[{"role": "user", "content": "where is my parcel"}, {"role": "assistant", "content": "on its way"}]]',
 }
 
@@ -49,13 +48,14 @@ def without_paths(record: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def model_card(record: dict[str, Any], has_head: bool, has_centre: bool) -> str:
+def model_card(record: dict[str, Any], has_head: bool, has_centre: bool, prompt: str | None = None) -> str:
     """The card of a model from its training record (see ``training.json`` beside it).
 
     Args:
         record: The record.
         has_head: Whether the model has a reply head.
         has_centre: Whether it has a centre.
+        prompt: A prompt that texts need, as its method trained it.
     """
     rows = "\n".join(f"| {name} | {value} |" for name, value in record.get("recipe", {}).items())
     level = record.get("level", "utterance")
@@ -64,10 +64,13 @@ def model_card(record: dict[str, Any], has_head: bool, has_centre: bool) -> str:
     if has_centre:
         note += f"Its centre, {CENTRE_FILES[0]}, needs `turnwise.load_encoder` and `encode_conversations`.\n\n"
     if has_head:
-        note += f"Its reply head, {HEAD_FILES[0]}, is for `turnwise.SequenceModel`; `encode` goes on without it.\n\n"
-    elif level == "turn-order":
-        note += "Its views are prompts, listed in `encoder.prompts`. See turnwise for how their cosines are used.\n\n"
-    texts = {"note": note, "level": level.capitalize(), "example": _EXAMPLES["utterance" if has_head else level]}
+        note += f"Its reply head, {HEAD_FILES[0]}, is for `turnwise.ReplyModel`; `encode` goes on without it.\n\n"
+    elif prompt is not None:
+        note += "Its prompts, listed in `encoder.prompts`, say what a text is to it; see turnwise for their use.\n\n"
+    example = _EXAMPLES["dialogue" if level == "dialogue" else "utterance"]
+    if prompt is not None and not has_head:
+        example += f', prompt_name="{prompt}"'
+    texts = {"note": note, "level": level.capitalize(), "example": example}
     return _CARD.format(
         **texts,
         encoder=record.get("encoder", "unknown"),

@@ -9,6 +9,7 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.files import atomic_path
+from turnwise._utils.names import REPLY_MODELS
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.training.model_card import model_card, without_paths
 
@@ -20,5 +21,6 @@ def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], r
         # Without the library's own card: it would quote conversations of the training data.
         encoder.save_pretrained(str(temporary), create_model_card=False)
         (temporary / "training.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
-        card = model_card(record, encoder.reply_head is not None, bool(encoder.centre))
+        prompt = next((name for name in encoder.prompts if name in REPLY_MODELS), None)
+        card = model_card(record, encoder.reply_head is not None, bool(encoder.centre), prompt)
         (temporary / "README.md").write_text(card, encoding="utf-8")

@@ -22,9 +22,11 @@ from sequence_cases import (
 from turnwise.data.tokens import tokenize
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.errors import ConversationError
-from turnwise.evaluation import compare_results, evaluate_components, evaluate_next_utterance
-from turnwise.evaluation.turn_order.modes import COMPONENTS, served_modes
+from turnwise.evaluation import compare_results, evaluate_next_utterance
+from turnwise.evaluation.turn_order.modes import modes_of
 from turnwise.evaluation.turn_order.sequences import build_sequences
+from turnwise.papers.triple_encoders.component_analysis import evaluate_components
+from turnwise.papers.triple_encoders.modes import COMPONENTS
 
 
 def literal_ranks(rows, score) -> dict[tuple[str, int], float]:
@@ -270,4 +272,4 @@ def test_intervals_and_comparison_are_of_conversations(tiny_encoder, with_views)
 
 
 def _without_bm25(encoder) -> list[str]:
-    return [mode for mode in served_modes(embedded(encoder, numbered(2, 3))) if mode != "bm25"]
+    return [mode for mode in modes_of(embedded(encoder, numbered(2, 3))).served if mode != "bm25"]

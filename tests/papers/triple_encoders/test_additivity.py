@@ -10,7 +10,7 @@ import pytest
 from sequence_cases import FakeEncoder, Literal, cosine, embedded, talks
 from turnwise.evaluation import compare_results
 from turnwise.papers.triple_encoders.additivity import evaluate_additivity, triple_shares
-from turnwise.replies.scores import triple_query
+from turnwise.papers.triple_encoders.scores import triple_query
 
 
 def test_two_conversations_by_hand() -> None:

@@ -10,7 +10,7 @@ from transformers import GPT2LMHeadModel
 from closeness import rounding
 from turnwise.papers.generation import generate_candidates
 from turnwise.papers.triple_encoders.planning import bi_plan_scores, rank, triple_plan_scores
-from turnwise.replies.sequence import SequenceModel
+from turnwise.replies.reply_model import ReplyModel
 
 CONTEXT = [
     {"role": "user", "content": "hello"},
@@ -49,7 +49,7 @@ def test_scores_of_many_contexts_at_once() -> None:
 
 @pytest.mark.parametrize("goal_speaker", ["user", "assistant"])
 def test_texts_are_ranked_in_their_views(tiny_encoder, with_views, goal_speaker: str) -> None:
-    model = SequenceModel(with_views(tiny_encoder, "c3l"))
+    model = ReplyModel(with_views(tiny_encoder, "c3l"))
 
     def relation(speaker: str) -> str:
         return "same" if speaker == goal_speaker else "other"
@@ -72,7 +72,7 @@ def test_texts_are_ranked_in_their_views(tiny_encoder, with_views, goal_speaker:
 
 @pytest.mark.parametrize("views", ["ccl", None])
 def test_other_models_compare_candidate_and_goal(tiny_encoder, with_views, views) -> None:
-    model = SequenceModel(with_views(tiny_encoder, views) if views else tiny_encoder)
+    model = ReplyModel(with_views(tiny_encoder, views) if views else tiny_encoder)
     before = tiny_encoder.encode(CANDIDATES, prompt_name="before_other" if views else None)
     goal = tiny_encoder.encode("thanks", prompt_name="after" if views else None)
     scores = rank(model, CONTEXT, CANDIDATES, "thanks", "user", "assistant")
@@ -80,7 +80,7 @@ def test_other_models_compare_candidate_and_goal(tiny_encoder, with_views, views
 
 
 def test_mistakes_are_told(tiny_encoder) -> None:
-    model = SequenceModel(tiny_encoder)
+    model = ReplyModel(tiny_encoder)
     with pytest.raises(ValueError, match="got 0 turns and 3 candidates"):
         rank(model, [], CANDIDATES, "thanks")
     with pytest.raises(ValueError, match="got 4 turns and 0 candidates"):

@@ -15,7 +15,7 @@ from turnwise.errors import ConversationError
 from turnwise.evaluation import compare_results
 from turnwise.papers.generated import GeneratedCandidates
 from turnwise.papers.generation import generate_candidates
-from turnwise.papers.triple_encoders.short_term_planning import evaluate_short_term_planning
+from turnwise.papers.triple_encoders.short_term_planning import evaluate_short_term_planning, planning_with
 
 
 def literal_ranks(rows, literal: Literal, length: int, distance: int, mode: str) -> list[float]:
@@ -144,12 +144,10 @@ def test_generated_candidates_are_kept(save_generator, tmp_path, monkeypatch) ->
     assert len(asked) == before + 2
 
 
-def test_candidates_of_tasks_that_take_none_are_refused(tiny_encoder) -> None:
-    with pytest.raises(ValueError, match="candidates are for short-term-planning, got next-utterance"):
-        turnwise.evaluate(tiny_encoder, numbered(3, 5), "next-utterance", candidates=lambda *_, **__: ["yes"])
-    found = turnwise.evaluate(
-        tiny_encoder, numbered(3, 5), ["next-utterance", "short-term-planning"], candidates=lambda *_, **__: ["yes"]
-    )
+def test_planning_with_given_candidates_is_evaluated_beside_other_tasks(tiny_encoder) -> None:
+    planning = planning_with(lambda *_, **__: ["yes"])
+    found = turnwise.evaluate(tiny_encoder, numbered(3, 5), ["next-utterance", planning])
+    assert list(found) == ["next_utterance", "short_term_planning"]
     assert found["short_term_planning"]["bi"]["average_rank"] <= 2
 
 

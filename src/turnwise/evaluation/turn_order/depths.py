@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
+from turnwise._utils.vectors import BoolArray, IntArray
 from turnwise.errors import ConversationError
-from turnwise.evaluation.scoring import unit_rows
-from turnwise.evaluation.turn_order.sequences import TURNS, EmbeddedSequences, Sequences
+from turnwise.evaluation.turn_order.sequences import TURNS, Sequences
 
 LENGTHS = tuple(range(2, 11))  # turns of a context, as in the paper
 
@@ -62,31 +61,6 @@ def find_depths(sequences: Sequences, lengths: Sequence[int]) -> list[Depth]:
     return depths
 
 
-def prepare_depths(embedded: EmbeddedSequences, depths: Iterable[Depth], before1: bool) -> None:
-    """Encode the contexts and candidates of all depths; with ``before1`` also in that view, if the encoder has it."""
-    found = [context_turns(embedded.sequences, depth.contexts, depth.turn) for depth in depths]
-    text, same = (np.concatenate([part.ravel() for part in parts]) for parts in zip(*found))
-    embedded.prepare("before", text, same)
-    if before1 and embedded.triple:
-        embedded.prepare("before1", text, same)
-    embedded.prepare("after", np.concatenate([depth.candidates for depth in depths]))
-
-
-def context_views(embedded: EmbeddedSequences, conversations: IntArray, turn: int) -> tuple[FloatArray, FloatArray]:
-    """What precedes the utterances at ``turn``, as before1 and before2: each (conversations, turn, dim).
-
-    An encoder with one before-view, or with none at all, gives the same for both.
-    """
-    text, same = context_turns(embedded.sequences, conversations, turn)
-    before2 = embedded.rows("before", text, same)
-    return (embedded.rows("before1", text, same) if embedded.triple else before2), before2
-
-
-def after_units(embedded: EmbeddedSequences, text: IntArray) -> FloatArray:
-    """The after-embeddings of texts, of length 1: (texts, dim)."""
-    return unit_rows(embedded.rows("after", text), [embedded.sequences.texts[index] for index in text])
-
-
 def per_context(depths: Sequence[Depth], values: Sequence[int]) -> IntArray:
     """A value of each depth for each of its contexts: (depths,) -> (contexts of all depths,)."""
     return np.repeat(values, [len(depth.contexts) for depth in depths])
@@ -96,3 +70,10 @@ def context_turns(sequences: Sequences, conversations: IntArray, turn: int) -> t
     """Text of the turns before ``turn``, and whether their speaker is that turn's: each (conversations, turn)."""
     role = sequences.role[conversations]
     return sequences.text[conversations, :turn], role[:, :turn] == role[:, turn : turn + 1]
+
+
+def all_turns(sequences: Sequences, depths: Iterable[Depth]) -> tuple[IntArray, BoolArray]:
+    """`context_turns` of all contexts of all depths: each (turns of all contexts,)."""
+    turns = [context_turns(sequences, depth.contexts, depth.turn) for depth in depths]
+    text, same = (np.concatenate([part.ravel() for part in parts]) for parts in zip(*turns))
+    return text, same

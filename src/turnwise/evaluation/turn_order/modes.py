@@ -2,145 +2,161 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
+from turnwise._utils.names import NEXT_UTTERANCE_MODES
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.reply_head import ReplyHead, map_candidates
 from turnwise.evaluation.bm25 import bm25_scorer
 from turnwise.evaluation.dialogues.ranking import on_grid
-from turnwise.evaluation.turn_order.depths import Depth, after_units, context_turns, context_views
+from turnwise.evaluation.scoring import unit_rows
+from turnwise.evaluation.turn_order.depths import Depth, all_turns, context_turns
 from turnwise.evaluation.turn_order.sequences import EmbeddedSequences
-from turnwise.replies.scores import bi_query, max_scores, triple_query
+from turnwise.replies.scores import bi_query
 
-# Before-embeddings of contexts, before1 and before2, each (contexts, turns, dim) -> one vector each, (contexts, dim).
-Query = Callable[[FloatArray, FloatArray], FloatArray]
-# Some contexts of a depth -> the scores of the depth's candidates, (contexts, candidates).
-Scorer = Callable[[slice], FloatArray]
+# Some contexts of a depth, and what `Modes.contexts` gives for them -> the scores of the depth's candidates,
+# (contexts, candidates).
+Scorer = Callable[[slice, Any], FloatArray]
 
 _BLOCK = 2_000_000  # scores at a time
+_SINGLE = ("single", "single-averaged")
 
 
-def _bi(before: FloatArray) -> FloatArray:
-    """The mean of the cosines instead of their sum, which gives the same order but no vector longer than 1."""
-    return np.asarray(bi_query(before) / before.shape[-2])
+def mean_cosine_query(turns: FloatArray) -> FloatArray:
+    """The mean of the cosines instead of their sum, which gives the same order but no vector longer than 1.
+
+    Args:
+        turns: (contexts, turns, dim)
+
+    Returns:
+        (contexts, dim)
+    """
+    return np.asarray(bi_query(turns) / turns.shape[-2])
 
 
-def _neighbours(before1: FloatArray, before2: FloatArray) -> FloatArray:
-    """The mean of the normalised pair means of adjacent utterances: each is the query of a context of two."""
-    first, second = (np.stack([rows[:, :-1], rows[:, 1:]], axis=2) for rows in (before1, before2))
-    return np.asarray(triple_query(first, second).mean(axis=1))  # of (contexts, turns - 1, dim)
+def modes_of(embedded: EmbeddedSequences) -> Modes:
+    """The modes that serve the encoder."""
+    kind: type[Modes] = NEXT_UTTERANCE_MODES.first_of(embedded.encoder.prompts) or Modes
+    return kind(embedded)
 
 
-# The modes whose score is one inner product. Where there is one before-view, or none, it stands for both.
-_BI: dict[str, Query] = {"bi": lambda before1, before2: _bi(before2)}
-_TRIPLE: dict[str, Query] = {
-    "average": triple_query,
-    **{f"last-{rows}": partial(triple_query, last_rows=rows) for rows in (1, 2, 3, 4)},
-}
-# Appendix D.
-COMPONENTS: dict[str, Query] = {
-    "normal": triple_query,
-    "normal-and-bi-b2": lambda before1, before2: (triple_query(before1, before2) + _bi(before2)) / 2,
-    "neighbours": _neighbours,
-    "bi-b1-and-b2": lambda before1, before2: (_bi(before1) + _bi(before2)) / 2,
-    "mean-b2": lambda before1, before2: triple_query(before2, before2),
-    "bi-b2": lambda before1, before2: _bi(before2),
-    "mean-b1": lambda before1, before2: triple_query(before1, before1),
-    "bi-b1": lambda before1, before2: _bi(before1),
-}
-_QUERIES = {**_BI, **_TRIPLE, **COMPONENTS}
-SINGLE = ("single", "single-averaged")
-NEED_BEFORE1 = frozenset({*_TRIPLE, *COMPONENTS, "max"})
+class Modes:
+    """The modes of a plain encoder; encoders of a paper have subclasses of their own, see ``modes_of``.
+
+    Args:
+        embedded: The conversations and their encoder.
+
+    Attributes:
+        own: Modes that are evaluated by default, besides those that do not depend on the kind of encoder.
+        further: Modes that are evaluated when they are named.
+    """
+
+    own: tuple[str, ...] = ("bi", *_SINGLE)
+    further: tuple[str, ...] = ()
+
+    def __init__(self, embedded: EmbeddedSequences) -> None:
+        self.embedded = embedded
+        self.head = ConversationEncoder.of(embedded.encoder).reply_head
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The modes that the encoder can be evaluated in, the main one first; BM25 needs no encoder."""
+        composed = ("composed",) if self.head is not None else ()
+        return (*composed, *self.own, "bm25")
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise ``ValueError`` if the encoder cannot be evaluated in all of these modes, or none is given."""
+        served = (*self.served, *self.further)
+        if not names or not set(names) <= set(served):
+            raise ValueError(
+                f"modes must be among {', '.join(served)} for this encoder, got {', '.join(names) or 'none'}"
+            )
+
+    def prepare(self, depths: Sequence[Depth], names: Sequence[str]) -> None:
+        """Encode the contexts and candidates of all depths, as much as possible at once."""
+        self.embedded.prepare(all_turns(self.embedded.sequences, depths)[0])
+        self.embedded.prepare(np.concatenate([depth.candidates for depth in depths]))
+        for name in _SINGLE:
+            if name in names:
+                for depth in depths:
+                    self._single_vectors(depth, name)
+
+    def candidates(self, text: IntArray) -> FloatArray:
+        """The vectors of candidates, of length 1: (texts, dim)."""
+        return unit_rows(self.embedded.rows(text), [self.embedded.sequences.texts[index] for index in text])
+
+    def contexts(self, conversations: IntArray, turn: int) -> Any:
+        """What scorers need of the turns before ``turn``, here their vectors (conversations, turn, dim)."""
+        return self.embedded.rows(context_turns(self.embedded.sequences, conversations, turn)[0])
+
+    def scorer(self, name: str, depth: Depth, units: FloatArray) -> Scorer:
+        """What scores the candidates of a depth in a mode; ``units`` are from ``candidates``."""
+        if name == "bm25":
+            return _bm25(self.embedded, depth)
+        if name == "composed" and self.head is not None:
+            return _composed(self.embedded, depth, self.head)
+        grid = on_grid(units).T  # inner products on the grid are exact: equal embeddings tie
+        if name == "bi":
+            return lambda some, contexts: on_grid(mean_cosine_query(contexts)) @ grid
+        vectors = self._single_vectors(depth, name)
+        return lambda some, contexts: on_grid(vectors[some]) @ grid
+
+    def _single_vectors(self, depth: Depth, name: str) -> FloatArray:
+        """Every context of a depth as one vector of length 1, in one of the modes ``_SINGLE``: (contexts, dim)."""
+        turns = self.embedded.sequences.text[depth.contexts, : depth.turn]
+        if name == "single":
+            return self.embedded.joined(turns)
+        # What encode_contexts calls "averaged", made of joined contexts that mode "single" and the previous depth use.
+        return unit_vectors(self.embedded.joined(turns[:, :-1]) + self.embedded.joined(turns[:, -1:]))
 
 
-def served_modes(embedded: EmbeddedSequences) -> tuple[str, ...]:
-    """The modes an encoder can be evaluated in, except the components; BM25 needs no encoder."""
-    composed = ("composed",) if embedded.head is not None else ()
-    if embedded.views is None:
-        return (*composed, *_BI, *SINGLE, "bm25")
-    return (*composed, *_TRIPLE, "max", *_BI, "bm25") if embedded.triple else (*composed, *_BI, "bm25")
-
-
-def check_modes(names: Sequence[str], embedded: EmbeddedSequences) -> None:
-    """Raise ``ValueError`` if an encoder cannot be evaluated in all of these modes, or none is given."""
-    served = served_modes(embedded) + (tuple(COMPONENTS) if embedded.triple else ())
-    if not names or not set(names) <= set(served):
-        raise ValueError(f"modes must be among {', '.join(served)} for this encoder, got {', '.join(names) or 'none'}")
-
-
-def single_vectors(embedded: EmbeddedSequences, depth: Depth, name: str) -> FloatArray:
-    """Every context of a depth as one vector of length 1, in one of the modes ``SINGLE``: (contexts, dim)."""
-    turns = embedded.sequences.text[depth.contexts, : depth.turn]
-    if name == "single":
-        return embedded.joined(turns)
-    # What encode_contexts calls "averaged", made of joined contexts that mode "single" and the previous depth use, too.
-    return unit_vectors(embedded.joined(turns[:, :-1]) + embedded.joined(turns[:, -1:]))
-
-
-def scored_blocks(
-    embedded: EmbeddedSequences, depth: Depth, names: Sequence[str], singles: Mapping[str, FloatArray]
-) -> Iterator[tuple[str, FloatArray, IntArray]]:
+def scored_blocks(modes: Modes, depth: Depth, names: Sequence[str]) -> Iterator[tuple[str, FloatArray, IntArray]]:
     """Score all candidates of a depth as the next utterance of its contexts.
 
     Args:
-        embedded: The conversations.
+        modes: The modes of the encoder, prepared for the depth.
         depth: The depth.
-        names: The modes.
-        singles: Those of ``SINGLE`` among them -> from ``single_vectors``.
+        names: Those to score in.
 
     Yields:
         Block by block of contexts and for each mode: its name, the scores (block, candidates) and the true candidates
         (block,).
     """
-    after = after_units(embedded, depth.candidates)
-    grid = on_grid(after).T  # inner products on the grid are exact: equal embeddings tie
-    if "max" in names:
-        distinct, place = np.unique(after.astype(np.float32), axis=0, return_inverse=True)  # the same for MaxSim
-    scorers: dict[str, Scorer] = {}
-    if "bm25" in names:
-        scorers["bm25"] = _bm25(embedded, depth)
-    if "composed" in names and embedded.head is not None:
-        scorers["composed"] = _composed(embedded, depth, embedded.head, after)
-    step = max(1, _BLOCK // max(len(depth.candidates), depth.turn * after.shape[1]))
+    units = modes.candidates(depth.candidates)
+    scorers = {name: modes.scorer(name, depth, units) for name in names}
+    step = max(1, _BLOCK // max(len(depth.candidates), depth.turn * units.shape[1]))
     for start in range(0, len(depth.contexts), step):
         some = slice(start, start + step)
-        before = context_views(embedded, depth.contexts[some], depth.turn)
+        contexts = modes.contexts(depth.contexts[some], depth.turn)
         for name in names:
-            scores: FloatArray
-            if name in _QUERIES:
-                scores = on_grid(_QUERIES[name](*before)) @ grid
-            elif name in singles:
-                scores = on_grid(singles[name][some]) @ grid
-            elif name == "max":
-                scores = np.stack([max_scores(*one, distinct) for one in zip(*before)])[:, place]
-            else:
-                scores = scorers[name](some)
-            yield name, scores, depth.true[some]
+            yield name, scorers[name](some, contexts), depth.true[some]
 
 
 def _bm25(embedded: EmbeddedSequences, depth: Depth) -> Scorer:
     texts = embedded.sequences.texts
     score = bm25_scorer([texts[index] for index in depth.candidates])
 
-    def scores(some: slice) -> FloatArray:
+    def scores(some: slice, contexts: Any) -> FloatArray:
         spoken = embedded.sequences.text[depth.contexts[some], : depth.turn]
         return np.stack([score(" ".join(texts[index] for index in turns)) for turns in spoken])
 
     return scores
 
 
-def _composed(embedded: EmbeddedSequences, depth: Depth, head: ReplyHead, after: FloatArray) -> Scorer:
+def _composed(embedded: EmbeddedSequences, depth: Depth, head: ReplyHead) -> Scorer:
     """The reply head's queries against its candidates, from vectors that other modes use as well."""
-    grid = on_grid(map_candidates(head, after)).T
+    units = unit_rows(embedded.rows(depth.candidates), [embedded.sequences.texts[index] for index in depth.candidates])
+    grid = on_grid(map_candidates(head, units)).T
 
-    def scores(some: slice) -> FloatArray:
+    def scores(some: slice, contexts: Any) -> FloatArray:
         text, same = context_turns(embedded.sequences, depth.contexts[some], depth.turn)
         latest = slice(None, -1 - head.turns, -1)
-        vectors = torch.from_numpy(unit_vectors(embedded.rows("before", text)[:, latest]).astype(np.float32))
+        vectors = torch.from_numpy(unit_vectors(embedded.rows(text)[:, latest]).astype(np.float32))
         relation = torch.from_numpy(same[:, latest].copy())
         with torch.inference_mode():
             queries = head.queries(vectors, relation, torch.ones_like(relation))

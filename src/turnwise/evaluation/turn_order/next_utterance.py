@@ -13,16 +13,8 @@ from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.evaluation.levels import TURN_ORDER
 from turnwise.evaluation.task import Task
 from turnwise.evaluation.turn_order.context_scores import ContextScores
-from turnwise.evaluation.turn_order.depths import LENGTHS, Depth, find_depths, per_context, prepare_depths
-from turnwise.evaluation.turn_order.modes import (
-    COMPONENTS,
-    NEED_BEFORE1,
-    SINGLE,
-    check_modes,
-    scored_blocks,
-    served_modes,
-    single_vectors,
-)
+from turnwise.evaluation.turn_order.depths import LENGTHS, Depth, find_depths, per_context
+from turnwise.evaluation.turn_order.modes import Modes, modes_of, scored_blocks
 from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, build_task_sequences
 from turnwise.evaluation.turn_order.tied_ranks import rank_true_items, recall_among
 
@@ -74,22 +66,21 @@ def evaluate_next_utterance(
     Args:
         embedded: From ``build_sequences`` and an encoder.
         seed: Seed of the bootstrap.
-        modes: ``"average"``, ``"last-1"``, ``"last-2"``, ``"last-3"``, ``"last-4"`` (rows of the triangle) and
-            ``"max"`` of a triple-encoder; ``"bi"``, the summed cosines; ``"single"`` and ``"single-averaged"`` of a
-            plain encoder, its context as one vector, see ``encode_contexts``; ``"composed"`` of an encoder with a
-            reply head; ``"bm25"``; those of ``COMPONENTS`` of a
-            triple-encoder. By default all that the encoder can be evaluated in, without the components.
+        modes: ``"composed"`` of an encoder with a reply head; ``"bi"``, the summed cosines; ``"single"`` and
+            ``"single-averaged"`` of a plain encoder, its context as one vector, see ``encode_contexts``; ``"bm25"``;
+            or modes of the paper that the encoder is from. By default all that the encoder can be evaluated in.
         lengths: Turns of the context; a length that fewer than two conversations exceed is left out.
 
     Raises:
         ValueError: The encoder cannot be evaluated in a mode, or a length is out of range.
         ConversationError: No length is left.
     """
-    names = tuple(modes) if modes is not None else served_modes(embedded)
-    check_modes(names, embedded)
+    served = modes_of(embedded)
+    names = tuple(modes) if modes is not None else served.served
+    served.check(names)
     depths = find_depths(embedded.sequences, lengths)
-    prepare_depths(embedded, depths, before1=not NEED_BEFORE1.isdisjoint(names))
-    figures = _figures_of_contexts(embedded, depths, names)
+    served.prepare(depths, names)
+    figures = _figures_of_contexts(served, depths, names)
     contexts = [depth.contexts for depth in depths]
     return NextUtteranceResult(
         modes={name: ContextScores.of(embedded.sequences, contexts, values) for name, values in figures.items()},
@@ -99,29 +90,16 @@ def evaluate_next_utterance(
     )
 
 
-def evaluate_components(embedded: EmbeddedSequences, seed: int = 0) -> NextUtteranceResult:
-    """As ``evaluate_next_utterance``, with parts of a triple-encoder only (appendix D): the modes are ``COMPONENTS``.
-
-    Raises:
-        ValueError: The encoder is not a triple-encoder.
-    """
-    if not embedded.triple:
-        raise ValueError("component-analysis takes a triple-encoder apart: the model must be trained with c3l")
-    return evaluate_next_utterance(embedded, seed, tuple(COMPONENTS))
-
-
 def _figures_of_contexts(
-    embedded: EmbeddedSequences, depths: Sequence[Depth], names: Sequence[str]
+    modes: Modes, depths: Sequence[Depth], names: Sequence[str]
 ) -> dict[str, dict[str, FloatArray]]:
     """For each mode the figures and their values for all contexts of all depths, (contexts,)."""
-    singles = {name: [single_vectors(embedded, depth, name) for depth in depths] for name in SINGLE if name in names}
     parts: dict[str, list[dict[str, FloatArray]]] = {name: [] for name in names}
     with progress_bar() as bar:
         task = bar.add_task("ranking utterances", total=len(names) * sum(len(depth.contexts) for depth in depths))
-        for number, depth in enumerate(depths):
+        for depth in depths:
             tables = _value_tables(depth.items)
-            own = {name: vectors[number] for name, vectors in singles.items()}
-            for name, scores, true in scored_blocks(embedded, depth, names, own):
+            for name, scores, true in scored_blocks(modes, depth, names):
                 parts[name].append(rank_true_items(scores, true, depth.counts).figures(tables))
                 bar.advance(task, len(true))
     return {
@@ -143,16 +121,5 @@ NEXT_UTTERANCE = Task(
     description="Rank all utterances at one depth: does the one that was said come first?",
     citation=TRIPLE_ENCODERS,
     measure=evaluate_next_utterance,
-    build=build_task_sequences,
-)
-
-
-COMPONENT_ANALYSIS = Task(
-    name="component-analysis",
-    level=TURN_ORDER,
-    metric="average_rank",
-    description="Next utterance with parts of a triple-encoder only: which of them matter?",
-    citation=TRIPLE_ENCODERS,
-    measure=evaluate_components,
     build=build_task_sequences,
 )

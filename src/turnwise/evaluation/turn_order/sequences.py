@@ -1,4 +1,4 @@
-"""Conversations as sequences of utterances, and the embeddings of their utterances in every view a task needs."""
+"""Conversations as sequences of utterances, and the embeddings of their utterances."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.data.cleaning import merge_runs
 from turnwise.data.messages import Conversations, Message, plain_messages
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.views import View, encode_view, view_prompt, views_of
+from turnwise.encoders.utterances import encode_utterances
 from turnwise.errors import ConversationError
 from turnwise.evaluation.load_settings import LoadSettings
 from turnwise.evaluation.queries import sample_queries, warn_of_left_out
@@ -108,66 +107,50 @@ def build_task_sequences(rows: Conversations, how: LoadSettings) -> Sequences:
 
 
 class EmbeddedSequences:
-    """The utterances of conversations in every view that is asked for, each text embedded once in each.
+    """The utterances of conversations, each text embedded once with each prompt that is asked for.
 
     Args:
-        encoder: With views (see `turnwise.add_views`) or without: a plain encoder gives one embedding whatever the
-            view.
+        encoder: The encoder.
         sequences: From ``build_sequences``.
     """
 
     def __init__(self, encoder: SentenceTransformer, sequences: Sequences) -> None:
         self.encoder = encoder
         self.sequences = sequences
-        self.views = views_of(encoder)
-        self.head = ConversationEncoder.of(encoder).reply_head
-        self.triple = self.views is not None and self.views.triple
         self._rows: dict[str | None, FloatArray] = {}  # prompt -> (texts, dim)
         self._done: dict[str | None, BoolArray] = {}  # prompt -> (texts,)
         self._joined: dict[tuple[int, ...], FloatArray] = {}  # texts of the turns -> (dim,)
 
-    def prepare(self, view: View, text: IntArray, same: BoolArray | bool = True) -> None:
+    def prepare(self, text: IntArray, prompt_name: str | None = None) -> None:
         """Encode what is missing, as much as possible at once. The arguments are those of ``rows``."""
-        for relation in (True, False):
-            wanted = text[np.broadcast_to(same, np.shape(text)) == relation]
-            prompt = None if self.views is None else view_prompt(self.encoder, view, relation)
-            done = self._done.setdefault(prompt, np.zeros(len(self.sequences.texts), dtype=bool))
-            missing = np.unique(wanted[~done[wanted]])
-            if not len(missing):
-                continue
-            texts = [self.sequences.texts[index] for index in missing]
-            rows = encode_view(self.encoder, texts, view, relation, show_progress_bar=True)
-            broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-            if len(broken):
-                first = texts[broken[0]]
-                raise ValueError(f"the encoder returned nan or inf for {len(broken)} texts, first {first!r}")
-            if prompt not in self._rows:
-                self._rows[prompt] = np.zeros((len(done), rows.shape[1]), dtype=np.float32)
-            self._rows[prompt][missing] = rows
-            done[missing] = True
+        done = self._done.setdefault(prompt_name, np.zeros(len(self.sequences.texts), dtype=bool))
+        missing = np.unique(text[~done[text]])
+        if not len(missing):
+            return
+        texts = [self.sequences.texts[index] for index in missing]
+        rows = encode_utterances(self.encoder, texts, show_progress_bar=True, prompt_name=prompt_name)
+        broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(broken):
+            first = texts[broken[0]]
+            raise ValueError(f"the encoder returned nan or inf for {len(broken)} texts, first {first!r}")
+        if prompt_name not in self._rows:
+            self._rows[prompt_name] = np.zeros((len(done), rows.shape[1]), dtype=np.float32)
+        self._rows[prompt_name][missing] = rows
+        done[missing] = True
 
-    def rows(self, view: View, text: IntArray, same: BoolArray | bool = True) -> FloatArray:
+    def rows(self, text: IntArray, prompt_name: str | None = None) -> FloatArray:
         """Embeddings exactly as the encoder gives them.
 
         Args:
-            view: The view.
             text: (…) indices of texts.
-            same: (…) whether the text's speaker is that of the utterance it is paired with, or one value for all.
+            prompt_name: The encoder's prompt to put before each text; by default its default prompt, if it has one.
 
         Returns:
             (…, dim)
         """
-        self.prepare(view, text, same)
-        if self.views is None:
-            return self._rows[None][text]
-        same = np.broadcast_to(same, text.shape)
-        both = [self._rows.get(view_prompt(self.encoder, view, relation)) for relation in (False, True)]
-        dim = next(rows.shape[1] for rows in both if rows is not None)
-        found = np.empty((*text.shape, dim), dtype=np.float32)
-        for relation, rows in enumerate(both):
-            if rows is not None:
-                found[same == relation] = rows[text[same == relation]]
-        return found
+        self.prepare(text, prompt_name)
+        rows = self._rows.get(prompt_name, np.zeros((0, 0), np.float32))
+        return rows[text] if text.size else np.zeros((*text.shape, rows.shape[1]), np.float32)
 
     def joined(self, turns: IntArray) -> FloatArray:
         """Each row of texts joined and embedded as one, of length 1: (contexts, turns) -> (contexts, dim)."""

@@ -9,11 +9,10 @@ from typing import Any
 
 from datasets import Dataset
 
-from turnwise.evaluation import TASKS
 from turnwise.papers.experiments.data_sets import DataSet, MissingDataError
 from turnwise.papers.experiments.digests import digest, file_digest, folder_digest
 from turnwise.papers.experiments.loaded_data import LoadedDataSet
-from turnwise.papers.experiments.method import Method, Stage
+from turnwise.papers.experiments.method import PLANNING, Method, Stage
 from turnwise.papers.experiments.models import Training, resolve_stage, settings_it_has
 from turnwise.papers.experiments.results import CellRecord, Outcome
 from turnwise.papers.experiments.suite import Scale, Study, Suite
@@ -172,7 +171,7 @@ def cell_key(
     if needs_vectors and word_vectors is None:
         raise MissingDataError("needs a text file of word vectors: --word-vectors")
     model, tasks = cell.method.model, loaded.task_names(cell.method)
-    takes_candidates = candidates is not None and any(TASKS[name].takes_candidates for name in tasks)
+    generated = candidates if PLANNING in tasks else None
     return digest(
         {
             **base,
@@ -185,6 +184,6 @@ def cell_key(
             "tasks": tasks,
             "queries": loaded.queries,
             "word_vectors": file_digest(word_vectors) if needs_vectors and word_vectors else None,
-            **({"candidates": candidates.describe()} if candidates is not None and takes_candidates else {}),
+            **({"candidates": generated.describe()} if generated is not None else {}),
         }
     )

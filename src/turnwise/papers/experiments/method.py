@@ -13,6 +13,8 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.papers.baselines import Learning, Need
 from turnwise.papers.generated import GeneratedCandidates
 
+PLANNING = "short-term-planning"  # the task that takes candidates
+
 
 @dataclass(frozen=True)
 class TaskFigures:

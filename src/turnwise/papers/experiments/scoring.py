@@ -16,7 +16,7 @@ from turnwise.encoders.utterances import encode_utterances
 from turnwise.evaluation import TASKS, EmbeddedSequences, embed_dialogues, evaluate_next_utterance
 from turnwise.evaluation.agreement import agreement, sample_texts
 from turnwise.papers.baselines import MeanOfUtterances
-from turnwise.papers.experiments.method import Score, ScoringInputs, TaskFigures, Tasks
+from turnwise.papers.experiments.method import PLANNING, Score, ScoringInputs, TaskFigures, Tasks
 
 _RETRIEVAL = "semantic-retrieval"
 _COMPARED = 1000  # texts: half a million pairs
@@ -127,7 +127,7 @@ def turn_order(*modes: str) -> Score:
             if name == "next-utterance":
                 result: Any = evaluate_next_utterance(embedded, EVALUATION_SEED, modes)
             else:
-                further = {"candidates": inputs.candidates} if TASKS[name].takes_candidates else {}
+                further = {"candidates": inputs.candidates} if name == PLANNING else {}
                 result = TASKS[name].measure(embedded, EVALUATION_SEED, **further)
             values = {f"{TASKS[name].key}/{mode}": scores.per_query for mode, scores in result.modes.items()}
             found[name] = TaskFigures(result.summary(), values)

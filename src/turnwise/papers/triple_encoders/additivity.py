@@ -14,17 +14,10 @@ from turnwise.evaluation.figures import DIFFERENCE, RANDOM, TRUE
 from turnwise.evaluation.levels import TURN_ORDER
 from turnwise.evaluation.task import Task
 from turnwise.evaluation.turn_order.context_scores import ContextScores
-from turnwise.evaluation.turn_order.depths import (
-    LENGTHS,
-    Depth,
-    after_units,
-    context_views,
-    find_depths,
-    per_context,
-    prepare_depths,
-)
+from turnwise.evaluation.turn_order.depths import LENGTHS, Depth, find_depths, per_context
 from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, Sequences, build_task_sequences
-from turnwise.replies.scores import inverse_pair_norms
+from turnwise.papers.triple_encoders.embedded_views import EmbeddedViews
+from turnwise.papers.triple_encoders.scores import inverse_pair_norms
 
 # Before1 and before2 of contexts, each (contexts, turns, dim), and a target (contexts, dim) -> (contexts, turns).
 Shares = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
@@ -117,16 +110,17 @@ def evaluate_additivity(
         ValueError: A length is out of range.
         ConversationError: No length is left.
     """
-    names = ("average", "bi") if embedded.triple else ("bi",)
+    views = EmbeddedViews(embedded)
+    names = ("average", "bi") if views.triple else ("bi",)
     depths = find_depths(embedded.sequences, lengths)
-    prepare_depths(embedded, depths, before1=embedded.triple)
+    views.prepare_depths(depths, before1=True)
     true: dict[str, list[FloatArray]] = {name: [] for name in names}
     random: dict[str, list[FloatArray]] = {name: [] for name in names}
     sums = {name: {depth.turn: np.zeros(depth.turn) for depth in depths} for name in names}
     with progress_bar() as bar:
         task = bar.add_task("comparing contexts", total=len(names) * sum(len(depth.contexts) for depth in depths))
         for depth in depths:
-            for name, with_true, with_others in _compared_blocks(embedded, depth, names):
+            for name, with_true, with_others in _compared_blocks(views, depth, names):
                 true[name].append(with_true.mean(axis=1))
                 random[name].append(with_others.mean(axis=1))
                 sums[name][depth.turn] += (with_true - with_others).sum(axis=0)
@@ -143,21 +137,21 @@ def evaluate_additivity(
 
 
 def _compared_blocks(
-    embedded: EmbeddedSequences, depth: Depth, names: Sequence[str]
+    views: EmbeddedViews, depth: Depth, names: Sequence[str]
 ) -> Iterator[tuple[str, FloatArray, FloatArray]]:
     """Shares of all turns in the cosine with the true next utterance, and in the mean cosine with the others.
 
     Yields:
         Block by block of contexts and for each mode: its name and both shares, each (block, turns).
     """
-    after = after_units(embedded, depth.candidates)
+    after = views.after_units(depth.candidates)
     total = depth.counts @ after  # (dim,)
     step = max(1, _BLOCK // (depth.turn * after.shape[1]))
     for start in range(0, len(depth.contexts), step):
         own = after[depth.true[start : start + step]]
         others = (total - own) / (depth.items - 1)
-        views = context_views(embedded, depth.contexts[start : start + step], depth.turn)
-        before1, before2 = (rows.astype(np.float64) for rows in views)
+        contexts = views.contexts(depth.contexts[start : start + step], depth.turn)
+        before1, before2 = (rows.astype(np.float64) for rows in contexts)
         for name in names:
             shares = _SHARES[name]
             yield name, shares(before1, before2, own), shares(before1, before2, others)

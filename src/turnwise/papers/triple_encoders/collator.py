@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from turnwise.collators.utterances import text_key
-from turnwise.encoders.views import View, view_prompt, views_of
 from turnwise.papers.triple_encoders.corpus_negatives import CorpusNegatives, Pair
+from turnwise.papers.triple_encoders.views import View, view_prompt, views_of
 
 # The columns of `rows`. Without speaker tokens, "same" is used for both kinds of speakers.
 CCL_COLUMNS: tuple[tuple[View, bool], ...] = (("before", True), ("before", False), ("after", True))
@@ -29,7 +29,7 @@ class TurnOrderCollator:
     """Tokenises the utterances of all windows, each distinct pair of text and view once.
 
     Args:
-        encoder: An encoder with views, see `turnwise.encoders.views.add_views`.
+        encoder: An encoder with views, see `turnwise.papers.triple_encoders.views.add_views`.
         window: Consecutive utterances in a window. Shorter conversations have none.
         max_length: Longest utterance in tokens, prefix and special tokens included; longer ones are cut.
         directional: Whether to add what directional negatives need: the first utterance of a window as after-text.
@@ -52,7 +52,7 @@ class TurnOrderCollator:
     ) -> None:
         views = views_of(encoder)
         if views is None:
-            raise ValueError("turn-order training needs an encoder with views, see turnwise.encoders.views.add_views")
+            raise ValueError("turn-order training needs an encoder with views, see turnwise.papers.add_views")
         if window < 2:
             raise ValueError(f"window must be at least 2, got {window}")
         if max_length < 8:

@@ -14,10 +14,11 @@ from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
 from turnwise.encoders.reply_head import ReplyHead, map_candidates
 from turnwise.encoders.utterances import encode_utterances
-from turnwise.encoders.views import encode_view
+from turnwise.papers.triple_encoders.replies import TripleReplies, encode_turns
+from turnwise.papers.triple_encoders.scores import inverse_pair_norms
+from turnwise.papers.triple_encoders.views import encode_view
 from turnwise.replies.composed import ComposedContext
-from turnwise.replies.scores import inverse_pair_norms
-from turnwise.replies.sequence import SequenceModel, encode_turns
+from turnwise.replies.reply_model import ComposedReplies, ReplyModel
 
 
 def bi_plan_scores(candidates: np.ndarray, goal: np.ndarray) -> np.ndarray:
@@ -62,7 +63,7 @@ def triple_plan_scores(before1: np.ndarray, candidates: np.ndarray, goal: np.nda
 
 
 def rank(
-    model: SequenceModel,
+    model: ReplyModel,
     context: Sequence[Message],
     candidates: Sequence[str],
     goal: str,
@@ -88,13 +89,13 @@ def rank(
     """
     if not context or not candidates:
         raise ValueError(f"expected turns and candidates, got {len(context)} turns and {len(candidates)} candidates")
-    if model.head is not None:
+    if isinstance(model, ComposedReplies):
         return _composed(model.head, model.encoder, context, candidates, goal, candidate_speaker, goal_speaker)
     encoder = model.encoder
     after = encode_view(encoder, [goal], "after")[0]
     # All that matters is whether a speaker is also the goal's, because all texts are paired with the goal's after-text.
     before = encode_view(encoder, candidates, "before", same=candidate_speaker == goal_speaker)
-    if not model.is_triple:
+    if not (isinstance(model, TripleReplies) and model.is_triple):
         return bi_plan_scores(before, after)
     texts, same = [message["content"] for message in context], [message["role"] == goal_speaker for message in context]
     return triple_plan_scores(encode_turns(encoder, texts, same, "before1"), before, after)

@@ -12,12 +12,12 @@ from torch import Tensor
 from typing_extensions import override
 
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.views import TokenOrder
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers.pieces import PieceCollator, cut_windows
 from turnwise.papers.triple_encoders.collator import TurnOrderCollator
 from turnwise.papers.triple_encoders.corpus_negatives import CorpusNegatives
 from turnwise.papers.triple_encoders.recipe import C3L, CCL, TurnOrder
+from turnwise.papers.triple_encoders.views import TokenOrder
 from turnwise.papers.utterance_pool import UtterancePool
 
 

@@ -18,7 +18,6 @@ from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.transformer import transformer_of
-from turnwise.encoders.views import TokenOrder, add_views, token_rows, views_of
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings
 from turnwise.papers.triple_encoders.ccl import CCLLoss, CCLSettings
@@ -26,6 +25,7 @@ from turnwise.papers.triple_encoders.collator import TurnOrderCollator
 from turnwise.papers.triple_encoders.nli import read_nli
 from turnwise.papers.triple_encoders.nli_collator import CONVERSATIONS, PAIRS, MixedCollator
 from turnwise.papers.triple_encoders.turn_order import TurnOrderSettings
+from turnwise.papers.triple_encoders.views import TokenOrder, add_views, token_rows, views_of
 from turnwise.training.recipes.base import EncoderRecipe, Inputs
 
 
@@ -45,7 +45,7 @@ class TurnOrder(EncoderRecipe, TurnOrderSettings):
 
     level: ClassVar[LevelName] = "turn-order"
     views: ClassVar[Literal["ccl", "c3l"]]
-    # By default that of the views the encoder has, see `turnwise.add_views`.
+    # By default that of the views the encoder has, see `turnwise.papers.add_views`.
     token_order: ClassVar[TokenOrder | None] = None
 
     # Ten times the paper's learning rate, and all negatives of a batch instead of one: see docs/results.md.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from turnwise.evaluation.task import Task
 from turnwise.evaluation.turn_order.context_scores import ContextScores
 from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, build_task_sequences
 from turnwise.evaluation.turn_order.tied_ranks import TiedRanks
+from turnwise.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnwise.papers.triple_encoders.planning import bi_plan_scores, triple_plan_scores
 from turnwise.papers.triple_encoders.plans import (
     Candidates,
@@ -93,52 +95,53 @@ def evaluate_short_term_planning(
     plans = find_plans(sequences, others, lengths, distances)
     if len(numbers) > len(sequences.texts):  # candidates that nobody said
         embedded = EmbeddedSequences(embedded.encoder, replace(sequences, texts=tuple(numbers)))
-    _encode(embedded, plans)
+    views = EmbeddedViews(embedded)
+    _encode(views, plans)
     first = np.arange(max(len(plan.candidates) for plan in plans))
     tables = {f"hits_at_{k}": (first < k).astype(np.float64) for k in _HITS}
     contexts = [np.array([plan.conversation for plan in plans])]
     modes = {
         name: ContextScores.of(sequences, contexts, ranks.figures(tables))
-        for name, ranks in _ranks(embedded, plans).items()
+        for name, ranks in _ranks(views, plans).items()
     }
     length, distance = (np.array([getattr(plan, name) for plan in plans]) for name in ("turn", "distance"))
     return PlanningResult(modes, length, distance, seed)
 
 
-def _encode(embedded: EmbeddedSequences, plans: Sequence[Plan]) -> None:
-    sequences = embedded.sequences
+def _encode(views: EmbeddedViews, plans: Sequence[Plan]) -> None:
+    sequences = views.embedded.sequences
     same = [plan.relations(sequences) for plan in plans]
     said = [np.full(len(plan.candidates), relations[-1]) for plan, relations in zip(plans, same)]
-    embedded.prepare("before", np.concatenate([plan.candidates for plan in plans]), np.concatenate(said))
-    if embedded.triple:
+    views.prepare("before", np.concatenate([plan.candidates for plan in plans]), np.concatenate(said))
+    if views.triple:
         context = np.concatenate([sequences.text[plan.conversation, : plan.turn] for plan in plans])
-        embedded.prepare("before1", context, np.concatenate([relations[:-1] for relations in same]))
+        views.prepare("before1", context, np.concatenate([relations[:-1] for relations in same]))
     goals = [sequences.text[plan.conversation, plan.turn + plan.distance] for plan in plans]
-    embedded.prepare("after", np.array(goals))
+    views.prepare("after", np.array(goals))
 
 
-def _ranks(embedded: EmbeddedSequences, plans: Sequence[Plan]) -> dict[str, TiedRanks]:
+def _ranks(views: EmbeddedViews, plans: Sequence[Plan]) -> dict[str, TiedRanks]:
     """The rank of the true utterance of every plan, in each mode."""
-    names = ("triple", "bi") if embedded.triple else ("bi",)
+    names = ("triple", "bi") if views.triple else ("bi",)
     above, tied = np.zeros((2, len(names), len(plans)), dtype=np.int64)
     with progress_bar() as bar:
         for number, plan in enumerate(bar.track(plans, description="ranking plans")):
             for mode, name in enumerate(names):
-                scores = _scores(embedded, plan, name)
+                scores = _scores(views, plan, name)
                 above[mode, number] = (scores > scores[0]).sum()
                 tied[mode, number] = (scores == scores[0]).sum()
     return {name: TiedRanks(above[mode], tied[mode]) for mode, name in enumerate(names)}
 
 
-def _scores(embedded: EmbeddedSequences, plan: Plan, name: str) -> FloatArray:
+def _scores(views: EmbeddedViews, plan: Plan, name: str) -> FloatArray:
     """The scores of the candidates, ties exact: (candidates,)."""
-    same, text = plan.relations(embedded.sequences), embedded.sequences.text[plan.conversation]
-    goal = embedded.rows("after", text[plan.turn + plan.distance]).astype(np.float64)
-    before = embedded.rows("before", plan.candidates, bool(same[-1])).astype(np.float64)
+    same, text = plan.relations(views.embedded.sequences), views.embedded.sequences.text[plan.conversation]
+    goal = views.rows("after", text[plan.turn + plan.distance]).astype(np.float64)
+    before = views.rows("before", plan.candidates, bool(same[-1])).astype(np.float64)
     if name == "bi":
         scores = bi_plan_scores(before, goal)
     else:
-        before1 = embedded.rows("before1", text[: plan.turn], same[:-1]).astype(np.float64)
+        before1 = views.rows("before1", text[: plan.turn], same[:-1]).astype(np.float64)
         scores = triple_plan_scores(before1, before, goal)
     return np.asarray(scores.round(DECIMALS))
 
@@ -151,5 +154,9 @@ SHORT_TERM_PLANNING = Task(
     citation=TRIPLE_ENCODERS,
     measure=evaluate_short_term_planning,
     build=build_task_sequences,
-    takes_candidates=True,
 )
+
+
+def planning_with(candidates: Candidates) -> Task:
+    """The task with candidates that a function gives, see ``evaluate_short_term_planning``."""
+    return replace(SHORT_TERM_PLANNING, measure=partial(evaluate_short_term_planning, candidates=candidates))

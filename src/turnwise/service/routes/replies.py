@@ -10,13 +10,12 @@ from typing import Annotated, Any, Self
 import numpy as np
 from fastapi import Depends
 from fastapi import Request as HTTPRequest
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Messages
-from turnwise.replies import SequenceModel
-from turnwise.replies.sequence import next_speaker
+from turnwise.replies.reply_model import ReplyModel, next_speaker
 from turnwise.service.authentication import key_of
 from turnwise.service.errors import Refusal
 from turnwise.service.parsing import body_of
@@ -38,9 +37,7 @@ class NextRequest(Request):
         None, description="The replies to rank; by default the messages of the store"
     )
     speaker: str | None = Field(None, description="Who speaks next; by default the person before the last speaker")
-    last_rows: PositiveInt | None = Field(
-        None, description="Average only pairs with one of the last turns; this is their number"
-    )
+    mode: str | None = Field(None, description="How to score; by default the first way that the model supports")
     where: str | None = Field(None, description="For a store: a filter on messages, such as: role = 'assistant'")
     distinct: bool = Field(True, description="For a store: return each text only once")
     limit: Limit = 10
@@ -86,7 +83,7 @@ async def next_replies(
         call = partial(
             stored.next_replies,
             messages,
-            last_rows=body.last_rows,
+            mode=body.mode,
             distinct=body.distinct,
             where=body.where,
             limit=body.limit,
@@ -102,14 +99,14 @@ async def _rank(
     service: Service, body: NextRequest, messages: Messages, candidates: Sequence[str], tokens: Sequence[int]
 ) -> list[dict[str, Any]]:
     encoder, texts = service.model.encoder, body.candidates or []
-    embed = SequenceModel(encoder).encode_candidates
+    embed = ReplyModel(encoder).encode_candidates
     vectors = np.concatenate(await service.in_parts(embed, candidates, tokens[len(messages) :]))
     speaker = next_speaker(messages) if body.speaker is None else body.speaker
-    score = partial(_scores, encoder, messages, speaker, body.last_rows, vectors)
+    score = partial(_scores, encoder, messages, speaker, body.mode, vectors)
     try:
         scores = await service.worker.call(score, sum(tokens[: len(messages)]), admitted=True)
     except ValueError as error:
-        raise Refusal(422, str(error), "last_rows") from None
+        raise Refusal(422, str(error), "mode") from None
     best = np.argsort(-scores, kind="stable")[: body.limit]
     return [{"text": texts[row], "score": float(scores[row])} for row in best]
 
@@ -118,10 +115,10 @@ def _scores(
     encoder: SentenceTransformer,
     messages: Messages,
     speaker: str | None,
-    last_rows: int | None,
+    mode: str | None,
     candidates: FloatArray,
 ) -> FloatArray:
-    running = SequenceModel(encoder).start(speaker)
+    running = ReplyModel(encoder).start(speaker)
     for message in messages:
         running.add(message["content"], message["role"])
-    return running.score(candidates, last_rows=last_rows)
+    return running.score(candidates, mode)

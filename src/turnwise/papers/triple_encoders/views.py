@@ -39,7 +39,7 @@ def _before_prompt(place: str, speaker: str, order: TokenOrder) -> str:
 
 @dataclass(frozen=True)
 class Views:
-    """What a turn-order encoder can do.
+    """What an encoder with views can do.
 
     Attributes:
         triple: It has the two before-views of a triple-encoder.

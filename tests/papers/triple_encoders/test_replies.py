@@ -8,9 +8,11 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from closeness import assert_same_vectors, rounding
-from turnwise.replies import scores as module
-from turnwise.replies.scores import bi_query, inner_products, inverse_pair_norms, max_scores, triple_query
-from turnwise.replies.sequence import SequenceModel, encode_turns, next_speaker
+from turnwise.papers.triple_encoders import scores as module
+from turnwise.papers.triple_encoders.replies import encode_turns
+from turnwise.papers.triple_encoders.scores import inverse_pair_norms, max_scores, triple_query
+from turnwise.replies.reply_model import ReplyModel
+from turnwise.replies.scores import bi_query, inner_products
 
 TURNS = [
     ("hello", "user"),
@@ -23,8 +25,8 @@ TURNS = [
 
 
 @pytest.fixture
-def triple(tiny_encoder, with_views) -> SequenceModel:
-    return SequenceModel(with_views(tiny_encoder, "c3l"))
+def triple(tiny_encoder, with_views) -> ReplyModel:
+    return ReplyModel(with_views(tiny_encoder, "c3l"))
 
 
 def cosine(left: np.ndarray, right: np.ndarray) -> float:
@@ -136,18 +138,18 @@ def test_maximum_by_blocks(monkeypatch) -> None:
     np.testing.assert_allclose(max_scores(before1, before2, candidates), whole, rtol=1e-12)
 
 
-@pytest.mark.parametrize("last_rows", [None, 1, 3])
-def test_adding_turns_equals_starting_over(triple: SequenceModel, last_rows: int | None) -> None:
+@pytest.mark.parametrize(("mode", "last_rows"), [("average", None), ("last-1", 1), ("last-3", 3)])
+def test_adding_turns_equals_starting_over(triple: ReplyModel, mode: str, last_rows: int | None) -> None:
     running = triple.start("assistant")
     for count, (text, speaker) in enumerate(TURNS, start=1):
         running.add(text, speaker)
         texts, same = [text for text, _ in TURNS[:count]], [speaker == "assistant" for _, speaker in TURNS[:count]]
         views = [encode_turns(triple.encoder, texts, same, view) for view in ("before1", "before2")]
-        assert_same_vectors(running.query(last_rows), triple_query(*views, last_rows))
-        assert_same_vectors(running.bi_query(), bi_query(views[1]))
+        assert_same_vectors(running.query_of(mode), triple_query(*views, last_rows))
+        assert_same_vectors(running.query_of("bi"), bi_query(views[1]))
 
 
-def test_every_turn_is_encoded_once_in_each_view_and_relation(triple: SequenceModel, monkeypatch) -> None:
+def test_every_turn_is_encoded_once_in_each_view_and_relation(triple: ReplyModel, monkeypatch) -> None:
     encoded: list[tuple[str, str]] = []
     preprocess = SentenceTransformer.preprocess
 
@@ -160,8 +162,8 @@ def test_every_turn_is_encoded_once_in_each_view_and_relation(triple: SequenceMo
     running = triple.start("assistant")
     for turn in TURNS[:3]:
         running.add(*turn)
-        running.query()
-        running.bi_query()
+        running.query_of("average")
+        running.query_of("bi")
     assert sorted(encoded) == [
         ("before1_other", "hello"),
         ("before1_same", "what do you want"),
@@ -171,7 +173,7 @@ def test_every_turn_is_encoded_once_in_each_view_and_relation(triple: SequenceMo
     ]
 
 
-def test_scores_of_each_mode(triple: SequenceModel) -> None:
+def test_scores_of_each_mode(triple: ReplyModel) -> None:
     running = triple.start("assistant")
     for turn in TURNS:
         running.add(*turn)
@@ -192,18 +194,18 @@ def test_scores_of_each_mode(triple: SequenceModel) -> None:
         assert found.dtype == np.float32
         np.testing.assert_allclose(running.score(candidates[2:], mode), scores[2:], atol=rounding(n))
     last = [literal_average(before1, before2, one, range(n - 2, n)) for one in candidates]
-    np.testing.assert_allclose(running.score(candidates, last_rows=2), last, atol=rounding())
+    np.testing.assert_allclose(running.score(candidates, "last-2"), last, atol=rounding())
 
 
 @pytest.mark.parametrize("speakers", [True, False])
 def test_speakers_count_by_their_relation_to_the_candidates(tiny_encoder, with_views, speakers: bool) -> None:
-    model = SequenceModel(with_views(tiny_encoder, "c3l", speakers))
+    model = ReplyModel(with_views(tiny_encoder, "c3l", speakers))
 
     def query(renamed: dict[str, str], candidate: str | None) -> np.ndarray:
         running = model.start(candidate)
         for text, speaker in TURNS:
             running.add(text, renamed.get(speaker, speaker))
-        return running.query()
+        return running.query_of()
 
     original = query({}, "assistant")
     np.testing.assert_array_equal(original, query({"user": "ann", "supervisor": "ann"}, "assistant"))
@@ -211,15 +213,14 @@ def test_speakers_count_by_their_relation_to_the_candidates(tiny_encoder, with_v
     np.testing.assert_array_equal(query({}, None), query({}, "nobody"))
 
 
-@pytest.mark.parametrize("views", ["ccl", None])
-def test_other_models_sum_cosines_only(tiny_encoder, with_views, views) -> None:
-    model = SequenceModel(with_views(tiny_encoder, views) if views else tiny_encoder)
+def test_a_bi_encoder_sums_cosines_only(tiny_encoder, with_views) -> None:
+    model = ReplyModel(with_views(tiny_encoder, "ccl"))
     running = model.start("user")
     for turn in TURNS[:3]:
         running.add(*turn)
-    names = ["before_same", "before_other", "before_same"] if views else [None] * 3
+    names = ["before_same", "before_other", "before_same"]
     befores = [tiny_encoder.encode(text, prompt_name=name) for (text, _), name in zip(TURNS, names)]
-    after = tiny_encoder.encode("yes please", prompt_name="after" if views else None)
+    after = tiny_encoder.encode("yes please", prompt_name="after")
     expected = sum(cosine(before, after) for before in befores)
     np.testing.assert_allclose(
         running.score(model.encode_candidates(["yes please"]), "bi"), [expected], atol=rounding(3)
@@ -231,7 +232,7 @@ def test_other_models_sum_cosines_only(tiny_encoder, with_views, views) -> None:
 
 @pytest.mark.parametrize("mode", ["average", "max", "bi"])
 def test_candidates_in_a_mapped_file_and_in_half_precision(triple, tmp_path: Path, mode, monkeypatch) -> None:
-    monkeypatch.setattr(module, "_ROWS_CONVERTED", 16)
+    monkeypatch.setattr("turnwise.replies.scores._ROWS_CONVERTED", 16)
     generator = np.random.default_rng(0)
     candidates = generator.normal(size=(50, 32)).astype(np.float32)
     candidates /= np.linalg.norm(candidates, axis=1, keepdims=True)
@@ -245,11 +246,11 @@ def test_candidates_in_a_mapped_file_and_in_half_precision(triple, tmp_path: Pat
         found = running.score(mapped, mode)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, exact, atol=tolerance * np.abs(exact).max())
-        in_memory = inner_products(running.bi_query(), candidates.astype(precision).astype(np.float32))
-        np.testing.assert_allclose(inner_products(running.bi_query(), mapped), in_memory, atol=rounding(len(TURNS)))
+        in_memory = inner_products(running.query_of("bi"), candidates.astype(precision).astype(np.float32))
+        np.testing.assert_allclose(inner_products(running.query_of("bi"), mapped), in_memory, atol=rounding(len(TURNS)))
 
 
-def test_mistakes_are_told(triple: SequenceModel) -> None:
+def test_mistakes_are_told(triple: ReplyModel) -> None:
     running = triple.start("user")
     candidates = np.ones((3, 32), np.float32)
     for mode in ("average", "max", "bi"):
@@ -263,14 +264,12 @@ def test_mistakes_are_told(triple: SequenceModel) -> None:
             running.score(candidates[:, 1:], mode)
         with pytest.raises(ValueError, match="floating-point numbers, got int64"):
             running.score(candidates.astype(np.int64), mode)
-    with pytest.raises(ValueError, match="mode must be one of average, max, bi, composed, joined, got 'mean'"):
+    with pytest.raises(ValueError, match=r"one of this model's, which are average, last-1, .*, last-4, max, bi"):
         running.score(candidates, "mean")
-    with pytest.raises(ValueError, match="last_rows belongs to mode 'average'"):
-        running.score(candidates, "max", last_rows=1)
+    with pytest.raises(ValueError, match="'max' is no inner product"):
+        running.query_of("max")
     with pytest.raises(ValueError, match="last_rows must be positive"):
-        running.query(last_rows=0)
-    with pytest.raises(ValueError, match="turn 1: expected a text, got None"):
-        running.add(None, "user")
+        triple_query(candidates, candidates, last_rows=0)
     before = np.ones((2, 4))
     with pytest.raises(ValueError, match=r"of one shape, got \(2, 4\) and \(3, 4\)"):
         triple_query(before, np.ones((3, 4)))
@@ -278,8 +277,3 @@ def test_mistakes_are_told(triple: SequenceModel) -> None:
         bi_query(before[:0])
     with pytest.raises(ValueError, match="one context"):
         max_scores(before[None], before[None], before)
-
-
-@pytest.mark.parametrize(("speakers", "following"), [("ab", "a"), ("abb", "a"), ("abc", "b"), ("a", None), ("", None)])
-def test_who_speaks_next(speakers: str, following: str | None) -> None:
-    assert next_speaker([{"role": speaker, "content": "…"} for speaker in speakers]) == following

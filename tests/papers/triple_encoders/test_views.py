@@ -7,7 +7,15 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
 from closeness import assert_same_vectors
-from turnwise.encoders.views import TOKENS, Views, add_views, encode_view, token_rows, view_prompt, views_of
+from turnwise.papers.triple_encoders.views import (
+    TOKENS,
+    Views,
+    add_views,
+    encode_view,
+    token_rows,
+    view_prompt,
+    views_of,
+)
 
 TEXTS = ["i want a pizza", "hello", "to paris", "hello"]
 

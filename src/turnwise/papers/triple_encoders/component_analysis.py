@@ -1,0 +1,33 @@
+"""Component analysis: next utterance with parts of a triple-encoder only (triple-encoders, ACL 2024, appendix D)."""
+
+from __future__ import annotations
+
+from turnwise._utils.citations import TRIPLE_ENCODERS
+from turnwise.evaluation.levels import TURN_ORDER
+from turnwise.evaluation.task import Task
+from turnwise.evaluation.turn_order.next_utterance import NextUtteranceResult, evaluate_next_utterance
+from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, build_task_sequences
+from turnwise.papers.triple_encoders.embedded_views import EmbeddedViews
+from turnwise.papers.triple_encoders.modes import COMPONENTS
+
+
+def evaluate_components(embedded: EmbeddedSequences, seed: int = 0) -> NextUtteranceResult:
+    """As ``evaluate_next_utterance``, with parts of a triple-encoder only: the modes are ``COMPONENTS``.
+
+    Raises:
+        ValueError: The encoder is not a triple-encoder.
+    """
+    if not EmbeddedViews(embedded).triple:
+        raise ValueError("component-analysis takes a triple-encoder apart: the model must be trained with c3l")
+    return evaluate_next_utterance(embedded, seed, tuple(COMPONENTS))
+
+
+COMPONENT_ANALYSIS = Task(
+    name="component-analysis",
+    level=TURN_ORDER,
+    metric="average_rank",
+    description="Next utterance with parts of a triple-encoder only: which of them matter?",
+    citation=TRIPLE_ENCODERS,
+    measure=evaluate_components,
+    build=build_task_sequences,
+)
