@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from closeness import assert_same_vectors
 from turnwise.encoders.contexts import encode_contexts, joined_context
@@ -23,12 +22,6 @@ def test_joined_contexts_are_what_the_stock_encoder_gives_for_the_joined_text(ti
     assert_same_vectors(found, expected)
 
 
-def test_averaged_contexts_are_the_mean_of_the_last_turn_and_the_earlier_ones_joined(tiny_encoder) -> None:
-    found = encode_contexts(tiny_encoder, [["hello", "order", "thanks"], ["order"]], "averaged")
-    last, earlier, alone = (unit(tiny_encoder.encode(text)) for text in ("thanks", "hello [SEP] order", "order"))
-    assert_same_vectors(found, [unit((last + earlier) / 2), alone])
-
-
 def test_of_a_context_that_is_too_long_the_newest_words_stay(tiny_encoder) -> None:
     newest = [*["card"] * 50, "my pizza"]  # with the separators more than the 64 tokens the encoder takes
     one, older_differs, newest_differs = encode_contexts(
@@ -40,9 +33,4 @@ def test_of_a_context_that_is_too_long_the_newest_words_stay(tiny_encoder) -> No
 
 
 def test_no_contexts_give_no_rows(tiny_encoder) -> None:
-    assert encode_contexts(tiny_encoder, []).shape == encode_contexts(tiny_encoder, [], "averaged").shape == (0, 32)
-
-
-def test_an_unknown_kind_of_context_is_refused(tiny_encoder) -> None:
-    with pytest.raises(ValueError, match="'joined' or 'averaged', got 'multi'"):
-        encode_contexts(tiny_encoder, [["hello"]], "multi")
+    assert encode_contexts(tiny_encoder, []).shape == (0, 32)

@@ -53,11 +53,11 @@ TASKS: LazyTable[Any] = LazyTable(
         "semantic-retrieval": f"{_TEXTS}.semantic_retrieval:SEMANTIC_RETRIEVAL",
         "semantic-retrieval-with-history": f"{_TEXTS}.retrieval_with_history:RETRIEVAL_WITH_HISTORY",
         "domain-categorization": f"{_WHOLES}.domain_categorization:DOMAIN_CATEGORIZATION",
-        "domain-categorization-published": f"{_WHOLES}.domain_categorization:PUBLISHED_CATEGORIZATION",
         "semantic-relatedness": f"{_WHOLES}.semantic_relatedness:SEMANTIC_RELATEDNESS",
         "dialogue-retrieval": f"{_WHOLES}.dialogue_retrieval:DIALOGUE_RETRIEVAL",
         "next-utterance": f"{_ORDER}.next_utterance:NEXT_UTTERANCE",
         # Tasks that belong to a single paper
+        "domain-categorization-published": f"{_PAPERS}.dial2vec.published_categorization:PUBLISHED_CATEGORIZATION",
         "component-analysis": f"{_PAPERS}.triple_encoders.component_analysis:COMPONENT_ANALYSIS",
         "dialogue-sts": f"{_PAPERS}.dialogue_cse.dialogue_sts:DIALOGUE_STS",
         "alignment-uniformity": f"{_PAPERS}.dial2vec.alignment_uniformity:ALIGNMENT_UNIFORMITY",

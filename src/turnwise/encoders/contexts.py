@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.utterances import encode_utterances
-
-Context = Literal["joined", "averaged"]
 
 
 def joined_context(texts: Sequence[str], separator_token: str | None) -> str:
@@ -43,43 +41,21 @@ def newest_words_kept(tokenizer: Any) -> Iterator[None]:
 def encode_contexts(
     encoder: SentenceTransformer,
     contexts: Sequence[Sequence[str]],
-    context: Context = "joined",
     batch_size: int | None = None,
     show_progress_bar: bool = False,
 ) -> np.ndarray:
-    """Embed contexts of one or more turns, each as one vector.
+    """Embed contexts of one or more turns, each as one text.
 
     Args:
         encoder: The encoder.
         contexts: The turns of each context, oldest first.
-        context: ``"joined"``, all turns as one text; or ``"averaged"``, the mean of two vectors of length 1, that of
-            the last turn alone and that of the earlier turns joined.
         batch_size: At most this many texts in a forward pass; by default as many as suit the device.
         show_progress_bar: Show a progress bar.
 
     Returns:
         Embeddings of length 1, float32 (len(contexts), dim).
-
-    Raises:
-        ValueError: An unknown ``context``.
     """
-    check_context(context)
-
-    def encode(turns: Sequence[Sequence[str]]) -> np.ndarray:
-        separator = getattr(encoder.tokenizer, "sep_token", None)
-        texts = [joined_context(some, separator) for some in turns]
-        return unit_vectors(encode_utterances(encoder, texts, batch_size, show_progress_bar))
-
+    separator = getattr(encoder.tokenizer, "sep_token", None)
+    texts = [joined_context(turns, separator) for turns in contexts]
     with newest_words_kept(encoder.tokenizer):
-        if context == "joined":
-            return encode(contexts)
-        vectors = encode([turns[-1:] for turns in contexts])
-        longer = [number for number, turns in enumerate(contexts) if len(turns) > 1]
-        vectors[longer] += encode([contexts[number][:-1] for number in longer])
-    return unit_vectors(vectors)
-
-
-def check_context(context: str) -> None:
-    """Raise ``ValueError`` if ``context`` is not a `Context`."""
-    if context not in get_args(Context):
-        raise ValueError(f"context must be 'joined' or 'averaged', got {context!r}")
+        return unit_vectors(encode_utterances(encoder, texts, batch_size, show_progress_bar))

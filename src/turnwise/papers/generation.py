@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from turnwise._utils.progress import progress_bar
-from turnwise._utils.time_limit import within
 from turnwise.data.messages import Message
 from turnwise.encoders.loading import weights_digest
 from turnwise.errors import error_line
+from turnwise.papers.time_limit import within
 
 _LONGEST_RENDERING = 10.0  # seconds
 _GENERATED_AT_ONCE = 20

@@ -234,9 +234,9 @@ def test_all_tasks_on_one_embedding(rows: list[dict[str, Any]]) -> None:
     assert calls == [5]
     assert list(result) == [
         "domain_categorization",
-        "domain_categorization_published",
         "semantic_relatedness",
         "dialogue_retrieval",
+        "domain_categorization_published",
         "alignment_uniformity",
     ]
     assert json.loads(json.dumps(result)) == result

@@ -118,18 +118,19 @@ def test_modes_of_a_plain_encoder_are_the_literal_formulas(tiny_encoder) -> None
     def bi(context, speaker, text):
         return sum(cosine(literal.vector(m["content"], None), literal.vector(text, None)) for m in context)
 
-    def single(kind):
-        @cache
-        def query(texts):
-            return encode_contexts(tiny_encoder, [texts], kind)[0].astype(np.float64)
+    @cache
+    def joined(texts):
+        return encode_contexts(tiny_encoder, [texts])[0].astype(np.float64)
 
+    def single(query):
         return lambda context, speaker, text: cosine(
             query(tuple(m["content"] for m in context)), literal.vector(text, None)
         )
 
     result = evaluate_next_utterance(embedded(tiny_encoder, rows))
     assert tuple(result.modes) == ("bi", "single", "single-averaged", "bm25")
-    expected = {"bi": bi, "single": single("joined"), "single-averaged": single("averaged")}
+    averaged = single(lambda texts: joined(texts[:-1]) + joined(texts[-1:]))
+    expected = {"bi": bi, "single": single(joined), "single-averaged": averaged}
     for mode, score in expected.items():
         assert ranks_of(result, mode) == pytest.approx(literal_ranks(rows, score)), mode
 

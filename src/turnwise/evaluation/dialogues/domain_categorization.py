@@ -99,11 +99,6 @@ def evaluate_categorization(
     return CategorizationResult.of(dialogues, clusters)
 
 
-def evaluate_published_categorization(embedded: EmbeddedDialogues, seed: int = 0) -> CategorizationResult:
-    """Cluster as dial2vec's released code does: unscaled embeddings, and the best of ten initialisations per run."""
-    return evaluate_categorization(embedded, seed, n_init=10, scaled=False)
-
-
 DOMAIN_CATEGORIZATION = Task(
     name="domain-categorization",
     level=DIALOGUE,
@@ -111,16 +106,5 @@ DOMAIN_CATEGORIZATION = Task(
     description="Do clusters of whole dialogues agree with their labels?",
     citation=DIAL2VEC,
     measure=evaluate_categorization,
-    build=build_dialogues,
-)
-
-
-PUBLISHED_CATEGORIZATION = Task(
-    name="domain-categorization-published",
-    level=DIALOGUE,
-    metric="purity",
-    description="The same with k-means as in dial2vec's code: embeddings not scaled, the best of ten starts.",
-    citation=DIAL2VEC,
-    measure=evaluate_published_categorization,
     build=build_dialogues,
 )

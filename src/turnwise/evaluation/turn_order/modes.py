@@ -111,7 +111,7 @@ class Modes:
         turns = self.embedded.sequences.text[depth.contexts, : depth.turn]
         if name == "single":
             return self.embedded.joined(turns)
-        # What encode_contexts calls "averaged", made of joined contexts that mode "single" and the previous depth use.
+        # The last turn alone and the earlier ones joined, which mode "single" and the previous depth use.
         return unit_vectors(self.embedded.joined(turns[:, :-1]) + self.embedded.joined(turns[:, -1:]))
 
 

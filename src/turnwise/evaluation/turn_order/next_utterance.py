@@ -67,8 +67,9 @@ def evaluate_next_utterance(
         embedded: From ``build_sequences`` and an encoder.
         seed: Seed of the bootstrap.
         modes: ``"composed"`` of an encoder with a reply head; ``"bi"``, the summed cosines; ``"single"`` and
-            ``"single-averaged"`` of a plain encoder, its context as one vector, see ``encode_contexts``; ``"bm25"``;
-            or modes of the paper that the encoder is from. By default all that the encoder can be evaluated in.
+            ``"single-averaged"`` of a plain encoder, its context as one text, see ``encode_contexts``, or as two;
+            ``"bm25"``; or modes of the paper that the encoder is from. By default all that the encoder can be
+            evaluated in.
         lengths: Turns of the context; a length that fewer than two conversations exceed is left out.
 
     Raises:

@@ -8,6 +8,7 @@ trained: ranking by its cosines is exactly what it learned.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn.functional import normalize
@@ -15,7 +16,6 @@ from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise._utils.settings import check_positive
-from turnwise.encoders.contexts import Context
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import InBatchSettings, batch_softmax
@@ -33,7 +33,7 @@ class SingleVectorSettings(InBatchSettings):
         temperature: Divides the cosines.
     """
 
-    context: Context = "joined"
+    context: Literal["joined", "averaged"] = "joined"
     temperature: float = 0.05
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class SingleVectorLoss(ConversationLoss[SingleVectorSettings]):
     """Cosine of a context's single vector and the response, with a softmax over the responses of the batch.
 
     Takes the features of `turnwise.papers.JoinedContextCollator`. The trained model's
-    vector of a context is that of `turnwise.encoders.contexts.encode_contexts`.
+    vector of a joined context is that of `turnwise.encoders.contexts.encode_contexts`.
 
     Args:
         model: The encoder, pooled by the mean.
