@@ -30,6 +30,7 @@ from turnwise.papers.triple_encoders.views import TOKENS, add_views
 
 # More make small tensors slower, and tests in parallel get in each other's way.
 
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One process more than there are cores, since some tests wait for servers, Ray or a browser."""
     return (os.cpu_count() or 1) + 1
