@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -69,9 +70,7 @@ def test_the_pages_are_read() -> None:
 
 @pytest.mark.parametrize(("page", "name"), NAMED)
 def test_a_dotted_name_in_the_documentation_resolves(page: str, name: str) -> None:
-    value: object = turnwise
-    for part in name.split(".")[1:]:
-        value = getattr(value, part)
+    pkgutil.resolve_name(name)
 
 
 @pytest.mark.parametrize(("page", "module", "name"), IMPORTED)
@@ -95,6 +94,21 @@ def test_the_stub_and_the_package_agree(name: str) -> None:
         assert public is importlib.import_module(f"{module}.{there}")
     else:
         assert public is getattr(importlib.import_module(module), there)
+
+
+def test_the_public_face_is_small() -> None:
+    assert len(stub_names().keys() - {"papers"}) <= 25
+
+
+@pytest.mark.parametrize("room", ["turnwise", "turnwise.ray", "turnwise.data"])
+def test_functions_take_the_data_first_and_everything_else_by_keyword(room: str) -> None:
+    offered = importlib.import_module(room)
+    functions = {name: getattr(offered, name) for name in offered.__all__ if inspect.isfunction(getattr(offered, name))}
+    assert len(functions) > 2
+    for name, function in functions.items():
+        kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+        assert kinds[0] is inspect.Parameter.POSITIONAL_OR_KEYWORD, name
+        assert set(kinds[1:]) <= {inspect.Parameter.KEYWORD_ONLY}, name
 
 
 def test_all_is_what_the_stub_imports() -> None:

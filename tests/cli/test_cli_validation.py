@@ -31,7 +31,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return "the evaluator"
 
     monkeypatch.setattr(evaluation, "TaskEvaluator", evaluator)
-    monkeypatch.setattr(training, "train", lambda *positional, **named: found.update(training=(positional, named)))
+    monkeypatch.setattr(
+        "turnwise.training.train.train", lambda *positional, **named: found.update(training=(positional, named))
+    )
     return found
 
 
@@ -60,10 +62,16 @@ def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder
 def test_the_task_follows_from_what_the_method_embeds(method, task, chats, dev, asked, tmp_path) -> None:
     succeed("train", chats, "--method", method, "--seed", 3, "--validation", dev, "--output", tmp_path / "model")
     assert asked["validation"] == ((task, dev), {"seed": 3})
-    recipe, conversations, encoder, *rest = asked["training"][0]
-    assert recipe == training.recipes.get_recipe(method, {"seed": 3}) and len(conversations) == 30
-    assert (encoder, *rest) == (None, tmp_path / "model", False, False)
-    assert asked["training"][1] == {"evaluator": "the evaluator"}
+    (conversations,), named = asked["training"]
+    assert len(conversations) == 30
+    assert named == {
+        "method": training.get_recipe(method, settings={"seed": 3}),
+        "encoder": None,
+        "output": tmp_path / "model",
+        "resume": False,
+        "force": False,
+        "evaluator": "the evaluator",
+    }
 
 
 def test_the_options_of_the_task_are_passed_on(chats, dev, asked, tmp_path) -> None:
@@ -76,7 +84,7 @@ def test_the_options_of_the_task_are_passed_on(chats, dev, asked, tmp_path) -> N
 
 def test_without_a_validation_set_the_last_step_counts(chats, asked, tmp_path) -> None:
     succeed("train", chats, "--output", tmp_path / "model")
-    assert "validation" not in asked and asked["training"][1] == {"evaluator": None}
+    assert "validation" not in asked and asked["training"][1]["evaluator"] is None
 
 
 @pytest.mark.parametrize(

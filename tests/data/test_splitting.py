@@ -33,6 +33,6 @@ def test_split_fractions_are_checked_and_may_be_zero() -> None:
     splits = split_conversations(conversations, train=0.9, dev=0.1, test=0.0)
     assert len(splits["test"]) == 0
     assert len(splits["train"]) + len(splits["dev"]) == 50
-    for fractions in ((0.8, 0.1, 0.2), (1.2, -0.1, -0.1)):
+    for train, dev, test in ((0.8, 0.1, 0.2), (1.2, -0.1, -0.1)):
         with pytest.raises(ValueError, match="add up to 1"):
-            split_conversations(conversations, *fractions)
+            split_conversations(conversations, train=train, dev=dev, test=test)

@@ -13,11 +13,10 @@ from closeness import assert_same_vectors, rounding
 pytest.importorskip("model2vec", reason="needs the extra static")
 pytest.importorskip("skeletoken", reason="needs the extra static")
 
-from turnwise import distill_static, load_encoder
+import turnwise
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.loading import encoder_source, weights_digest
+from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.message_pooling import message_tokens
-from turnwise.encoders.static import save_static
 
 TEXTS = ["i want to order a pizza", "cancel my card", "thanks", "order a pizza i want to"]
 
@@ -25,11 +24,11 @@ TEXTS = ["i want to order a pizza", "cancel my card", "thanks", "order a pizza i
 @pytest.fixture
 def static(tiny_encoder, monkeypatch) -> SentenceTransformer:
     monkeypatch.setattr(socket.socket, "connect", None)  # nothing is asked of any hub
-    return distill_static(tiny_encoder, dimensions=16)
+    return turnwise.distill(tiny_encoder, dimensions=16)
 
 
-def test_it_is_a_stock_encoder_that_averages_tokens(static, tiny_encoder, tmp_path) -> None:
-    save_static(static, tiny_encoder, tmp_path / "static")
+def test_it_is_a_stock_encoder_that_averages_tokens(tiny_encoder, tmp_path) -> None:
+    turnwise.distill(tiny_encoder, dimensions=16, output=tmp_path / "static")
     stock = SentenceTransformer(str(tmp_path / "static"), device="cpu")
     assert isinstance(stock[0], StaticEmbedding) and (tmp_path / "static" / "model.safetensors").is_file()
     assert not [path for path in (tmp_path / "static").rglob("*") if path.suffix in (".bin", ".pkl", ".pt")]
@@ -43,8 +42,8 @@ def test_it_is_a_stock_encoder_that_averages_tokens(static, tiny_encoder, tmp_pa
     assert str(tmp_path) not in (tmp_path / "static" / "README.md").read_text()
 
 
-def test_it_embeds_whatever_other_encoders_embed(static, tiny_encoder, tmp_path, conversations) -> None:
-    save_static(static, tiny_encoder, tmp_path / "static")
+def test_it_embeds_whatever_other_encoders_embed(tiny_encoder, tmp_path, conversations) -> None:
+    static = turnwise.distill(tiny_encoder, dimensions=16, output=tmp_path / "static")
     loaded = load_encoder(tmp_path / "static", device="cpu")
     assert encoder_source(loaded) == str(tmp_path / "static")
     assert_same_vectors(loaded.encode_messages(TEXTS), static.encode(TEXTS))
@@ -60,14 +59,14 @@ def test_it_embeds_whatever_other_encoders_embed(static, tiny_encoder, tmp_path,
 
 def test_the_teacher_stays_as_it_is(tiny_encoder) -> None:
     before = weights_digest(tiny_encoder), tiny_encoder.encode(TEXTS)
-    distill_static(tiny_encoder)
+    turnwise.distill(tiny_encoder)
     assert weights_digest(tiny_encoder) == before[0]
     np.testing.assert_array_equal(tiny_encoder.encode(TEXTS), before[1])
 
 
 def test_what_cannot_be_distilled_is_refused(static, tiny_encoder) -> None:
     with pytest.raises(ValueError, match="not made of a transformer"):
-        distill_static(static)
+        turnwise.distill(static)
     tiny_encoder[1] = Pooling(32, "max")
     with pytest.raises(ValueError, match="pools by 'max': model2vec can distill 'mean', 'cls', 'lasttoken'"):
-        distill_static(tiny_encoder)
+        turnwise.distill(tiny_encoder)

@@ -44,6 +44,13 @@ def test_conversations_come_back_as_they_were_added(filled, labelled) -> None:
     assert whole.last_time == datetime(2024, 3, 1, 12, 0, 30, tzinfo=UTC)
 
 
+def test_a_store_is_made_of_conversations_once(place, conversations, tiny_encoder) -> None:
+    store = ConversationStore.create(place("new"), conversations, encoder=tiny_encoder, pooling="mean")
+    assert places(store) == texts(conversations)
+    with pytest.raises(StoreError, match="is a store already: open it, and add to it"):
+        ConversationStore.create(place("new"), conversations, encoder=tiny_encoder)
+
+
 def test_adding_again_embeds_only_what_is_new(store, conversations, tiny_encoder, monkeypatch) -> None:
     seen: list[str] = []
     preprocess = tiny_encoder.preprocess

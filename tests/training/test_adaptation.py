@@ -9,6 +9,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from transformers import BertForMaskedLM
 
+import turnwise
 from turnwise.training.adaptation import MaskingCollator, adapt_encoder, masked_language_model
 from turnwise.training.recipes import Adaptation
 
@@ -78,9 +79,25 @@ def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path,
 def test_conversations_that_say_nothing_are_an_error(tiny_encoder) -> None:
     silent = Dataset.from_list([{"id": "a", "messages": [{"role": "a", "content": " "}]}])
     with pytest.raises(ValueError, match="says anything"):
-        adapt_encoder(tiny_encoder, silent)
+        adapt_encoder(tiny_encoder, silent, Adaptation())
 
 
 def test_no_conversations_are_an_error(tiny_encoder, conversations) -> None:
     with pytest.raises(ValueError, match="no conversations"):
-        adapt_encoder(tiny_encoder, conversations.select([]))
+        adapt_encoder(tiny_encoder, conversations.select([]), Adaptation())
+
+
+def test_an_adapted_encoder_is_saved(conversations, tiny_encoder_path, tmp_path) -> None:
+    settings = {"max_steps": 2, "batch_size": 8, "learning_rate": 1e-3}
+    adapted = turnwise.adapt(conversations, encoder=tiny_encoder_path, settings=settings, output=tmp_path / "model")
+    saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    before = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    weight, its, theirs = (next(encoder.parameters()) for encoder in (adapted, saved, before))
+    assert torch.equal(weight, its) and not torch.equal(weight, theirs)
+    with pytest.raises(FileExistsError, match="--force"):
+        turnwise.adapt(conversations, encoder=tiny_encoder_path, settings=settings, output=tmp_path / "model")
+
+
+def test_an_unknown_setting_of_adaptation_is_refused(conversations, tiny_encoder) -> None:
+    with pytest.raises(ValueError, match="adaptation has no setting 'steps'"):
+        turnwise.adapt(conversations, encoder=tiny_encoder, settings={"steps": 2})

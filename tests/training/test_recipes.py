@@ -60,10 +60,15 @@ def test_every_recipe_is_exported() -> None:
         assert getattr(offered, recipe.__name__) is recipe
 
 
+def of_file(path) -> object:
+    method, settings, preset = read_recipe(path)
+    return get_recipe(method, settings=settings, preset=preset)
+
+
 def test_a_recipe_file(tmp_path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text('method = "siamese"\ncontext = "multi"\nseed = 3\n[adaptation]\nmax_steps = 5\n')
-    assert get_recipe(*read_recipe(path)) == Siamese(context="multi", seed=3, adaptation=Adaptation(max_steps=5))
+    assert of_file(path) == Siamese(context="multi", seed=3, adaptation=Adaptation(max_steps=5))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +137,7 @@ def test_an_unknown_preset_is_refused(method, preset) -> None:
 def test_a_recipe_file_may_start_from_the_papers_settings(tmp_path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text('method = "c3l"\npreset = "paper"\nnli = "mine.tsv"\n')
-    assert get_recipe(*read_recipe(path)) == get_recipe("c3l", {"nli": "mine.tsv"}, preset="paper")
+    assert of_file(path) == get_recipe("c3l", {"nli": "mine.tsv"}, preset="paper")
 
 
 def test_turn_order_settings() -> None:
@@ -183,3 +188,9 @@ def test_defaults_of_a_recipe_may_differ_from_those_of_its_loss() -> None:
     assert (C3L().negatives, CCL().negatives, C3LSettings().negatives) == ("batch", "batch", 1)
     assert (C3L().directional, CCL().directional) == (False, True)
     assert DialogueCSESettings.of(DialogueCSE()) == DialogueCSESettings()
+
+
+def test_settings_and_preset_belong_to_the_name_of_a_method() -> None:
+    for given in ({"settings": {"max_steps": 1}}, {"preset": "paper"}):
+        with pytest.raises(ValueError, match="got a DialogueCSE, which has its settings"):
+            turnwise.train([], method=DialogueCSE(), **given)

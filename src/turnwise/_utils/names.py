@@ -10,6 +10,8 @@ from typing import Any
 
 from turnwise._utils.lazy_table import LazyTable
 
+DEFAULT_METHOD = "dialogue-cse"
+
 # Method -> the class of its recipe.
 METHODS: LazyTable[Any] = LazyTable(
     {

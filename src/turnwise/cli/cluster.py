@@ -25,7 +25,7 @@ from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
-    from turnwise.explorer import Report
+    from turnwise.explorer import Groups
     from turnwise.explorer.groups.endpoint import Endpoint
 
 _SHOWN = 15
@@ -56,19 +56,19 @@ def cluster(
 
     Example: `turnwise cluster chats.jsonl --output groups.parquet`
     """
-    from turnwise.explorer.tables import check_table, groups_table, write_table
+    from turnwise.explorer.tables import check_table, write_table
 
     check_table(output, force)
     endpoint = _endpoint(name_endpoint, name_model)
     quiet_transformers()
-    from turnwise.explorer import GroupSettings, build_report
+    from turnwise.explorer import cluster as find_groups
 
     opened = explored_store(data, store, reading, model, "cluster")
-    report = build_report(opened, seed=seed, settings=GroupSettings(sample=sample, history=history), naming=endpoint)
+    groups = find_groups(opened, level=level, history=history, sample=sample, seed=seed, naming=endpoint)
     with only_writer(output):
-        table = groups_table(report, level)
+        table = groups.to_arrow()
         write_table(table, output)
-    _print(report, level)
+    _print(groups)
     note(f"Wrote the groups of {len(table):,} {level}s to {output}")
 
 
@@ -80,11 +80,10 @@ def _endpoint(url: str | None, model: str | None) -> Endpoint | None:
     return None if url is None else Endpoint(url, str(model), os.environ.get(_KEY))
 
 
-def _print(report: Report, level: ClusterLevel) -> None:
+def _print(groups: Groups) -> None:
     """Print the largest groups."""
-    groups = [group for group in report.groups[level] if group.level == 1]
-    for group in groups[:_SHOWN]:
+    for group in groups.groups[:_SHOWN]:
         note(f"{100 * group.share:5.1f} %  {group.name}{' (new)' if group.new else ''}")
-    if len(groups) > _SHOWN:
-        note(f"         and {len(groups) - _SHOWN} more")
-    note(f"{100 * report.outliers(level):5.1f} %  in no group")
+    if len(groups.groups) > _SHOWN:
+        note(f"         and {len(groups.groups) - _SHOWN} more")
+    note(f"{100 * groups.outliers:5.1f} %  in no group")

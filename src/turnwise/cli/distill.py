@@ -53,9 +53,9 @@ def distill(
     Example: `turnwise model distill model test.jsonl --to static --task semantic-retrieval --output static`
     """
     quiet_transformers()
-    from turnwise._utils.files import check_folder, only_writer
+    from turnwise._utils.files import check_folder
     from turnwise.encoders.loading import load_encoder
-    from turnwise.encoders.static import distill_static, save_static
+    from turnwise.encoders.static import distill as make_static
     from turnwise.evaluation import evaluate
 
     if tasks and not data:
@@ -63,9 +63,7 @@ def distill(
     check_folder(output, force)
     conversations = reading.read(data, output) if data else None
     teacher = load_encoder(model)
-    static = distill_static(teacher, dimensions)
-    with only_writer(output):
-        save_static(static, teacher, output)
+    static = make_static(teacher, dimensions=dimensions, output=output, force=force)
     note(f"Wrote {output}")
     if conversations is not None:
         rows = {"static": {"agreement": _agreement(teacher, static, conversations, seed)}}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnwise._utils.files import is_url
 from turnwise._utils.progress import note
@@ -26,9 +25,7 @@ from turnwise.cli.terminal import quiet_transformers
 from turnwise.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
-    from turnwise.distributed.job import Embedding
-
-_CACHED = ("utterance", "utterance-with-history")
+    from datasets import Dataset
 
 
 @reads_conversations
@@ -69,40 +66,30 @@ def embed(
     from turnwise.distributed.job import Embedding
     from turnwise.distributed.output import is_folder_name
 
-    how = Embedding(model, level, pooling, dtype)
-    if not is_folder_name(output):
-        if engine == "ray" or any(map(is_url, data)):
-            what = "--engine ray is" if engine == "ray" else "URLs are"
-            raise ValueError(f"{output}: {what} for folders of parts: give a name without ending, or a URL")
-        paths = [Path(path) for path in data]
-        count = _into_a_file(paths, Path(output), reading, how, cache, resume, force)
-    else:
+    Embedding(model, level, pooling, dtype)  # raises errors before anything is read
+    how: dict[str, Any] = {"level": level, "pooling": pooling, "dtype": dtype, "resume": resume, "force": force}
+    if is_folder_name(output):
         from turnwise.distributed.corpus import embed_corpus
 
         check_apart(output, data)
-        further = {"engine": engine, "actors": actors, "resume": resume, "force": force, **reading.arguments}
-        count = embed_corpus(data, output, **asdict(how), **further)
+        further: dict[str, Any] = {"engine": engine, "actors": actors, **reading.arguments}
+        count = embed_corpus(data, output=output, encoder=model, **how, **further)
+    else:
+        if engine == "ray" or any(map(is_url, data)):
+            what = "--engine ray is" if engine == "ray" else "URLs are"
+            raise ValueError(f"{output}: {what} for folders of parts: give a name without ending, or a URL")
+        conversations = _read([Path(path) for path in data], Path(output), reading, model, force)
+        from turnwise.distributed.embed import embed as embed_conversations
+
+        count = embed_conversations(conversations, encoder=model, cache=cache, output=output, **how)
     note(f"Wrote {count:,} embeddings to {output}")
 
 
-def _into_a_file(
-    data: list[Path], output: Path, reading: Reading, how: Embedding, cache: bool, resume: bool, force: bool
-) -> int:
-    from turnwise.data.reading.files import check_apart
+def _read(data: list[Path], output: Path, reading: Reading, model: str | None, force: bool) -> Dataset:
+    """Read the conversations, after everything that can be checked without reading them."""
     from turnwise.encoders.vector_files import check_vector_file
 
-    check_vector_file(output, force)
-    if output.suffix.lower() == ".npy":  # its other columns go into a second file
-        check_apart(output.with_suffix(".jsonl"), data)
+    check_vector_file(output, force, data)
     reading.check(data, output)
-    encoder_folder(how.model)
-    from turnwise.distributed.embedder import rows_of_embedding, settings_of_embedding
-    from turnwise.encoders.embed import write_embeddings
-    from turnwise.encoders.loading import load_encoder
-    from turnwise.encoders.vector_cache import VectorCache, can_be_cached
-
-    conversations = reading.read(data, output)
-    encoder = load_encoder(how.model)
-    kept = VectorCache(encoder) if cache and how.level in _CACHED and can_be_cached(encoder) else None
-    what = settings_of_embedding(encoder, how)
-    return write_embeddings(rows_of_embedding(encoder, how, kept), what, conversations, output, resume, force)
+    encoder_folder(model)
+    return reading.read(data, output)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise._utils.files import check_folder, is_standard
 from turnwise._utils.levels import LevelName
-from turnwise._utils.names import check_method, check_task
+from turnwise._utils.names import DEFAULT_METHOD, check_method, check_task
 from turnwise._utils.progress import console, note
 from turnwise.cli.explore import write_sample_report
 from turnwise.cli.options import (
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from turnwise.evaluation import TaskEvaluator
     from turnwise.training.recipes import Recipe
 
-_DEFAULT_METHOD = "dialogue-cse"
 _VALIDATION_TASKS: dict[LevelName, str] = {
     "utterance": "semantic-retrieval",
     "dialogue": "dialogue-retrieval",
@@ -218,7 +217,7 @@ def _recipe(
     """The recipe of a method or a file; flags override the settings of the file, and assignments override flags."""
     from turnwise.training.recipes import get_recipe, read_recipe
 
-    of_file = read_recipe(file) if file is not None else (_DEFAULT_METHOD, {}, None)
+    of_file = read_recipe(file) if file is not None else (DEFAULT_METHOD, {}, None)
     name, settings, its_preset = of_file
     changed = settings | given(flags) | parse_settings(assignments)
     return get_recipe(method or name, changed, preset or its_preset)

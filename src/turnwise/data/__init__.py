@@ -1,1 +1,5 @@
-"""Reading, cleaning, checking and identifying conversations."""
+"""Reading, cleaning, splitting, checking and identifying conversations."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,13 +11,13 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.given import Given
 
 
-def merge_consecutive_messages(conversations: Given, separator: str = " ") -> datasets.Dataset:
+def merge_consecutive_messages(data: Given, *, separator: str = " ") -> datasets.Dataset:
     """Join neighbouring messages of one role into one, which keeps the labels of the first.
 
     A conversation with a single role, such as a story in sentences, has no turns to restore and stays as it is.
     All functions of this module take conversations in any form that `turnwise.read_conversations` reads or gives.
     """
-    return _map_messages(read_conversations(conversations), merge_runs, separator=separator)
+    return _map_messages(read_conversations(data), merge_runs, separator=separator)
 
 
 def merge_runs(messages: list[dict[str, Any]], separator: str = " ") -> list[dict[str, Any]]:
@@ -33,9 +33,9 @@ def merge_runs(messages: list[dict[str, Any]], separator: str = " ") -> list[dic
     return [{**turn[0], "content": separator.join(message["content"] for message in turn)} for turn in turns]
 
 
-def drop_empty_messages(conversations: Given) -> datasets.Dataset:
+def drop_empty_messages(data: Given) -> datasets.Dataset:
     """Strip whitespace around contents, and drop messages, and then conversations, that are left empty."""
-    return keep_long_enough(_map_messages(read_conversations(conversations), _stripped), min_turns=1)
+    return keep_long_enough(_map_messages(read_conversations(data), _stripped), min_turns=1)
 
 
 def _stripped(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -43,11 +43,11 @@ def _stripped(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [message for message in stripped if message["content"]]
 
 
-def keep_long_enough(conversations: Given, min_turns: int = 2) -> datasets.Dataset:
+def keep_long_enough(data: Given, *, min_turns: int = 2) -> datasets.Dataset:
     """Keep the conversations that have at least ``min_turns`` messages."""
     if min_turns < 1:
         raise ValueError(f"min_turns is {min_turns}; expected at least 1")
-    return read_conversations(conversations).filter(
+    return read_conversations(data).filter(
         _is_long_enough, input_columns="messages", batched=True, fn_kwargs={"min_turns": min_turns}
     )
 

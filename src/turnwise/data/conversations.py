@@ -50,6 +50,7 @@ _OF_MESSAGE = ("role", "content")
 
 def read_conversations(
     data: Given,
+    *,
     format: str = "auto",
     on_error: OnError = "raise",
     columns: Columns | str | None = None,
@@ -249,6 +250,7 @@ def _cache_folder(files: list[Path], options: ReadingOptions) -> Path:
 
 def convert_conversations(
     data: Given,
+    *,
     output: str | os.PathLike[str],
     format: str = "auto",
     on_error: OnError = "raise",

@@ -11,12 +11,12 @@ from turnwise.data.reading.given import Given
 
 
 def split_conversations(
-    conversations: Given, train: float = 0.8, dev: float = 0.1, test: float = 0.1
+    data: Given, *, train: float = 0.8, dev: float = 0.1, test: float = 0.1
 ) -> dict[str, datasets.Dataset]:
     """Split by a hash of the id, so a conversation's split depends on nothing but its id and the fractions.
 
     Args:
-        conversations: What `turnwise.read_conversations` reads or gives.
+        data: What `turnwise.read_conversations` reads or gives.
         train: Fraction of conversations for training.
         dev: Fraction for development.
         test: Fraction for testing; the three add up to 1.
@@ -30,7 +30,7 @@ def split_conversations(
     fractions = {"train": train, "dev": dev, "test": test}
     if min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
         raise ValueError(f"train, dev and test are {train}, {dev} and {test}; expected fractions that add up to 1")
-    conversations = read_conversations(conversations)
+    conversations = read_conversations(data)
     rows: dict[str, list[int]] = {name: [] for name in fractions}
     for index, identifier in enumerate(conversations["id"]):
         rows[_split_of(identifier, fractions)].append(index)

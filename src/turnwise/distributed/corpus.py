@@ -26,8 +26,9 @@ Engine = Literal["local", "ray"]
 
 def embed_corpus(
     data: Given,
+    *,
     output: str | os.PathLike[str],
-    model: str | os.PathLike[str] | None = None,
+    encoder: str | os.PathLike[str] | None = None,
     level: str = "utterance",
     pooling: str = "mean",
     dtype: Half | None = None,
@@ -53,7 +54,7 @@ def embed_corpus(
         data: Files, folders, globs, or URLs of any of them (``s3://…``, ``gs://…``), which all workers can read. The
             engine ``"local"`` also takes whatever else `turnwise.read_conversations` reads or gives.
         output: A folder or a URL, which all workers can write.
-        model: A folder that all workers see, or a Hub name; by default the default encoder.
+        encoder: A folder that all workers see, or a Hub name; by default the default encoder.
         level: ``"utterance"``, a vector for each message; ``"utterance-with-history"``, the same with the messages
             before it (`turnwise.add_history`); ``"utterance-in-context"``, the same with all messages around it
             (`turnwise.ConversationEncoder.encode_messages`); or ``"dialogue"``, a vector for each conversation.
@@ -89,7 +90,7 @@ def embed_corpus(
     files: list[InputFile]
     files = find_inputs(data, format) if engine == "ray" or is_paths(data) else [GivenInput.of(data)]
     options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
-    embedding = Embedding(None if model is None else str(model), level, pooling, dtype)
+    embedding = Embedding(None if encoder is None else str(encoder), level, pooling, dtype)
     folder = PartFolder(str(output))
     embedder = Embedder(embedding)
     settings = embedder.settings

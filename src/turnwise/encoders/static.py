@@ -10,18 +10,20 @@ from __future__ import annotations
 import copy
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
 
-from turnwise._utils.files import atomic_path
+from turnwise._utils.files import atomic_path, check_folder, only_writer
 from turnwise._utils.optional import require
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.inference import inference
-from turnwise.encoders.loading import encoder_source, weights_digest
+from turnwise.encoders.loading import as_encoder, encoder_source, weights_digest
 from turnwise.encoders.transformer import transformer_of
 
 _POOLINGS = {"mean": "mean", "cls": "first", "lasttoken": "last"}  # sentence-transformers' names to model2vec's
@@ -45,28 +47,49 @@ Distilled from: {teacher}
 """
 
 
-def distill_static(encoder: SentenceTransformer, dimensions: int = 256) -> ConversationEncoder:
+def distill(
+    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    *,
+    dimensions: int = 256,
+    output: str | os.PathLike[str] | None = None,
+    force: bool = False,
+) -> ConversationEncoder:
     """Make a static encoder from the vectors that a transformer gives to the single tokens of its vocabulary.
 
     No data is needed. The vectors are reduced to their principal components, and frequent tokens weigh less.
 
     Args:
-        encoder: The teacher, which is not changed. Modules after its pooling (dense layers) are left out.
+        encoder: The teacher, which is not changed, or its name or path; ``None`` is the default encoder. Modules after
+            its pooling (dense layers) are left out.
         dimensions: Length of the vectors. If the teacher's token embeddings are shorter, their length is used.
+        output: A folder to write the static encoder to, with a model card and what it was distilled from.
+        force: Overwrite the output.
 
     Returns:
         An encoder made of a ``StaticEmbedding``, whose vectors have length 1.
 
     Raises:
+        FileExistsError: The output exists and ``force`` is not given.
         ImportError: The extra ``static`` is missing.
         ValueError: The encoder is not a transformer, or pools in a way that model2vec does not know.
     """
-    distill = require("model2vec.distill", "static")
+    if output is not None:
+        check_folder(output, force)
+    model2vec = require("model2vec.distill", "static")
+    encoder = as_encoder(encoder)
+    with only_writer(output) if output is not None else nullcontext():
+        static = _distilled(model2vec, encoder, dimensions)
+        if output is not None:
+            _save(static, encoder, output)
+    return static
+
+
+def _distilled(model2vec: Any, encoder: SentenceTransformer, dimensions: int) -> ConversationEncoder:
     transformer, mode = transformer_of(encoder), _pooling_mode(encoder)
     student = copy.deepcopy(transformer)
     student.name_or_path = os.curdir  # an existing path: for a name, model2vec would ask the Hub for the language
     with inference(encoder.device):
-        static = distill.distill_from_model(
+        static = model2vec.distill_from_model(
             student,
             copy.deepcopy(encoder.tokenizer),
             device=str(encoder.device),
@@ -79,8 +102,7 @@ def distill_static(encoder: SentenceTransformer, dimensions: int = 256) -> Conve
     return ConversationEncoder(modules=[StaticEmbedding(static.tokenizer, table), Normalize()], device="cpu")
 
 
-def save_static(static: SentenceTransformer, teacher: SentenceTransformer, output: str | os.PathLike[str]) -> None:
-    """Write a static encoder (safetensors), with a model card and what it was distilled from."""
+def _save(static: SentenceTransformer, teacher: SentenceTransformer, output: str | os.PathLike[str]) -> None:
     name = "/".join(Path(encoder_source(teacher)).parts[-2:])  # the rest of the path may be private
     with atomic_path(output) as temporary:
         static.save_pretrained(str(temporary), create_model_card=False)

@@ -14,18 +14,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from turnwise._utils.files import atomic_path, check_file, is_standard
+from turnwise.data.reading.files import check_apart
 
 _VECTOR = "vector"
 
 
-def check_vector_file(path: str | os.PathLike[str], force: bool = False) -> Path:
-    """Return ``path`` if embeddings can be written there; it raises the errors of `check_file`, too.
+def check_vector_file(path: str | os.PathLike[str], force: bool = False, data: Any = None) -> Path:
+    """Return ``path`` if the embeddings of ``data`` can be written there; it raises the errors of `check_file`, too.
 
     Raises:
-        ValueError: It has another ending.
+        ValueError: It has another ending, or is among the data.
     """
     path = Path(path)
-    if path.suffix.lower() == ".npy":
+    check_apart(path, data)
+    if path.suffix.lower() == ".npy":  # its other columns go into a second file
+        check_apart(path.with_suffix(".jsonl"), data)
         check_file(path.with_suffix(".jsonl"), force)
     return check_file(path, force, _WRITERS)
 

@@ -26,8 +26,8 @@ _NAMES = ("utterances", "dialogues", "clusters")
 
 def mteb_tasks(
     data: Given,
-    tasks: str | Sequence[str] = _NAMES,
     *,
+    tasks: str | Sequence[str] = _NAMES,
     name: str = "Turnwise",
     language: str = "eng-Latn",
     seed: int = 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.given import Given
+from turnwise.encoders.loading import load_encoder
 from turnwise.evaluation.levels import Encoder
 from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.task import Task
@@ -18,10 +20,10 @@ from turnwise.evaluation.tasks import TASKS, find_task
 
 
 def evaluate(
-    encoder: Encoder,
     data: Given,
-    tasks: str | Sequence[str | Task],
     *,
+    encoder: Encoder | str | os.PathLike[str] | None = None,
+    tasks: str | Sequence[str | Task],
     pooling: str = "mean",
     seed: int = 0,
     max_queries: int | None = None,
@@ -34,10 +36,11 @@ def evaluate(
     Tasks on whole dialogues share one embedding of each dialogue, and tasks on sequences share theirs.
 
     Args:
-        encoder: An encoder. For tasks on utterances, any function will do that embeds a list of
-            texts, (texts,) -> (texts, dim); for tasks on whole dialogues, one that embeds a list of conversations, each
-            a list of messages ``{"role", "content"}``, (conversations,) -> (conversations, dim).
-        data: See ``load_task``.
+        data: The conversations, or the folder or file of a released benchmark; see ``load_task``.
+        encoder: An encoder, or its name or path; ``None`` is the default encoder. For tasks on
+            utterances, any function will do that embeds a list of texts, (texts,) -> (texts, dim); for tasks on whole
+            dialogues, one that embeds a list of conversations, each a list of messages ``{"role", "content"}``,
+            (conversations,) -> (conversations, dim).
         tasks: Names of tasks, see ``TASKS``, or tasks themselves; a single name may be given as it is.
         pooling: How an encoder embeds whole dialogues, see `turnwise.ConversationEncoder`.
         seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
@@ -58,6 +61,8 @@ def evaluate(
         ConversationError: A task cannot be made from the data.
     """
     chosen = _chosen(tasks)
+    if encoder is None or isinstance(encoder, str | os.PathLike):
+        encoder = load_encoder(encoder)
     _check_served(encoder, chosen)
     # All are loaded before the first is scored, so that bad data is reported before minutes of embedding.
     how: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "label": label, "dialogue_label": dialogue_label}

@@ -1,6 +1,7 @@
 """The explorer shows what conversations are about, how they continue and what is unusual; extra ``explorer``."""
 
 from turnwise.explorer.atlas import write_atlas
+from turnwise.explorer.clustering import Groups, cluster
 from turnwise.explorer.export import export_report
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.report.build import build_report
@@ -12,8 +13,10 @@ __all__ = [
     "Explorer",
     "Group",
     "GroupSettings",
+    "Groups",
     "Report",
     "build_report",
+    "cluster",
     "explore",
     "export_report",
     "write_atlas",

@@ -12,15 +12,13 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from turnwise._utils.optional import require
-from turnwise._utils.progress import progress_bar
-from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.given import Given
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.live_report import LiveReport
+from turnwise.explorer.opening import open_explored
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Report
 from turnwise.store import ConversationStore
@@ -115,36 +113,26 @@ class Explorer:
 
 def explore(
     data: ConversationStore | Given,
-    port: int = 0,
-    seed: int = 0,
-    history: bool = False,
+    *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    history: bool = False,
+    seed: int = 0,
+    port: int = 0,
 ) -> Explorer:
     """Show what conversations are about. As the last line of a notebook's cell, the explorer appears there.
 
     Args:
         data: A store or its folder; or conversations, as `turnwise.read_conversations` reads or gives them: a file, a
             DataFrame, a list, …. Conversations are embedded each time, and nothing about them is kept.
-        port: The port; 0 chooses a free one.
-        seed: Seed of the groups and the map.
-        history: Group messages together with what was said before them, see `turnwise.add_history`.
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
+        history: Group messages together with what was said before them, see `turnwise.add_history`.
+        seed: Seed of the groups and the map.
+        port: The port; 0 chooses a free one.
 
     Returns:
         The running `Explorer`, which has a ``url`` for a browser and a method ``stop()``.
     """
-    passing = None
-    if isinstance(data, ConversationStore):
-        store = data
-    elif isinstance(data, str | os.PathLike) and not Path(data).is_file():
-        store = ConversationStore.open(data, encoder, create=False)
-    else:
-        conversations = read_conversations(data)
-        passing = tempfile.TemporaryDirectory(prefix="turnwise-")
-        store = ConversationStore.open(Path(passing.name) / "store", encoder)
-        with progress_bar() as bar:
-            task = bar.add_task("embedding conversations", total=len(conversations))
-            store.add(conversations, lambda count: bar.advance(task, count))
+    store, passing = open_explored(data, encoder)
     report = build_report(store, seed=seed, settings=GroupSettings(history=history))
     explorer = Explorer(store, report, port, in_notebook=True)
     explorer.passing = passing  # removed together with the explorer

@@ -37,6 +37,7 @@ class ConversationStore(StoreReader):
     def open(
         cls,
         path: str | os.PathLike[str],
+        *,
         encoder: Encoder = None,
         create: bool = True,
         read_only: bool = False,
@@ -76,9 +77,49 @@ class ConversationStore(StoreReader):
             raise other_encoder(place, state, str(given and given.name))
         return cls(place, given, digest, read_only)
 
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        data: Given,
+        *,
+        encoder: Encoder = None,
+        pooling: str = "messages",
+        tokenizer: str = "",
+        language: str = "English",
+        progress: Callable[[int], None] | None = None,
+        cache: bool = False,
+    ) -> Self:
+        """Make a new store of conversations.
+
+        If this is interrupted, `open` the store and `add` the same conversations to complete it.
+
+        Args:
+            path: As for `open`.
+            data: The conversations, as for `add`.
+            encoder: As for `open`.
+            pooling: As for `open`.
+            tokenizer: As for `open`.
+            language: As for `open`.
+            progress: As for `add`.
+            cache: As for `add`.
+
+        Raises:
+            ConversationError: As for `add`.
+            StoreError: There is a store already, or the folder holds something else.
+        """
+        place = place_of(path)
+        if backend_of(place).exists():
+            raise StoreError(f"{place} is a store already: open it, and add to it what it does not hold")
+        store = cls.open(path, encoder=encoder, pooling=pooling, tokenizer=tokenizer, language=language)
+        store.add(data, progress=progress, cache=cache)
+        store.compact()
+        return store
+
     def add(
         self,
-        conversations: Given,
+        data: Given,
+        *,
         progress: Callable[[int], None] | None = None,
         cache: bool = False,
     ) -> AddReport:
@@ -89,7 +130,7 @@ class ConversationStore(StoreReader):
         have grown, only the new messages are embedded.
 
         Args:
-            conversations: Rows ``{"id", "messages", …labels}`` from a list, a `datasets.Dataset` or an iterator; or
+            data: Rows ``{"id", "messages", …labels}`` from a list, a `datasets.Dataset` or an iterator; or
                 anything else that `turnwise.read_conversations` reads, if it contains the conversations' ids.
             progress: Called after each batch with the number of its conversations.
             cache: Keep the vectors of messages for next time, see `turnwise.VectorCache`.
@@ -103,7 +144,7 @@ class ConversationStore(StoreReader):
         with self._backend.changes(LOCK_SECONDS) as changes:
             encoder = self._encoder(changes.tables.state)
             encoder = encoder.with_cache() if cache else encoder
-            for records in batches(rows_of(conversations)):
+            for records in batches(rows_of(data)):
                 report += add_batch(changes, encoder, records)
                 self._backend.tidy(changes)
                 if progress is not None:
@@ -125,7 +166,7 @@ class ConversationStore(StoreReader):
         with self._backend.changes(LOCK_SECONDS) as changes:
             return delete_conversations(changes, list(dict.fromkeys(ids)))
 
-    def erase(self, ids: Sequence[str] = (), progress: Callable[[int], None] | None = None) -> int:
+    def erase(self, ids: Sequence[str] = (), *, progress: Callable[[int], None] | None = None) -> int:
         """Delete conversations, and remove every byte of them and of all that was deleted or replaced before.
 
         What remains is written again, and its indexes are built again. If the process is killed, the store is sound,
@@ -145,7 +186,7 @@ class ConversationStore(StoreReader):
         with self._backend.changes(LOCK_SECONDS) as changes:
             return self._backend.erase(changes, list(dict.fromkeys(ids)), LOCK_SECONDS, progress)
 
-    def compact(self, retention: timedelta = RETENTION, index: IndexKind | None = None) -> None:
+    def compact(self, *, retention: timedelta = RETENTION, index: IndexKind | None = None) -> None:
         """Merge small files, update the indexes, build those that are worth it, and remove old versions.
 
         Args:
@@ -163,6 +204,7 @@ class ConversationStore(StoreReader):
     def reindex(
         self,
         encoder: Encoder,
+        *,
         pooling: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:

@@ -66,6 +66,7 @@ class StoreReader:
     def search_messages(
         self,
         query: str | ArrayLike,
+        *,
         mode: SearchMode = "vector",
         where: str | None = None,
         limit: int = 10,
@@ -102,7 +103,7 @@ class StoreReader:
         return find_messages(tables, vector, text, _condition(where), limit, offset, diversity, rerank)
 
     def search_conversations(
-        self, query: str | Sequence[Message], where: str | None = None, limit: int = 10, offset: int = 0
+        self, query: str | Sequence[Message], *, where: str | None = None, limit: int = 10, offset: int = 0
     ) -> list[ConversationHit]:
         """Find whole conversations similar to a text or to a conversation.
 
@@ -126,6 +127,7 @@ class StoreReader:
     def similar_prefix(
         self,
         messages: Sequence[Message],
+        *,
         where: str | None = None,
         limit: int = 10,
         offset: int = 0,
@@ -154,6 +156,7 @@ class StoreReader:
     def next_replies(
         self,
         messages: Sequence[Message],
+        *,
         distinct: bool = True,
         where: str | None = None,
         limit: int = 10,

@@ -1,9 +1,6 @@
-"""Training an encoder on conversations."""
+"""Training an encoder on conversations, and the recipes of all methods."""
 
 from turnwise.training import recipes
-from turnwise.training.adaptation import adapt_encoder
-from turnwise.training.centre import centre_encoder
-from turnwise.training.merging import merge_encoders
-from turnwise.training.train import adapt_and_save, train
+from turnwise.training.recipes import METHODS, get_recipe, read_recipe
 
-__all__ = ["adapt_and_save", "adapt_encoder", "centre_encoder", "merge_encoders", "recipes", "train"]
+__all__ = ["METHODS", "get_recipe", "read_recipe", "recipes"]

@@ -5,13 +5,17 @@ Gururangan et al., Don't Stop Pretraining, ACL 2020; settings of DialogueCSE, se
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from transformers import (
@@ -23,41 +27,93 @@ from transformers import (
     set_seed,
 )
 
+import turnwise
 from turnwise._compat import loaded_from
+from turnwise._utils.files import check_folder
+from turnwise._utils.runs import RunFolder, process_state
 from turnwise.data.conversations import read_conversations
+from turnwise.data.fingerprint import fingerprint
+from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import as_encoder
+from turnwise.encoders.loading import as_encoder, encoder_source
 from turnwise.encoders.transformer import transformer_of
-from turnwise.training.recipes import Adaptation
+from turnwise.training.precision import check_precision
+from turnwise.training.recipes import Adaptation, get_adaptation
+from turnwise.training.saving import save_encoder
 from turnwise.training.trainer import fit, training_arguments
 
 
-def adapt_encoder(
-    encoder: SentenceTransformer | str | os.PathLike[str] | None,
-    conversations: Given,
-    settings: Adaptation | None = None,
-    checkpoints: Path | None = None,
+def adapt(
+    data: Given,
+    *,
+    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    settings: Adaptation | Mapping[str, Any] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    force: bool = False,
 ) -> ConversationEncoder:
-    """Continue the pre-training of an encoder as a masked language model on the utterances of conversations.
+    """Adapt an encoder to conversations by continuing its pre-training as a masked language model on their messages.
 
     Args:
-        encoder: The encoder (it is changed), or its name or path; ``None`` is the default encoder.
-        conversations: What `turnwise.read_conversations` reads or gives.
-        settings: The settings; by default the paper's.
+        data: The conversations: what `turnwise.read_conversations` reads or gives.
+        encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.
+        settings: The settings, or those that differ from the paper's, by their names, such as ``{"epochs": 1}``; see
+            `turnwise.training.recipes.Adaptation`.
+        output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
+            ``<output>.run`` until it is written.
+        resume: Continue the unfinished run of this output, if there is one.
+        force: Overwrite the output, and forget an unfinished run.
+
+    Returns:
+        The adapted encoder.
+
+    Raises:
+        FileExistsError: The output or an unfinished run exists, and neither ``resume`` nor ``force`` is given.
+        BlockingIOError: Another process is writing this output.
+        ValueError: A bad setting, no conversation that says anything, an output among what is read, an unfinished run
+            with other settings, or an encoder whose architecture has no masked language model.
+    """
+    if not isinstance(settings, Adaptation):
+        settings = get_adaptation(settings)
+    check_precision(settings)
+    if output is not None:
+        check_apart(output, data)
+        check_folder(output, force)
+    conversations = read_conversations(data)
+    encoder = as_encoder(encoder)
+    record = {
+        "recipe": {"method": "masked language modelling", **dataclasses.asdict(settings)},
+        "conversations": fingerprint(conversations),
+        "encoder": encoder_source(encoder),
+    }
+    with RunFolder.open(output, record, resume, force) if output is not None else nullcontext() as run:
+        adapt_encoder(encoder, conversations, settings, run.folder / "adaptation" if run is not None else None)
+        if output is not None and run is not None and process_state().is_main_process:
+            save_encoder(encoder, output, {"turnwise": turnwise.__version__, **record})
+            run.close()
+    return encoder
+
+
+def adapt_encoder(
+    encoder: ConversationEncoder, conversations: Dataset, settings: Adaptation, checkpoints: Path | None = None
+) -> ConversationEncoder:
+    """Adapt an encoder in place.
+
+    Args:
+        encoder: The encoder; it is changed in place.
+        conversations: What it learns from.
+        settings: The settings.
         checkpoints: A folder to write checkpoints to and to continue from.
 
     Returns:
-        The encoder.
+        The same encoder.
 
     Raises:
         ValueError: No conversation says anything, or the encoder's architecture has no masked language model.
     """
-    settings = settings or Adaptation()
-    conversations = read_conversations(conversations)
     if len(conversations) == 0:
         raise ValueError("no conversations to adapt the encoder to")
-    encoder = as_encoder(encoder)
     set_seed(settings.seed)
     encoder.centre = {}  # training changes the vectors that it was fitted to
     model = masked_language_model(encoder)

@@ -29,8 +29,9 @@ from turnwise.training.saving import save_encoder
 _SAMPLE, _DISTILLED = 1000, 3000
 
 
-def centre_encoder(
-    conversations: Given,
+def centre(
+    data: Given,
+    *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     stretch: float = 0.1,
@@ -45,7 +46,7 @@ def centre_encoder(
     The encoder's weights and the vectors of messages stay as they are.
 
     Args:
-        conversations: Conversations like those to be embedded, as `turnwise.read_conversations` reads or gives them.
+        data: Conversations like those to be embedded, as `turnwise.read_conversations` reads or gives them.
             1,000 of them are drawn and used, or 3,000 with ``distill``.
         encoder: The encoder (it is changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer.
@@ -67,8 +68,8 @@ def centre_encoder(
         raise ValueError(f"stretch must be from 0 (none) to 1, got {stretch!r}")
     if output is not None:
         check_folder(output, force)
-        check_apart(output, conversations)
-    conversations = read_conversations(conversations)
+        check_apart(output, data)
+    conversations = read_conversations(data)
     encoder = as_encoder(encoder)
     with only_writer(output) if output is not None else nullcontext():
         sample = _sample(conversations, _DISTILLED if distill else _SAMPLE, seed)

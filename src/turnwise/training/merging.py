@@ -17,9 +17,10 @@ from turnwise.training.interpolation import merge_weights
 from turnwise.training.saving import save_encoder
 
 
-def merge_encoders(
-    models: Sequence[str | os.PathLike[str]],
-    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+def merge(
+    encoders: Sequence[SentenceTransformer | str | os.PathLike[str]],
+    *,
+    base: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     scale: float | None = None,
     force: bool = False,
@@ -31,11 +32,11 @@ def merge_encoders(
     fitting new ones to the merged encoder is quick.
 
     Args:
-        models: Folders of trained encoders.
-        encoder: The encoder they were trained from (it is changed), or its name or path; ``None`` is the default one.
+        encoders: The trained encoders, or their folders.
+        base: The encoder they were trained from (it is changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer.
         scale: Each difference is multiplied by this factor, see `turnwise.training.interpolation.merge_weights`. The
-            default is one over the number of models, which averages them and forgets little; 1 adds them all.
+            default is one over the number of encoders, which averages them and forgets little; 1 adds them all.
         force: Overwrite the output.
 
     Returns:
@@ -43,25 +44,29 @@ def merge_encoders(
 
     Raises:
         FileExistsError: The output exists and ``force`` is not given.
-        ValueError: There is no model, a model was trained from another encoder, or the scale is out of range.
+        ValueError: There is no encoder, one was trained from another base, or the scale is out of range.
     """
     if output is not None:
         check_folder(output, force)
-        for model in models:
-            check_apart(output, model)
-    encoder = as_encoder(encoder)
-    source = encoder_source(encoder)
-    encoder.reply_head, encoder.centre = None, {}
-    use_mean_pooling(encoder)
-    trained = [load_encoder(model, device=str(encoder.device)) for model in models]
-    merge_weights(encoder, trained, scale)
+        for encoder in encoders:
+            if not isinstance(encoder, SentenceTransformer):
+                check_apart(output, encoder)
+    merged = as_encoder(base)
+    source = encoder_source(merged)
+    merged.reply_head, merged.centre = None, {}
+    use_mean_pooling(merged)
+    trained = [
+        encoder if isinstance(encoder, SentenceTransformer) else load_encoder(encoder, device=str(merged.device))
+        for encoder in encoders
+    ]
+    merge_weights(merged, trained, scale)
     if output is not None:
         record = {
             "turnwise": turnwise.__version__,
             "level": "utterance",
-            "recipe": {"method": "merge", "scale": scale, "models": len(models)},
+            "recipe": {"method": "merge", "scale": scale, "models": len(trained)},
             "encoder": source,
             "conversations": "those its models learned from",
         }
-        save_encoder(encoder, output, record)
-    return encoder
+        save_encoder(merged, output, record)
+    return merged

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from typing import Any
 
-from datasets import Dataset, IterableDataset
+from datasets import IterableDataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 import turnwise
 from turnwise._utils.files import check_folder
+from turnwise._utils.names import DEFAULT_METHOD
 from turnwise._utils.runs import RunFolder, process_state
-from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import as_encoder, encoder_source
-from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.plan import Plan
-from turnwise.training.precision import check_precision
-from turnwise.training.recipes import Adaptation, Recipe, get_recipe
+from turnwise.training.recipes import Recipe, get_recipe
 from turnwise.training.reply_head import plan_reply_head
 from turnwise.training.saving import save_encoder
 from turnwise.training.stages import plan_encoder
 
 
 def train(
-    recipe: Recipe | str,
-    conversations: Given,
+    data: Given,
+    *,
+    method: str | Recipe = DEFAULT_METHOD,
+    settings: Mapping[str, Any] | None = None,
+    preset: str | None = None,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -40,9 +42,12 @@ def train(
     """Train an encoder of utterances or whole dialogues on conversations, without labels.
 
     Args:
-        recipe: The method and its settings, or its name in ``turnwise.training.recipes.METHODS``.
-        conversations: What `turnwise.read_conversations` reads or gives. A reply head also learns from the file
-            of vectors that ``turnwise embed`` wrote.
+        data: The conversations: what `turnwise.read_conversations` reads or gives. A reply head also learns from the
+            file of vectors that ``turnwise embed`` wrote.
+        method: The name of the method, one of ``turnwise.training.recipes.METHODS``, or a recipe, which holds a method
+            together with its settings.
+        settings: The settings that differ from the method's own, by their names; a recipe has them already.
+        preset: ``"paper"`` starts from the settings of the method's paper; a recipe has its own.
         encoder: The encoder to start from, or its name or path; ``None`` is the default encoder. One that is given is
             itself changed, and shares its weights with what is returned.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
@@ -61,26 +66,25 @@ def train(
         ValueError: A bad setting, too few conversations, an output among what is read, or an unfinished run with other
             settings.
     """
-    if isinstance(recipe, str):
-        recipe = get_recipe(recipe)
-    _refuse_stream(conversations)
+    recipe = _recipe(method, settings, preset)
+    _refuse_stream(data)
     if output is not None:
-        check_apart(output, conversations)
+        check_apart(output, data)
         check_folder(output, force)  # before minutes of reading
     encoder = as_encoder(encoder)
-    plan = _PLANS[recipe.learns_on](recipe, encoder, conversations, evaluator)
-    settings = {
+    plan = _PLANS[recipe.learns_on](recipe, encoder, data, evaluator)
+    record = {
         "recipe": {"method": type(recipe).__name__, **dataclasses.asdict(recipe)},
         "conversations": plan.conversations,
         "encoder": encoder_source(encoder),
     }
     if evaluator is not None:
-        settings["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
-    with RunFolder.open(output, settings, resume, force) if output is not None else nullcontext() as run:
+        record["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
+    with RunFolder.open(output, record, resume, force) if output is not None else nullcontext() as run:
         encoder, history = plan.learn(run)
         if output is not None and run is not None and process_state().is_main_process:
-            record = {"turnwise": turnwise.__version__, "level": recipe.level, **settings, **plan.kept, **history}
-            save_encoder(encoder, output, record)
+            first = {"turnwise": turnwise.__version__, "level": recipe.level}
+            save_encoder(encoder, output, {**first, **record, **plan.kept, **history})
             run.close()
     return encoder
 
@@ -89,33 +93,20 @@ def train(
 _PLANS: dict[str, Callable[..., Plan]] = {"texts": plan_encoder, "vectors": plan_reply_head}
 
 
+def _recipe(method: str | Recipe, settings: Mapping[str, Any] | None, preset: str | None) -> Recipe:
+    if isinstance(method, str):
+        return get_recipe(method, settings=settings, preset=preset)
+    if settings is not None or preset is not None:
+        raise ValueError(
+            f"settings and preset belong to the name of a method, got a {type(method).__name__}, which has its "
+            "settings: change them with dataclasses.replace(recipe, …)"
+        )
+    return method
+
+
 def _refuse_stream(conversations: object) -> None:
     if isinstance(conversations, IterableDataset):
         raise ValueError(
             "a stream of conversations has neither a length to plan epochs by nor an order to resume in: train on one "
             "part of it after the other, see 'More data than the disk holds' in docs/training.md"
         )
-
-
-def adapt_and_save(
-    settings: Adaptation,
-    conversations: Dataset,
-    encoder: SentenceTransformer | str | os.PathLike[str] | None,
-    output: str | os.PathLike[str],
-    resume: bool = False,
-    force: bool = False,
-) -> ConversationEncoder:
-    """Adapt an encoder by masked language modelling and write it; arguments and errors are those of `train`."""
-    check_precision(settings)
-    encoder = as_encoder(encoder)
-    record = {
-        "recipe": {"method": "masked language modelling", **dataclasses.asdict(settings)},
-        "conversations": fingerprint(conversations),
-        "encoder": encoder_source(encoder),
-    }
-    with RunFolder.open(check_folder(output, force), record, resume, force) as run:
-        adapt_encoder(encoder, conversations, settings, run.folder / "adaptation")
-        if process_state().is_main_process:
-            save_encoder(encoder, output, {"turnwise": turnwise.__version__, **record})
-            run.close()
-    return encoder

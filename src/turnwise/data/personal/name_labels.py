@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from turnwise.data.reading.columns import plain_name
+from turnwise.data.reading.headings import plain_name
 
 _PEOPLE = (
     "name agent user author sender speaker requester assignee owner contact customer client caller operator employee "

@@ -24,11 +24,12 @@ def names_finder(names: Iterable[str]) -> Finder:
 
 
 _END = ""
+_Trie = dict[str, "_Trie"]
 
 
-def _trie(names: Iterable[str]) -> dict[str, dict]:
+def _trie(names: Iterable[str]) -> _Trie:
     """The letters of all names as a tree, so that thousands of names are one quick pattern."""
-    root: dict[str, dict] = {}
+    root: _Trie = {}
     for name in names:
         node = root
         for letter in " ".join(PlainText.of(name).text.split()):
@@ -37,11 +38,11 @@ def _trie(names: Iterable[str]) -> dict[str, dict]:
     return root
 
 
-def _alternatives(root: dict[str, dict]) -> str:
+def _alternatives(root: _Trie) -> str:
     return rf"(?:(?<!{LETTER})|(?!{LETTER})){_branches(root)}(?:(?!{LETTER})|(?<!{LETTER}))"
 
 
-def _branches(node: dict[str, dict]) -> str:
+def _branches(node: _Trie) -> str:
     inner = [
         (r"\s+" if letter == " " else re.escape(letter)) + _branches(rest) for letter, rest in node.items() if letter
     ]

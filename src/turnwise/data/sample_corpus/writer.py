@@ -20,7 +20,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _LETTER_PAIR = re.compile(r"(?<=[a-z])[a-z]{2}(?=[a-z])")
 
 
-def sample_conversations(n: int = 1000, seed: int = 0) -> datasets.Dataset:
+def sample_conversations(n: int = 1000, *, seed: int = 0) -> datasets.Dataset:
     """Generate support conversations in eight domains.
 
     Conversation ``i`` depends on ``(seed, i)`` only, so a smaller corpus is a prefix of a larger one.

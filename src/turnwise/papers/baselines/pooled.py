@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.encoders.transformer import positions, transformer_of
 from turnwise.papers.baselines.token_pooling import Pooling, TokenPooling
-from turnwise.training.adaptation import adapt_encoder
+from turnwise.training.adaptation import adapt
 from turnwise.training.recipes import Adaptation
 
 
@@ -40,6 +40,6 @@ class PooledEncoder(TokenPooling):
     def fit(self, conversations: Dataset) -> Self:
         """Adapt a copy of the encoder if asked to; otherwise nothing is learned."""
         if self.adaptation is not None:
-            adapted = adapt_encoder(copy.deepcopy(self.encoder), conversations, self.adaptation)
+            adapted = adapt(conversations, encoder=copy.deepcopy(self.encoder), settings=self.adaptation)
             self.transformer = transformer_of(adapted)
         return self

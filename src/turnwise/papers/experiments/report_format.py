@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from turnwise.evaluation import find_task
-from turnwise.papers.experiments.report_rows import LOWER_IS_BETTER, PLAIN, Row
+from turnwise.evaluation.figures import LOWER_IS_BETTER, NOT_IN_PERCENT
+from turnwise.papers.experiments.report_rows import Row
 from turnwise.papers.experiments.results import Results
 
 _METRIC_TITLES = {
@@ -61,4 +62,4 @@ def p_text(p: float | None) -> str:
 
 
 def _number(value: float, metric: str) -> str:
-    return f"{value:.{2 if metric.startswith('average_rank') else 3 if metric in PLAIN else 1}f}"
+    return f"{value:.{2 if metric.startswith('average_rank') else 3 if metric in NOT_IN_PERCENT else 1}f}"

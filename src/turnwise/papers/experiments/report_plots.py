@@ -10,7 +10,8 @@ import numpy as np
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.optional import require
-from turnwise.papers.experiments.report_rows import LOWER_IS_BETTER, cells_of, distinct, main_metric, rows_of, tasks_of
+from turnwise.evaluation.figures import LOWER_IS_BETTER
+from turnwise.papers.experiments.report_rows import cells_of, distinct, main_metric, rows_of, tasks_of
 from turnwise.papers.experiments.results import CellRecord, Results
 from turnwise.papers.experiments.suites import find_suite
 

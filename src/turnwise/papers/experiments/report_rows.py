@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.evaluation import find_task
-from turnwise.evaluation.figures import LOWER_IS_BETTER
-from turnwise.evaluation.figures import NOT_IN_PERCENT as PLAIN
+from turnwise.evaluation.figures import LOWER_IS_BETTER, NOT_IN_PERCENT
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
 from turnwise.papers.experiments.results import CellRecord, Results
 
@@ -113,7 +112,7 @@ def _values(cells: Sequence[CellRecord], key: str, metric: str) -> NDArray[np.fl
     if not all(key in cell["per_query"] for cell in cells):
         return None
     values = np.mean([cell["per_query"][key]["values"] for cell in cells], axis=0)
-    return np.asarray(values if metric in PLAIN else 100 * values)
+    return np.asarray(values if metric in NOT_IN_PERCENT else 100 * values)
 
 
 def best_baseline(rows: Iterable[Row], metric: str) -> Row | None:

@@ -84,7 +84,7 @@ async def search(
 ) -> dict[str, Any]:
     """Search a store for messages or conversations."""
     reader = store.reader
-    where: dict[str, Any] = {"where": body.where, "limit": body.limit, "offset": body.offset}
+    settings: dict[str, Any] = {"where": body.where, "limit": body.limit, "offset": body.offset}
     if body.level == "message":
         query: Any = body.query
         if body.mode != "vector" and len(body.query or "") > _LONGEST_WORDS:
@@ -93,11 +93,12 @@ async def search(
         if body.mode == "vector":  # embedded in a batch with the texts of other requests
             vectors, _ = await service.embed_texts([query], "query")
             query = vectors[0]
-        call: Callable[[], Any] = partial(reader.search_messages, query, body.mode, diversity=body.diversity, **where)
+        settings |= {"mode": body.mode, "diversity": body.diversity}
+        call: Callable[[], Any] = partial(reader.search_messages, query, **settings)
     else:
         given: Any = [{"role": "user", "content": body.query}] if body.messages is None else body.messages
         service.check_count(len(given), "messages")
         messages = await service.read_messages(given, "messages")
         find: Callable[..., Any] = reader.similar_prefix if body.level == "prefix" else reader.search_conversations
-        call = partial(find, messages, **where)
+        call = partial(find, messages, **settings)
     return {"results": [asdict(hit) for hit in await service.stores.read(call)]}

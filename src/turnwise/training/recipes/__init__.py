@@ -1,8 +1,9 @@
 """The settings of each method, by name and from TOML files."""
 
+from turnwise._utils.names import METHODS
 from turnwise.training.recipes.base import Adaptation, EncoderRecipe, Inputs, Pace, Recipe, Schedule
 from turnwise.training.recipes.in_context import InContext
-from turnwise.training.recipes.registry import METHODS, get_recipe, read_recipe
+from turnwise.training.recipes.registry import get_adaptation, get_recipe, read_recipe
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Recipe",
     "ReplyHeadRecipe",
     "Schedule",
+    "get_adaptation",
     "get_recipe",
     "read_recipe",
 ]

@@ -15,7 +15,7 @@ from turnwise.training.recipes.base import Adaptation, EncoderRecipe, Recipe
 _PAPER = "paper"
 
 
-def get_recipe(method: str, settings: Mapping[str, Any] | None = None, preset: str | None = None) -> Recipe:
+def get_recipe(method: str, *, settings: Mapping[str, Any] | None = None, preset: str | None = None) -> Recipe:
     """The recipe of a method, with some settings changed.
 
     Args:
@@ -34,6 +34,16 @@ def get_recipe(method: str, settings: Mapping[str, Any] | None = None, preset: s
     if isinstance(recipe, EncoderRecipe) and isinstance(settings.get("adaptation"), Mapping):
         settings["adaptation"] = _replace(recipe.adaptation or Adaptation(), settings["adaptation"], "adaptation")
     return _replace(recipe, settings, method)
+
+
+def get_adaptation(settings: Mapping[str, Any] | None = None) -> Adaptation:
+    """The settings of an adaptation, some of them changed.
+
+    Raises:
+        ValueError: An unknown setting, or a value out of range.
+    """
+    adaptation: Adaptation = _replace(Adaptation(), settings or {}, "adaptation")
+    return adaptation
 
 
 def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], str | None]:

@@ -1,0 +1,41 @@
+"""The store that is explored: one that is there, or one made of conversations for this once."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turnwise._utils.progress import progress_bar
+from turnwise.data.conversations import read_conversations
+from turnwise.data.reading.given import Given
+from turnwise.store import ConversationStore
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+def open_explored(
+    data: ConversationStore | Given, encoder: SentenceTransformer | str | os.PathLike[str] | None
+) -> tuple[ConversationStore, tempfile.TemporaryDirectory[str] | None]:
+    """Open a store, or put conversations into a passing one.
+
+    Args:
+        data: A store or its folder; or conversations, as `turnwise.read_conversations` reads or gives them.
+        encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
+
+    Returns:
+        The store, and the temporary folder of a passing one, which is to be kept as long as the store is used.
+    """
+    if isinstance(data, ConversationStore):
+        return data, None
+    if isinstance(data, str | os.PathLike) and not Path(data).is_file():
+        return ConversationStore.open(data, encoder=encoder, create=False), None
+    conversations = read_conversations(data)
+    passing = tempfile.TemporaryDirectory(prefix="turnwise-")
+    store = ConversationStore.open(Path(passing.name) / "store", encoder=encoder)
+    with progress_bar() as bar:
+        task = bar.add_task("embedding conversations", total=len(conversations))
+        store.add(conversations, progress=lambda count: bar.advance(task, count))
+    return store, passing

@@ -1,0 +1,56 @@
+"""Groups in Python: of a store, of its folder and of conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+
+pytest.importorskip("lancedb")
+pytest.importorskip("igraph")
+
+SUBJECTS = ("card", "flight", "pizza")
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    """Conversations about one subject each, whose texts all differ."""
+    talks = []
+    for number in range(36):
+        subject = SUBJECTS[number % 3]
+        texts = [f"{subject} {subject} {subject} {number} {turn}" for turn in range(4)]
+        messages = [{"role": ("user", "bot")[turn % 2], "content": text} for turn, text in enumerate(texts)]
+        talks.append({"id": f"talk-{number}", "messages": messages})
+    return talks
+
+
+def test_the_groups_of_messages_are_a_table(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:
+    groups = turnwise.cluster(rows, encoder=tiny_encoder)
+    table = groups.to_pandas()
+    assert list(table.columns[:8]) == ["id", "turn", "role", "text", "group", "group_name", "topic", "topic_name"]
+    assert len(table) == 36 * 4
+    sizes = [group.size for group in groups.groups]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(sizes) / len(table) == pytest.approx(1 - groups.outliers)
+    names = {group.id: group.name for group in [*groups.groups, *groups.topics]}
+    named = table.dropna(subset=["group"])
+    assert [names[group] for group in named["group"]] == named["group_name"].tolist()
+    assert [names[topic] for topic in named["topic"]] == named["topic_name"].tolist()
+
+
+def test_a_store_keeps_its_groups(
+    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
+) -> None:
+    store = turnwise.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    of_store = turnwise.cluster(store, level="conversation").to_pandas()
+    of_folder = turnwise.cluster(tmp_path / "talks", encoder=tiny_encoder, level="conversation").to_pandas()
+    assert len(of_store) == 36 and of_store.equals(of_folder)
+
+
+def test_an_unknown_level_is_refused(rows: list[dict[str, Any]]) -> None:
+    with pytest.raises(ValueError, match="level must be 'message' or 'conversation', got 'dialogue'"):
+        turnwise.cluster(rows, level="dialogue")  # type: ignore[arg-type]
