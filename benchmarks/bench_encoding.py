@@ -27,6 +27,7 @@ from quick import add_quick, data_folder, is_quick
 from turnwise import _compat
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.inference import encode_texts
+from turnwise.encoders.vector_cache import VectorCache
 
 DATA = data_folder()
 CONVERSATIONS_IN_PART = 10 if is_quick() else 200
@@ -125,7 +126,7 @@ def main() -> int:
     name = options.corpus or next(iter(found))
     encoder.encode(["a first text takes longer"] * 64)
     with tempfile.TemporaryDirectory() as folder:
-        cache = turnwise.VectorCache(encoder, Path(folder) / "vectors.sqlite")
+        cache = VectorCache(encoder, Path(folder) / "vectors.sqlite")
         ways: dict[str, Callable[[list[str]], np.ndarray]] = {
             "stock": lambda texts: encoder.encode(texts, show_progress_bar=False),
             "all": lambda texts: encode_texts(encoder, texts),

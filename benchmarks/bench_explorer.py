@@ -26,7 +26,7 @@ ENCODED = 50 if is_quick() else 1000  # texts that the encoder is timed on
 
 def measure(messages: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        store = ConversationStore.open(Path(folder) / "store", RandomVectors(Vectors(20_000)))
+        store = ConversationStore.open(Path(folder) / "store", encoder=RandomVectors(Vectors(20_000)))
         store.add(conversations(0, messages))
         one_pass = encoder_pass(messages)
         before = peak()

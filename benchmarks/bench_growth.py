@@ -46,7 +46,7 @@ def chats(folder: Path, messages: int) -> Path:
 
 
 def filled(folder: Path, messages: int) -> ConversationStore:
-    store = ConversationStore.open(folder / "store", RandomVectors(Vectors(messages)))
+    store = ConversationStore.open(folder / "store", encoder=RandomVectors(Vectors(messages)))
     store.add(conversations(0, messages))
     return store
 
@@ -61,7 +61,7 @@ def embedding(folder: Path, messages: int) -> Callable[[], object]:
 
 
 def static(folder: Path, messages: int) -> Callable[[], object]:
-    return _embedding(turnwise.distill_static(turnwise.load_encoder()), messages)
+    return _embedding(turnwise.distill(turnwise.load_encoder()), messages)
 
 
 def _embedding(encoder: SentenceTransformer, messages: int) -> Callable[[], object]:
@@ -71,7 +71,7 @@ def _embedding(encoder: SentenceTransformer, messages: int) -> Callable[[], obje
 
 
 def indexing(folder: Path, messages: int) -> Callable[[], object]:
-    store = ConversationStore.open(folder / "store", RandomVectors(Vectors(messages)))
+    store = ConversationStore.open(folder / "store", encoder=RandomVectors(Vectors(messages)))
 
     def index() -> None:
         store.add(conversations(0, messages))
@@ -104,8 +104,8 @@ def exploring(folder: Path, messages: int) -> Callable[[], object]:
 def training(folder: Path, messages: int) -> Callable[[], object]:
     rows = turnwise.read_conversations(chats(folder, messages))
     encoder = turnwise.load_encoder(str(save_tiny_encoder(folder)))
-    recipe = turnwise.training.recipes.get_recipe("dialogue-cse", {"max_steps": 10, "batch_size": 4})
-    return lambda: turnwise.train(recipe, rows, encoder)
+    recipe = turnwise.training.recipes.get_recipe("dialogue-cse", settings={"max_steps": 10, "batch_size": 4})
+    return lambda: turnwise.train(rows, method=recipe, encoder=encoder)
 
 
 STAGES = {

@@ -32,6 +32,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from quick import add_quick, data_folder, is_quick
 from turnwise._utils.vectors import unit_vectors
+from turnwise.encoders.history import add_history
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
 from turnwise.encoders.reply_head import ReplyHead, map_candidates
 from turnwise.papers.triple_encoders.views import View, add_views, encode_view
@@ -161,7 +162,7 @@ def history(conversations: Dataset) -> None:
     encoder, dialogues = turnwise.load_encoder(device="cpu"), conversations["messages"][:]
     turns = [len(messages) for messages in dialogues]
     vectors = encoder.encode_messages([message["content"] for talk in dialogues for message in talk])
-    added = shortest(lambda: turnwise.add_history(vectors, turns))
+    added = shortest(lambda: add_history(vectors, turns))
     _, read = cost(encoder, lambda: encoder.encode_messages(dialogues, context="conversation"))
     print(
         f"(d) {len(vectors):,} messages with what was said before: {1e6 * added / len(vectors):.1f} µs a message from "

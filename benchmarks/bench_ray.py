@@ -32,7 +32,7 @@ import sys, torch, turnwise
 corpus, output, model, engine, actors, shard = sys.argv[1:]
 if engine == "local":
     torch.set_num_threads(int(actors))
-turnwise.embed_corpus(corpus, output, model or None, engine=engine, shard_size=int(shard),
+turnwise.ray.embed_corpus(corpus, output=output, encoder=model or None, engine=engine, shard_size=int(shard),
                       actors=int(actors) if engine == "ray" else None)
 """
 

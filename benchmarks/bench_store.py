@@ -103,7 +103,7 @@ def per_query(search: Callable[[int], Any]) -> float:
 
 def measure(folder: Path, messages: int) -> None:
     vectors = Vectors(messages)
-    store = ConversationStore.open(folder / "store", RandomVectors(vectors))
+    store = ConversationStore.open(folder / "store", encoder=RandomVectors(vectors))
     making = cpu(lambda: [vectors.of(range(start, start + 1000)) for start in range(0, messages, 1000)])
     whole = cpu(lambda: store.add(conversations(0, messages))) - making
     matrix = vectors.of(range(messages))
@@ -140,7 +140,7 @@ def compare_hybrid(store: ConversationStore, messages: int) -> None:
     numbers = np.random.default_rng(2).integers(0, messages, QUERIES)
     texts = [store.get(f"talk-{n // TURNS * TURNS}")["messages"][n % TURNS]["content"] for n in numbers]
     costs = {
-        mode: per_query(lambda query, mode=mode: store.search_messages(texts[query], mode))
+        mode: per_query(lambda query, mode=mode: store.search_messages(texts[query], mode=mode))
         for mode in ("vector", "text", "hybrid")
     }
     told = ", ".join(f"{mode} {1000 * seconds:.1f} ms" for mode, seconds in costs.items())
@@ -162,7 +162,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if arguments.peak:
             keep_little_free_memory()  # as turnwise index does
-            store = ConversationStore.open(Path(folder) / "store", RandomVectors(Vectors(20_000)))
+            store = ConversationStore.open(Path(folder) / "store", encoder=RandomVectors(Vectors(20_000)))
             store.add(conversations(0, messages))
             store.compact()
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

@@ -61,7 +61,7 @@ def trained(
         mock.patch.object(TaughtCollator, "__call__", timed),
         mock.patch("turnwise.papers.tried.unified_recipe.TeacherVectors", vectors),
     ):
-        model = turnwise.train(recipe, conversations, encoder)
+        model = turnwise.train(conversations, method=recipe, encoder=encoder)
     steps = round(len(starts) / recipe.epochs)
     ends = [*starts[::steps], time.process_time()]
     seconds = [(end - start) / steps for start, end in pairwise(ends)]

@@ -25,7 +25,7 @@ def seconds_a_step(method: str, steps: int, onednn: bool) -> tuple[float, float]
     with mock.patch.object(_compat, "has_onednn_linear", lambda: onednn):
         for count in (2, 2 + steps):
             start = time.process_time()
-            encoder = turnwise.train(turnwise.get_recipe(method, {"max_steps": count}), conversations)
+            encoder = turnwise.train(conversations, method=method, settings={"max_steps": count})
             took.append(time.process_time() - start)
     return (took[1] - took[0]) / steps, sum(float(weight.double().abs().sum()) for weight in encoder.parameters())
 

@@ -100,7 +100,9 @@ def main() -> int:
     options = parser.parse_args()
 
     encoder = add_views(turnwise.load_encoder(device="cpu"), "c3l").train()
-    long_enough = turnwise.keep_long_enough(turnwise.merge_consecutive_messages(corpus(options.data)), WINDOW)
+    long_enough = turnwise.data.keep_long_enough(
+        turnwise.data.merge_consecutive_messages(corpus(options.data)), min_turns=WINDOW
+    )
     rows = list(long_enough.shuffle(seed=0).select(range(options.conversations)))
     windows = sum(len(row["messages"]) - WINDOW + 1 for row in rows)
     batch = TurnOrderCollator(encoder, WINDOW)(rows)

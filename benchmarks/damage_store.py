@@ -45,7 +45,7 @@ def small_store(folder: Path) -> Rows:
         }
         for number in range(30)
     ]
-    store = ConversationStore.open(folder, HashVectors())
+    store = ConversationStore.open(folder, encoder=HashVectors())
     store.add(rows[:20])
     store.compact()
     store.delete(["talk-3"])
@@ -62,12 +62,12 @@ def _vector() -> Any:
 
 
 USES: dict[str, Callable[[ConversationStore, Rows], object]] = {
-    "open": lambda store, rows: ConversationStore.open(store.path, HashVectors()),
+    "open": lambda store, rows: ConversationStore.open(store.path, encoder=HashVectors()),
     "stats": lambda store, rows: store.stats(),
     "get": lambda store, rows: store.get("talk-1"),
     "export": lambda store, rows: list(store.export()),
     "search": lambda store, rows: store.search_messages(_vector()),
-    "search by text": lambda store, rows: store.search_messages(QUERY, "text"),
+    "search by text": lambda store, rows: store.search_messages(QUERY, mode="text"),
     "search filtered": lambda store, rows: store.search_messages(_vector(), where="text contains 'hello'"),
     "similar prefix": lambda store, rows: store.similar_prefix(rows[0]["messages"]),
     "add": lambda store, rows: store.add([{**rows[0], "id": "new"}]),

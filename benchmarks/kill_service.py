@@ -77,7 +77,7 @@ def main() -> None:
     refused: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as parent:
         folder, encoder = Path(parent) / "store", save_tiny_encoder(Path(parent))
-        ConversationStore.open(folder, str(encoder))
+        ConversationStore.open(folder, encoder=str(encoder))
         for _ in range(arguments.kills):
             killed(encoder, folder, rows, confirmed, refused)
             faults += check(folder, rows, confirmed, str(encoder))

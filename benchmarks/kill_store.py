@@ -73,13 +73,13 @@ def index_all(folder: Path, rows: Rows, confirmed: Connection) -> None:
     """A writer that indexes a corpus and tells how many conversations are confirmed."""
     confirmed.send(None)
     adding._MESSAGES_IN_BATCH = 256  # so that there are many moments to be killed in
-    ConversationStore.open(folder, HashVectors()).add(rows, confirmed.send)
+    ConversationStore.open(folder, encoder=HashVectors()).add(rows, progress=confirmed.send)
 
 
 def grow(folder: Path, rows: Rows, confirmed: Connection) -> None:
     """A writer that adds conversations a message at a time and tells of each commit."""
     confirmed.send(None)
-    store = ConversationStore.open(folder, HashVectors())
+    store = ConversationStore.open(folder, encoder=HashVectors())
     for number, row in enumerate(rows):
         stored = store.get(row["id"])
         for turns in range(len(stored["messages"]) + 1 if stored else 1, len(row["messages"]) + 1):
@@ -93,7 +93,7 @@ def grow(folder: Path, rows: Rows, confirmed: Connection) -> None:
 def erase_each(folder: Path, rows: Rows, confirmed: Connection) -> None:
     """A writer that erases conversations one by one and tells of each."""
     confirmed.send(None)
-    store = ConversationStore.open(folder, HashVectors())
+    store = ConversationStore.open(folder, encoder=HashVectors())
     for row in rows:
         if store.erase([row["id"]]):
             confirmed.send(row["id"])
@@ -160,7 +160,7 @@ def check(
     """
     faults: Counter[str] = Counter()
     try:
-        store = ConversationStore.open(folder, encoder or HashVectors(), create=False)
+        store = ConversationStore.open(folder, encoder=encoder or HashVectors(), create=False)
         found = list(store.export())
     except (ValueError, OSError) as error:
         return Counter({f"does not open: {error}": 1})
@@ -172,7 +172,7 @@ def check(
     for row in found[-3:]:
         text = row["messages"][0]["content"]
         for mode in ("vector", "text"):
-            hits = store.search_messages(text, mode, where=f"conversation = '{row['id']}'")
+            hits = store.search_messages(text, mode=mode, where=f"conversation = '{row['id']}'")
             faults[f"not found by {mode}"] += not any(hit.text == text for hit in hits)
     return +faults
 
@@ -194,7 +194,7 @@ def run(name: str, writer: Callable[..., None], rows: Rows, kills: int) -> None:
             note(confirmed, rows, told)
             if (folder / "store.json").exists():
                 faults += check(folder, rows, confirmed)
-        ConversationStore.open(folder, HashVectors()).add(rows)
+        ConversationStore.open(folder, encoder=HashVectors()).add(rows)
         faults += check(folder, rows, {row["id"]: len(row["messages"]) for row in rows})
         finished_before = f"{rounds} stores finished before"
         print(f"{name}: {kills} kills, {commits:,} confirmed commits, {finished_before}: {said(faults)}", flush=True)
@@ -206,7 +206,7 @@ def run_two(rows: Rows, kills: int) -> None:
     faults: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "store"
-        ConversationStore.open(folder, HashVectors())
+        ConversationStore.open(folder, encoder=HashVectors())
         confirmed: dict[str, int] = {}
         commits = 0
         for _ in range(kills):
@@ -221,7 +221,7 @@ def run_two(rows: Rows, kills: int) -> None:
                 commits += len(told)
                 note(confirmed, half, told)
             faults += check(folder, rows, confirmed)
-        ConversationStore.open(folder, HashVectors()).add(rows)
+        ConversationStore.open(folder, encoder=HashVectors()).add(rows)
         faults += check(folder, rows, {row["id"]: len(row["messages"]) for row in rows})
     print(f"two at once: {kills} times both killed, {commits:,} confirmed commits: {said(faults)}", flush=True)
 
@@ -235,7 +235,7 @@ def run_erasing(rows: Rows, kills: int) -> None:
         folder, left = Path(parent) / "store", list[dict[str, Any]]()
         while done < kills:
             if len(left) <= MOST_COMMITS:  # begin with all of them again
-                ConversationStore.open(folder, HashVectors()).add(rows)
+                ConversationStore.open(folder, encoder=HashVectors()).add(rows)
                 left = rows
                 faults["not to be seen in the files"] += sum(not holding(folder, row["id"]) for row in rows[:5])
             told, finished = killed(erase_each, folder, left)
@@ -243,7 +243,7 @@ def run_erasing(rows: Rows, kills: int) -> None:
             erased += len(told)
             left = left[len(told) :]
             faults += check(folder, rows, {row["id"]: len(row["messages"]) for row in left[1:]})  # one was under way
-            store = ConversationStore.open(folder, HashVectors())
+            store = ConversationStore.open(folder, encoder=HashVectors())
             store.erase()
             kept = {row["id"] for row in store.export()}
             left = [row for row in left if row["id"] in kept]

@@ -104,7 +104,7 @@ def training(
         "seed": seed,
         **{name: value for name, value in vars(variant).items() if name not in ("same_domain",)},
     }
-    recipe = get_recipe("dial2vec", settings)
+    recipe = get_recipe("dial2vec", settings=settings)
     assert isinstance(recipe, Dial2vec)
     recipe.prepare(encoder)
     inputs = recipe.inputs(encoder, conversations)

@@ -24,6 +24,7 @@ from quick import add_quick, data_folder
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.data.drawing import draw_conversations
 from turnwise.encoders.centre import Centre
+from turnwise.encoders.history import add_history
 from turnwise.encoders.in_context import sums_in_context
 from turnwise.encoders.message_pooling import message_tokens
 from turnwise.evaluation.dialogues.labelled import labelled_dialogues
@@ -123,7 +124,7 @@ def main() -> None:
         turns = [len(messages) for messages in talks]
         owners = np.repeat(np.arange(len(talks)), turns)
         ways = {"messages": found.alone, "messages in context": found.in_context}
-        ways |= {f"history {how}": turnwise.add_history(found.alone, turns, *how) for how in HISTORIES}
+        ways |= {f"history {how}": add_history(found.alone, turns, *how) for how in HISTORIES}
         ways |= {f"{share} of messages": share * found.alone + (1 - share) * found.in_context for share in SHARES}
         table["intents of messages"] = {way: intents(vectors, names, owners) for way, vectors in ways.items()}
         print(table["intents of messages"], flush=True)

@@ -194,7 +194,7 @@ def trained(
     if not weights.is_file():
         settings = {"max_steps": steps, "seed": seed, "bf16": True, "frozen_layers": 0, **variant.settings}
         recipe = StudyRecipe(objective=variant.objective, untouched=untouched, **settings)
-        turnwise.train(recipe, conversations, encoder)
+        turnwise.train(conversations, method=recipe, encoder=encoder)
         weights.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(weights) as temporary:
             save_file({name: one.contiguous() for name, one in upper_weights(encoder).items()}, temporary)

@@ -118,7 +118,7 @@ def main() -> None:
     for path in given.models:
         study.show(path.name, turnwise.load_encoder(path, device="cpu"))
     for scale in given.scales if len(given.models) > 1 else []:
-        study.show(f"merged, scale {scale:g}", turnwise.merge_encoders(given.models, scale=scale))
+        study.show(f"merged, scale {scale:g}", turnwise.merge(given.models, scale=scale))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,6 @@ from turnwise.evaluation import TASKS, load_task
 from turnwise.evaluation.levels import UTTERANCE
 from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
 from turnwise.training.interpolation import interpolate_weights
-from turnwise.training.recipes import get_recipe
 
 DATA = data_folder()
 QUERIES = 800  # of rankings that are built from conversations
@@ -141,7 +140,14 @@ def train(name: str, encoder: SentenceTransformer, seed: int, folder: Path) -> S
     if not output.is_dir():
         settings = {"learning_rate": variant.learning_rate, "max_steps": variant.steps, "seed": seed, "bf16": True}
         conversations = turnwise.read_conversations([DATA / place for place in CORPORA[variant.corpus]])
-        turnwise.train(get_recipe("dialogue-cse", settings), conversations, copy.deepcopy(encoder), output, resume=True)
+        turnwise.train(
+            conversations,
+            method="dialogue-cse",
+            settings=settings,
+            encoder=copy.deepcopy(encoder),
+            output=output,
+            resume=True,
+        )
     return turnwise.load_encoder(output, device="cpu")
 
 

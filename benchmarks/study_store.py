@@ -47,7 +47,7 @@ def by_mode(store: ConversationStore, rows: list[Row], queries: int) -> None:
 def same_intent(store: ConversationStore, message: Row, mode: str) -> float:
     """The share of the ten nearest other texts with any intent that have that of a message."""
     intents: dict[str, Any] = {}
-    for hit in store.search_messages(message["content"], mode, limit=LIMIT):
+    for hit in store.search_messages(message["content"], mode=mode, limit=LIMIT):
         if hit.labels.get("intent") and hit.text != message["content"]:
             intents.setdefault(hit.text, hit.labels["intent"])
     nearest = list(intents.values())[:NEAREST]
@@ -100,7 +100,7 @@ def main() -> None:
     arguments = parser.parse_args()
     conversations = turnwise.read_conversations(SGD)
     with tempfile.TemporaryDirectory() as folder:
-        store = ConversationStore.open(arguments.store or Path(folder) / "store", arguments.model)
+        store = ConversationStore.open(arguments.store or Path(folder) / "store", encoder=arguments.model)
         store.add(conversations)
         store.compact()
         rows = conversations.to_list()

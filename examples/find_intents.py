@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 import turnwise
 
 conversations = turnwise.read_conversations(sys.argv[1]) if len(sys.argv) > 1 else turnwise.sample_conversations(400)
-encoder = turnwise.train(turnwise.papers.DialogueCSE(max_steps=30), conversations)
+encoder = turnwise.train(conversations, method=turnwise.papers.DialogueCSE(max_steps=30))
 
 requests = [m["content"] for row in conversations for m in row["messages"] if m["role"] == "user"]
 requests = [text for text, count in Counter(requests).items() if count == 1 and len(text) > 20]

@@ -116,15 +116,15 @@ def trained(data: Path, work: Path, encoder: str | None, steps: int, seed: int) 
     merged, with_head, release = (work / name for name in ("merged", "reply-head", "centred"))
     for path, settings in learned.items():
         if not path.is_dir():
-            recipe = turnwise.get_recipe(path.name, {**settings, "max_steps": steps, "seed": seed})
-            turnwise.train(recipe, conversations(data), encoder, path, resume=True)
+            recipe = turnwise.training.get_recipe(path.name, settings={**settings, "max_steps": steps, "seed": seed})
+            turnwise.train(conversations(data), method=recipe, encoder=encoder, output=path, resume=True)
     if not merged.is_dir():
-        turnwise.merge_encoders(list(learned), encoder, merged)
+        turnwise.merge(list(learned), base=encoder, output=merged)
     if not with_head.is_dir():
-        head = turnwise.get_recipe("reply-head", {**HEAD, "seed": seed})
-        turnwise.train(head, conversations(data), merged, with_head, resume=True)
+        head = turnwise.training.get_recipe("reply-head", settings={**HEAD, "seed": seed})
+        turnwise.train(conversations(data), method=head, encoder=merged, output=with_head, resume=True)
     if not release.is_dir():
-        turnwise.centre_encoder(conversations(data), with_head, release, stretch=0.0, seed=seed)
+        turnwise.centre(conversations(data), encoder=with_head, output=release, stretch=0.0, seed=seed)
     return release
 
 
@@ -134,7 +134,7 @@ def figures(model: str | Path | None, data: Path, path: Path) -> dict[str, Any]:
     for test, tasks in TESTS.items():
         if test not in found:
             encoder, file = turnwise.load_encoder(model), existing(data, test)
-            found[test] = turnwise.evaluate(encoder, file, tasks, pooling="messages", max_queries=QUERIES)
+            found[test] = turnwise.evaluate(file, encoder=encoder, tasks=tasks, pooling="messages", max_queries=QUERIES)
             with atomic_path(path) as temporary:
                 temporary.write_text(json.dumps(found), encoding="utf-8")
     return found

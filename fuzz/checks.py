@@ -113,7 +113,7 @@ def _packed(path: Path) -> None:
 def _recipe(path: Path) -> None:
     method, settings, preset = read_recipe(path)
     with suppress(ValueError):  # of a setting, which may also come from the command line
-        get_recipe(method, settings, preset)
+        get_recipe(method, settings=settings, preset=preset)
 
 
 def _model(path: Path) -> None:

@@ -139,7 +139,7 @@ def test_it_does_what_it_does_with_what_was_read(
 
 def test_a_store_needs_ids(tiny_encoder: Any, tmp_path: Path) -> None:
     pytest.importorskip("lancedb")
-    store = turnwise.ConversationStore.open(tmp_path / "store", tiny_encoder)
+    store = turnwise.ConversationStore.open(tmp_path / "store", encoder=tiny_encoder)
     for without in ([talk(0)], pd.DataFrame({"messages": [talk(0)]}), [{"messages": talk(0)}]):
         with pytest.raises(turnwise.ConversationError, match="id"):
             store.add(without)

@@ -13,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from closeness import assert_same_vectors
 from turnwise.encoders import embed
+from turnwise.encoders.history import add_history
 
 from .command_line import run, succeed
 
@@ -146,7 +147,7 @@ def test_messages_with_history_are_sums_of_vectors_that_are_there(chats, tiny_en
     succeed(*arguments, tmp_path / "parts", "--level", "utterance-with-history")
     alone, history = (pq.read_table(tmp_path / f"{name}.parquet").to_pylist() for name in ("alone", "history"))
     turns = [len(messages) for messages in turnwise.read_conversations(chats)["messages"]]
-    expected = turnwise.add_history(np.array([row["vector"] for row in alone]), turns)
+    expected = add_history(np.array([row["vector"] for row in alone]), turns)
     assert_same_vectors([row["vector"] for row in history], expected)
     assert [row["text"] for row in history] == [row["text"] for row in alone]
     parts = pq.read_table(next((tmp_path / "parts").glob("*.parquet"))).to_pylist()

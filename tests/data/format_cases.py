@@ -11,7 +11,7 @@ from turnwise.data.conversations import read_conversations
 
 def read(path: Path, format: str = "auto", on_error: Any = "raise") -> list[dict[str, Any]]:
     """The rows, without the nulls that fill the columns."""
-    return [without_none(row) for row in read_conversations(path, format, on_error).to_list()]
+    return [without_none(row) for row in read_conversations(path, format=format, on_error=on_error).to_list()]
 
 
 def without_none(value: Any) -> Any:

@@ -21,7 +21,7 @@ from turnwise.errors import ConversationError
 def test_converting_writes_chat_jsonl_that_reads_back_the_same(tmp_path: Path, name: str) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", [chat("né", "hi", id="a", topic="t"), chat("x", id="b", topic=None)])
     output = tmp_path / name
-    assert convert_conversations(source, output) == 2
+    assert convert_conversations(source, output=output) == 2
     assert read_conversations(output).to_list() == read_conversations(source).to_list()
     text = (gzip.decompress(output.read_bytes()) if name.endswith("gz") else output.read_bytes()).decode()
     assert [json.loads(line) for line in text.splitlines()][1] == chat("x", id="b")
@@ -32,19 +32,19 @@ def test_converting_refuses_to_overwrite_unless_forced(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", [chat("hello", id="a")])
     output = write_jsonl(tmp_path / "out.jsonl", [chat("old", id="old")])
     with pytest.raises(FileExistsError):
-        convert_conversations(source, output)
-    assert convert_conversations(source, output, force=True) == 1
+        convert_conversations(source, output=output)
+    assert convert_conversations(source, output=output, force=True) == 1
     assert read_jsonl(output) == [chat("hello", id="a")]
     with pytest.raises(ValueError, match=r"\.jsonl"):
-        convert_conversations(source, tmp_path / "out.csv")
+        convert_conversations(source, output=tmp_path / "out.csv")
 
 
 def test_converting_that_fails_midway_leaves_nothing(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", [chat("hello")] * 50 + [chat()])
     with pytest.raises(ConversationError):
-        convert_conversations(source, tmp_path / "out" / "chat.jsonl")
+        convert_conversations(source, output=tmp_path / "out" / "chat.jsonl")
     assert not any((tmp_path / "out").iterdir())
-    assert convert_conversations(source, tmp_path / "out" / "chat.jsonl", on_error="skip") == 50
+    assert convert_conversations(source, output=tmp_path / "out" / "chat.jsonl", on_error="skip") == 50
 
 
 def test_converting_that_is_interrupted_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_converting_that_is_interrupted_keeps_the_old_file(tmp_path: Path, monke
     output = write_jsonl(tmp_path / "out.jsonl", [chat("old", id="old")])
     monkeypatch.setattr("turnwise.data.conversations.read_rows", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        convert_conversations(source, output, force=True)
+        convert_conversations(source, output=output, force=True)
     assert read_jsonl(output) == [chat("old", id="old")]
     assert sorted(os.listdir(tmp_path)) == ["in.jsonl", "out.jsonl"]  # noqa: PTH208
 
@@ -67,7 +67,7 @@ def test_numbers_that_json_does_not_know_are_written_as_null_and_counted(
     row = '{"id": "a", "messages": [{"role": "user", "content": "x", "score": NaN}], "loss": Infinity}'
     (tmp_path / "in.jsonl").write_text(row, encoding="utf-8")
     with caplog.at_level(logging.WARNING, logger="turnwise"):
-        convert_conversations(tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+        convert_conversations(tmp_path / "in.jsonl", output=tmp_path / "out.jsonl")
     message = {"role": "user", "content": "x", "score": None}
     assert read_jsonl(tmp_path / "out.jsonl") == [{"id": "a", "messages": [message], "loss": None}]
     assert "NaN" not in (tmp_path / "out.jsonl").read_text() and "null for 2 numbers" in caplog.text
@@ -78,16 +78,16 @@ def test_an_output_among_what_is_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "in")
     for output in (tmp_path / "in" / "b.jsonl", tmp_path / "in" / "deep" / "b.jsonl", tmp_path / "link" / "b.jsonl"):
         with pytest.raises(ValueError, match=r"b\.jsonl lies in .*in, which is read: choose a place outside"):
-            convert_conversations(tmp_path / "in", output, force=True)
+            convert_conversations(tmp_path / "in", output=output, force=True)
     for paths in (source, tmp_path / "in" / "*.jsonl", [source, source]):
         with pytest.raises(ValueError, match=r"a\.jsonl is also read: choose another name"):
-            convert_conversations(paths, source, force=True)
+            convert_conversations(paths, output=source, force=True)
     assert [path.name for path in (tmp_path / "in").iterdir()] == ["a.jsonl"]
-    assert convert_conversations(source, tmp_path / "in" / "b.jsonl") == 1
+    assert convert_conversations(source, output=tmp_path / "in" / "b.jsonl") == 1
 
 
 def test_an_output_that_another_run_writes_is_an_error_that_names_it(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", [chat("hello", id="a")])
     with only_writer(tmp_path / "out.jsonl"), pytest.raises(BlockingIOError, match=rf"by process {os.getpid()} on "):
-        convert_conversations(source, tmp_path / "out.jsonl", force=True)
+        convert_conversations(source, output=tmp_path / "out.jsonl", force=True)
     assert not (tmp_path / "out.jsonl").exists()

@@ -278,7 +278,7 @@ def test_another_redaction_is_read_anew(talk: Path) -> None:
 
 
 def test_what_is_converted_is_redacted_too(talk: Path) -> None:
-    convert_conversations(talk, talk.with_name("out.jsonl"), on_error="skip", redact=Redaction(("emails",)))
+    convert_conversations(talk, output=talk.with_name("out.jsonl"), on_error="skip", redact=Redaction(("emails",)))
     assert "@x.org" not in talk.with_name("out.jsonl").read_text()
 
 

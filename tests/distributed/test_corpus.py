@@ -21,7 +21,9 @@ def embed(corpus, tiny_encoder_path):
     """Embeds the corpus, or something else, with the tiny encoder."""
 
     def run(output: object, paths: object = corpus, **further) -> int:
-        return turnwise.embed_corpus(paths, output, tiny_encoder_path, shard_size=SHARD_SIZE, **further)
+        return turnwise.ray.embed_corpus(
+            paths, output=output, encoder=tiny_encoder_path, shard_size=SHARD_SIZE, **further
+        )
 
     return run
 

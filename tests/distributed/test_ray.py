@@ -36,8 +36,14 @@ def embed(corpus, tiny_encoder_path, one_thread):
 
     def run(output: Path, actors: int | None = None, **further) -> int:
         engine = "local" if actors is None else "ray"
-        return turnwise.embed_corpus(
-            corpus, output, tiny_encoder_path, engine=engine, actors=actors, shard_size=SHARD_SIZE, **further
+        return turnwise.ray.embed_corpus(
+            corpus,
+            output=output,
+            encoder=tiny_encoder_path,
+            engine=engine,
+            actors=actors,
+            shard_size=SHARD_SIZE,
+            **further,
         )
 
     return run
@@ -70,7 +76,8 @@ def killing_once(sign: Path) -> type:
 def test_after_a_killed_driver_only_what_is_missing_is_embedded(embed, corpus, tiny_encoder_path, tmp_path) -> None:
     code = (
         "import sys, turnwise; corpus, output, model = sys.argv[1:];"
-        f"turnwise.embed_corpus(corpus, output, model, engine='ray', actors=1, shard_size={SHARD_SIZE})"
+        f"turnwise.ray.embed_corpus(corpus, output=output, encoder=model, engine='ray', actors=1, "
+        f"shard_size={SHARD_SIZE})"
     )
     environment = {**os.environ, "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
     output = tmp_path / "ray"
@@ -97,7 +104,7 @@ def test_what_a_reader_stumbles_on_is_told_as_by_one_process(embed, corpus, tmp_
 
 
 def test_datasets_of_ray_go_through_an_encoder(embed, corpus, tiny_encoder_path, tmp_path) -> None:
-    dataset = turnwise.embed_dataset(turnwise.read_dataset(corpus), str(tiny_encoder_path), actors=1)
+    dataset = turnwise.ray.embed_dataset(turnwise.ray.read_dataset(corpus), encoder=str(tiny_encoder_path), actors=1)
     rows = dataset.take_all()
     embed(tmp_path / "local")
     assert Counter(row["text"] for row in rows) == Counter(texts(tmp_path / "local"))

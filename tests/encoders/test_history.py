@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import turnwise
 from closeness import assert_same_vectors
-from turnwise.encoders.history import add_surroundings
+from turnwise.encoders.history import add_history, add_surroundings
 
 
 def literal(vectors: np.ndarray, share: float, decay: float) -> np.ndarray:
@@ -36,7 +35,7 @@ def literal_around(vectors: np.ndarray, mean: np.ndarray) -> np.ndarray:
 def test_each_conversation_by_itself_as_the_formula_says(share: float, decay: float) -> None:
     turns = [3, 0, 1, 6]
     vectors = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
-    found = turnwise.add_history(vectors, turns, share, decay)
+    found = add_history(vectors, turns, share, decay)
     parts = [literal(vectors[start:end], share, decay) for start, end in ((0, 3), (3, 4), (4, 10))]
     assert_same_vectors(found, np.concatenate(parts))
     assert found.dtype == np.float32
@@ -53,12 +52,12 @@ def test_what_is_said_around_as_the_formula_says() -> None:
 
 def test_what_comes_later_changes_nothing() -> None:
     vectors = np.random.default_rng(0).normal(size=(6, 4))
-    assert_same_vectors(turnwise.add_history(vectors, [6])[:4], turnwise.add_history(vectors[:4], [4]))
+    assert_same_vectors(add_history(vectors, [6])[:4], add_history(vectors[:4], [4]))
 
 
 def test_nothing_at_all() -> None:
-    assert turnwise.add_history(np.zeros((0, 4)), []).shape == (0, 4)
-    assert not turnwise.add_history(np.zeros((2, 4)), [2]).any()
+    assert add_history(np.zeros((0, 4)), []).shape == (0, 4)
+    assert not add_history(np.zeros((2, 4)), [2]).any()
 
 
 @pytest.mark.parametrize(
@@ -72,4 +71,4 @@ def test_nothing_at_all() -> None:
 )
 def test_bad_arguments(turns: list[int], how: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        turnwise.add_history(np.ones((3, 4)), turns, **how)
+        add_history(np.ones((3, 4)), turns, **how)

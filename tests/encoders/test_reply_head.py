@@ -73,5 +73,5 @@ def test_a_damaged_file(tiny_encoder: SentenceTransformer, tmp_path: Path) -> No
 
 def test_an_encoder_that_learns_loses_its_head(tiny_encoder: SentenceTransformer) -> None:
     tiny_encoder.reply_head = ReplyHead(32)
-    turnwise.get_recipe("dialogue-cse").prepare(tiny_encoder)
+    turnwise.training.get_recipe("dialogue-cse").prepare(tiny_encoder)
     assert tiny_encoder.reply_head is None

@@ -13,9 +13,8 @@ from sentence_transformers.base.modules import Normalize
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
 
-from turnwise import VectorCache
 from turnwise.encoders.utterances import encode_utterances
-from turnwise.encoders.vector_cache import forget_vectors
+from turnwise.encoders.vector_cache import VectorCache, forget_vectors
 from turnwise.papers.triple_encoders.views import add_views, encode_view
 
 

@@ -14,7 +14,8 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 
-from turnwise import UtteranceCollator, evaluate, sample_conversations
+from turnwise import evaluate, sample_conversations
+from turnwise.collators import UtteranceCollator
 from turnwise.errors import ConversationError
 from turnwise.evaluation import TaskEvaluator
 from turnwise.papers import DialogueCSELoss
@@ -72,7 +73,13 @@ def test_figures_are_those_of_the_task_as_flat_floats(tiny_encoder, corpus) -> N
         evaluator = TaskEvaluator(task, corpus, max_queries=15, dialogue_label="domain", pooling="interlocutor", seed=2)
         found = evaluator(tiny_encoder)
         (expected,) = evaluate(
-            tiny_encoder, corpus, task, max_queries=15, dialogue_label="domain", pooling="interlocutor", seed=2
+            corpus,
+            encoder=tiny_encoder,
+            tasks=task,
+            max_queries=15,
+            dialogue_label="domain",
+            pooling="interlocutor",
+            seed=2,
         ).values()
         assert all(type(value) is float for value in found.values())
         assert evaluator.primary_metric in found

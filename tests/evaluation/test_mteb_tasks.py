@@ -20,8 +20,8 @@ def test_mteb_and_turnwise_agree_on_map_and_mrr(tiny_encoder: SentenceTransforme
         return tiny_encoder.encode([" ".join(message["content"] for message in messages) for messages in some])
 
     ours = {
-        **evaluate(tiny_encoder, conversations, "semantic-retrieval", max_queries=25),
-        **evaluate(joined, conversations, "dialogue-retrieval", max_queries=25),
+        **evaluate(conversations, encoder=tiny_encoder, tasks="semantic-retrieval", max_queries=25),
+        **evaluate(conversations, encoder=joined, tasks="dialogue-retrieval", max_queries=25),
     }
     tasks = mteb_tasks(conversations, name="Sample", max_queries=25)
     results = mteb.evaluate(tiny_encoder, tasks, cache=None, show_progress_bar=False).task_results
@@ -40,7 +40,7 @@ def test_the_revision_follows_the_data() -> None:
     pytest.importorskip("mteb", reason="mteb is not installed: pip install 'turnwise[mteb]'")
 
     def revision(count: int) -> str:
-        (task,) = mteb_tasks(sample_conversations(count), "clusters")
+        (task,) = mteb_tasks(sample_conversations(count), tasks="clusters")
         return task.metadata.dataset["revision"]
 
     assert revision(30) == revision(30) != revision(31)
@@ -53,4 +53,4 @@ def test_unknown_tasks_and_a_missing_library(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.undo()
     pytest.importorskip("mteb", reason="mteb is not installed: pip install 'turnwise[mteb]'")
     with pytest.raises(ValueError, match="tasks must be among utterances, dialogues, clusters, got sts"):
-        mteb_tasks(sample_conversations(30), "sts")
+        mteb_tasks(sample_conversations(30), tasks="sts")

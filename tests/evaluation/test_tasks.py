@@ -39,17 +39,17 @@ def rows() -> list[dict[str, object]]:
 
 
 def test_a_folder_serves_both_tasks_and_the_result_is_json(released: Path) -> None:
-    result = evaluate(by_characters, released, ["semantic-retrieval", "dialogue_sts"])
+    result = evaluate(released, encoder=by_characters, tasks=["semantic-retrieval", "dialogue_sts"])
     assert list(result) == ["semantic_retrieval", "dialogue_sts"]
     assert json.loads(json.dumps(result)) == result
     assert result["semantic_retrieval"]["queries"] == 2 and result["semantic_retrieval"]["dropped"] == 1
     assert result["dialogue_sts"]["pairs"] == 3
-    assert result == evaluate(by_characters, str(released), ["semantic_retrieval", "dialogue-sts"])
+    assert result == evaluate(str(released), encoder=by_characters, tasks=["semantic_retrieval", "dialogue-sts"])
 
 
 def test_the_main_metric_is_reported_with_an_interval(released: Path) -> None:
     tasks = [task for task in TASKS.values() if task.released_file]
-    result = evaluate(by_characters, released, [task.name for task in tasks])
+    result = evaluate(released, encoder=by_characters, tasks=[task.name for task in tasks])
     for task in tasks:
         figures = result[task.key]
         low, high = figures[f"{task.metric}_interval"]  # type: ignore[misc]
@@ -58,19 +58,24 @@ def test_the_main_metric_is_reported_with_an_interval(released: Path) -> None:
 
 
 def test_single_files(released: Path) -> None:
-    assert "map" in evaluate(by_characters, released / "select.txt", "semantic-retrieval")["semantic_retrieval"]
-    assert "spearman" in evaluate(by_characters, released / "sts.txt", "dialogue-sts")["dialogue_sts"]
+    assert (
+        "map"
+        in evaluate(released / "select.txt", encoder=by_characters, tasks="semantic-retrieval")["semantic_retrieval"]
+    )
+    assert "spearman" in evaluate(released / "sts.txt", encoder=by_characters, tasks="dialogue-sts")["dialogue_sts"]
     annotated = (released / "sts.txt").rename(released / "annotated.tsv")
-    assert evaluate(by_characters, annotated, "dialogue-sts")["dialogue_sts"]["pairs"] == 3
+    assert evaluate(annotated, encoder=by_characters, tasks="dialogue-sts")["dialogue_sts"]["pairs"] == 3
 
 
 def test_a_dataset_and_a_file_of_conversations(tmp_path: Path, rows: list[dict[str, object]]) -> None:
-    from_dataset = evaluate(by_characters, Dataset.from_list(rows), "semantic-retrieval")
+    from_dataset = evaluate(Dataset.from_list(rows), encoder=by_characters, tasks="semantic-retrieval")
     path = tmp_path / "chats.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert evaluate(by_characters, path, "semantic-retrieval") == from_dataset
+    assert evaluate(path, encoder=by_characters, tasks="semantic-retrieval") == from_dataset
     assert from_dataset["semantic_retrieval"]["queries"] == 5
-    limited = evaluate(by_characters, path, "semantic-retrieval", max_queries=2, seed=1)["semantic_retrieval"]
+    limited = evaluate(path, encoder=by_characters, tasks="semantic-retrieval", max_queries=2, seed=1)[
+        "semantic_retrieval"
+    ]
     assert int(limited["queries"]) + int(limited["dropped"]) == 2  # type: ignore[call-overload]
 
 
@@ -85,24 +90,24 @@ def test_a_task_is_loaded_once_for_several_encoders(rows: list[dict[str, object]
 def test_a_file_is_no_released_one_because_its_name_ends_alike(tmp_path: Path, rows: list[dict[str, object]]) -> None:
     messages = tmp_path / "requests.txt"
     messages.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert evaluate(by_characters, messages, "semantic-retrieval") == evaluate(
-        by_characters, rows, "semantic-retrieval"
+    assert evaluate(messages, encoder=by_characters, tasks="semantic-retrieval") == evaluate(
+        rows, encoder=by_characters, tasks="semantic-retrieval"
     )
 
 
 def test_another_label(rows: list[dict[str, object]]) -> None:
     renamed = json.loads(json.dumps(rows).replace('"intent"', '"act"'))
     with pytest.raises(ConversationError, match="no message carries the label 'intent'"):
-        evaluate(by_characters, renamed, "semantic-retrieval")
-    assert evaluate(by_characters, renamed, "semantic-retrieval", label="act") == evaluate(
-        by_characters, rows, "semantic-retrieval"
+        evaluate(renamed, encoder=by_characters, tasks="semantic-retrieval")
+    assert evaluate(renamed, encoder=by_characters, tasks="semantic-retrieval", label="act") == evaluate(
+        rows, encoder=by_characters, tasks="semantic-retrieval"
     )
 
 
 def test_data_that_does_not_serve_the_task(released: Path, tmp_path: Path, rows: list[dict[str, object]]) -> None:
     def refused(data: object, task: str, message: str) -> None:
         with pytest.raises(ConversationError, match=message):
-            evaluate(by_characters, data, task)  # type: ignore[arg-type]
+            evaluate(data, encoder=by_characters, tasks=task)  # type: ignore[arg-type]
 
     refused(rows, "dialogue-sts", "cannot be built from conversations, it needs annotated data: a file sts.txt")
     refused(tmp_path, "dialogue-sts", "needs annotated data")
@@ -118,14 +123,14 @@ def test_data_that_does_not_serve_the_task(released: Path, tmp_path: Path, rows:
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"select\.txt"):
-        evaluate(by_characters, tmp_path / "select.txt", "semantic-retrieval")
+        evaluate(tmp_path / "select.txt", encoder=by_characters, tasks="semantic-retrieval")
     with pytest.raises((FileNotFoundError, ConversationError), match="nowhere"):
-        evaluate(by_characters, tmp_path / "nowhere.jsonl", "semantic-retrieval")
+        evaluate(tmp_path / "nowhere.jsonl", encoder=by_characters, tasks="semantic-retrieval")
 
 
 def test_unknown_and_no_tasks(rows: list[dict[str, object]]) -> None:
     known = "semantic-retrieval, semantic-retrieval-with-history, domain-categorization"
     with pytest.raises(ValueError, match=f"unknown task 'retrieval': expected one of {known}"):
-        evaluate(by_characters, rows, ["semantic-retrieval", "retrieval"])
+        evaluate(rows, encoder=by_characters, tasks=["semantic-retrieval", "retrieval"])
     with pytest.raises(ValueError, match=f"no task given: expected one or more of {known}"):
-        evaluate(by_characters, rows, [])
+        evaluate(rows, encoder=by_characters, tasks=[])

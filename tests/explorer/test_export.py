@@ -31,7 +31,7 @@ def chats(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    store = ConversationStore.open(tmp_path_factory.mktemp("stores") / "talks", str(tiny_encoder_path))
+    store = ConversationStore.open(tmp_path_factory.mktemp("stores") / "talks", encoder=str(tiny_encoder_path))
     store.add(turnwise.sample_conversations(40, seed=1))
     return build_report(store)
 
@@ -52,7 +52,7 @@ def test_sgd_is_shown(tiny_encoder_path: Path, tmp_path: Path, open_page: Callab
     if not file.is_file():
         pytest.skip(f"no {file} (set TURNWISE_DATA)")
     conversations = turnwise.read_conversations(file).select(range(300))
-    store = ConversationStore.open(tmp_path / "talks", str(tiny_encoder_path))
+    store = ConversationStore.open(tmp_path / "talks", encoder=str(tiny_encoder_path))
     store.add(conversations)
     watched = open_page(export_report(build_report(store), tmp_path / "report").as_uri(), offline=True)
     for view in (

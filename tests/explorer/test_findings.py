@@ -24,7 +24,7 @@ SETTINGS = GroupSettings(resolution=1, neighbours=8)
 
 @pytest.fixture
 def store(tmp_path: Path, tiny_encoder: SentenceTransformer) -> ConversationStore:
-    opened = ConversationStore.open(tmp_path / "talks", tiny_encoder)
+    opened = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     opened.add(talks(36))
     return opened
 

@@ -40,7 +40,7 @@ def talks(count: int, subjects: tuple[str, ...] = SUBJECTS, start: int = 0) -> l
 
 @pytest.fixture
 def store(tmp_path: Path, tiny_encoder: SentenceTransformer) -> ConversationStore:
-    opened = ConversationStore.open(tmp_path / "talks", tiny_encoder)
+    opened = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     opened.add(talks(36))
     return opened
 
@@ -103,7 +103,7 @@ def test_an_answer_is_where_its_question_is_if_history_counts(
     rows = talks(60)
     for number, row in enumerate(rows):
         row["messages"][1]["content"] = f"yes please {number}"
-    opened = ConversationStore.open(tmp_path / "answers", tiny_encoder)
+    opened = ConversationStore.open(tmp_path / "answers", encoder=tiny_encoder)
     opened.add(rows)
 
     def mixed(**settings: Any) -> float:
@@ -134,13 +134,13 @@ def test_a_store_opened_read_only_is_not_written_to(
     store: ConversationStore, tiny_encoder: SentenceTransformer
 ) -> None:
     before = sorted(store.path.rglob("*"))
-    build_report(ConversationStore.open(store.path, tiny_encoder, read_only=True), settings=SETTINGS)
+    build_report(ConversationStore.open(store.path, encoder=tiny_encoder, read_only=True), settings=SETTINGS)
     assert sorted(store.path.rglob("*")) == before
 
 
 def test_a_report_of_nothing_is_refused(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
     with pytest.raises(ValueError, match="no conversation"):
-        build_report(ConversationStore.open(tmp_path / "empty", tiny_encoder))
+        build_report(ConversationStore.open(tmp_path / "empty", encoder=tiny_encoder))
 
 
 def test_a_name_given_by_a_user_stays_when_data_grows(store: ConversationStore, build: Callable[..., Report]) -> None:
@@ -247,7 +247,7 @@ def test_a_language_model_names_new_groups_once(build: Callable[..., Report]) ->
 
 def test_an_encoder_with_turn_order_tells_surprise(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
     tiny_encoder.reply_head = ReplyHead(32, 4)
-    store = ConversationStore.open(tmp_path / "ordered", tiny_encoder)
+    store = ConversationStore.open(tmp_path / "ordered", encoder=tiny_encoder)
     store.add(talks(36))
     report = build_report(store, settings=SETTINGS)
     first = report.messages["turn"] == 0
@@ -269,7 +269,7 @@ def test_without_turn_order_each_half_is_ranked_by_a_head_that_saw_the_other(
 
     monkeypatch.setattr(turn_order, "LEAST_CONVERSATIONS", 36)
     monkeypatch.setattr(turn_order, "fit_reply_head", quick)
-    store = ConversationStore.open(tmp_path / "plain", tiny_encoder)
+    store = ConversationStore.open(tmp_path / "plain", encoder=tiny_encoder)
     store.add(talks(60))
     report = build_report(store, settings=SETTINGS)
     assert report.surprise is not None and "each half" in report.surprise.how
@@ -315,7 +315,7 @@ def test_the_files_hold_what_the_report_does(tmp_path: Path, build: Callable[...
 
 
 def test_texts_cannot_leave_their_script(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
-    store = ConversationStore.open(tmp_path / "hostile", tiny_encoder)
+    store = ConversationStore.open(tmp_path / "hostile", encoder=tiny_encoder)
     text = "</script><script>alert(1)</script> \u2028 & <!-- \ud800"
     store.add([{"id": "</script>", "messages": [{"role": "<b>", "content": text.replace("\ud800", "")}]}])
     write_report(build_report(store), tmp_path / "report")

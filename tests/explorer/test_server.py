@@ -33,7 +33,7 @@ GROUPS = '{"action": "rename", "level": "message", "ids": [%d], "name": "wants m
 
 @pytest.fixture(scope="module")
 def store(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> ConversationStore:
-    store = ConversationStore.open(tmp_path_factory.mktemp("explored") / "talks", str(tiny_encoder_path))
+    store = ConversationStore.open(tmp_path_factory.mktemp("explored") / "talks", encoder=str(tiny_encoder_path))
     store.add(turnwise.sample_conversations(60, seed=0))
     return store
 

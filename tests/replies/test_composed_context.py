@@ -98,7 +98,7 @@ def test_next_utterance_ranks_as_running_conversations_do(with_head: SentenceTra
 
 def test_composed_is_the_first_mode_of_an_encoder_with_a_head(with_head: SentenceTransformer) -> None:
     rows = turnwise.sample_conversations(12).to_list()
-    figures = turnwise.evaluate(with_head, rows, "next-utterance")["next_utterance"]
+    figures = turnwise.evaluate(rows, encoder=with_head, tasks="next-utterance")["next_utterance"]
     assert next(iter(figures)) == "composed"
 
 

@@ -53,7 +53,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Pat
 def store(
     place: Callable[[str], Path | str], tiny_encoder: SentenceTransformer, conversations: Dataset
 ) -> ConversationStore:
-    store = ConversationStore.open(place("talks"), tiny_encoder)
+    store = ConversationStore.open(place("talks"), encoder=tiny_encoder)
     store.add(conversations)
     return store
 
@@ -61,7 +61,7 @@ def store(
 @pytest.fixture
 def filled(place: Callable[[str], Path | str], tiny_encoder: SentenceTransformer) -> Callable[..., ConversationStore]:
     def fill(conversations: Any, name: str = "filled", **settings: Any) -> ConversationStore:
-        store = ConversationStore.open(place(name), tiny_encoder, **settings)
+        store = ConversationStore.open(place(name), encoder=tiny_encoder, **settings)
         store.add(conversations)
         return store
 

@@ -18,7 +18,7 @@ USES: dict[str, Callable[[ConversationStore], object]] = {
     "get": lambda store: store.get("talk-1"),
     "export": lambda store: list(store.export()),
     "search": lambda store: store.search_messages("my card"),
-    "search by text": lambda store: store.search_messages("card", "text"),
+    "search by text": lambda store: store.search_messages("card", mode="text"),
     "search conversations": lambda store: store.search_conversations("my card"),
     "add": lambda store: store.add([NEW]),
     "delete": lambda store: store.delete(["talk-0"]),
@@ -83,7 +83,11 @@ def test_damaged_files_are_one_error_that_says_what_to_do(store, tiny_encoder, h
 def test_a_state_that_no_store_writes(store, tiny_encoder, change: dict[str, Any]) -> None:
     path = store.path / "store.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    for use in (store.stats, lambda: store.add([NEW]), lambda: ConversationStore.open(store.path, tiny_encoder)):
+    for use in (
+        store.stats,
+        lambda: store.add([NEW]),
+        lambda: ConversationStore.open(store.path, encoder=tiny_encoder),
+    ):
         with pytest.raises(StoreError, match="backup"):
             use()
 
@@ -93,7 +97,7 @@ def test_a_store_without_its_state_is_not_made_anew(store, tiny_encoder) -> None
     state = (store.path / "store.json").read_bytes()
     (store.path / "store.json").unlink()
     with pytest.raises(StoreError, match=r"store\.json is missing"):
-        ConversationStore.open(store.path, tiny_encoder)
+        ConversationStore.open(store.path, encoder=tiny_encoder)
     (store.path / "store.json").write_bytes(state)
     assert store.get("talk-1") is not None
 
@@ -114,7 +118,7 @@ def test_rows_that_no_store_writes(store) -> None:
 
 @in_folders
 def test_what_was_erased_while_it_was_read_is_one_error_and_reads_on(store, tiny_encoder) -> None:
-    reader = ConversationStore.open(store.path, tiny_encoder, read_only=True)
+    reader = ConversationStore.open(store.path, encoder=tiny_encoder, read_only=True)
     reading = reader.tables()
     store.erase(["talk-0"])
     with pytest.raises(StoreLockedError, match="was written anew while it was read: read it again"):

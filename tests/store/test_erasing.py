@@ -71,7 +71,7 @@ def test_nothing_is_left_of_what_was_deleted_or_replaced(secretive, labelled, ti
     assert SECRET["id"] in ids_in_versions(store.path)
     indexes = store.stats().indexes.keys()
     assert bool(indexes) == is_indexed
-    reader = ConversationStore.open(store.path, tiny_encoder, read_only=True)
+    reader = ConversationStore.open(store.path, encoder=tiny_encoder, read_only=True)
     assert reader.get("silent") == labelled[2]
 
     assert store.erase() == 0
@@ -81,8 +81,8 @@ def test_nothing_is_left_of_what_was_deleted_or_replaced(secretive, labelled, ti
     assert sorted(map(str, reader.export())) == sorted(map(str, labelled))
     assert store.stats().indexes.keys() == indexes
     assert store.search_messages("my card is lost")[0].text == "my card is lost"
-    assert store.search_messages("lost card", "text")[0].text == "my card is lost"
-    assert not store.search_messages("zanzibarquux", "text")
+    assert store.search_messages("lost card", mode="text")[0].text == "my card is lost"
+    assert not store.search_messages("zanzibarquux", mode="text")
     assert store.add([SECRET]).added == 1
     assert store.erase([SECRET["id"], SECRET["id"], "nobody"]) == 1
     assert not [trace for trace in TRACES if holding(store.path, trace)]
@@ -94,7 +94,7 @@ def test_all_can_be_erased(filled, labelled) -> None:
     assert store.erase([row["id"] for row in labelled]) == 3
     assert list(store.export()) == [] and not holding(store.path, "my money back")
     store.add(labelled)
-    assert store.search_messages("my card is lost", "text")[0].text == "my card is lost"
+    assert store.search_messages("my card is lost", mode="text")[0].text == "my card is lost"
 
 
 @in_folders
@@ -104,9 +104,9 @@ def test_former_encoders_and_unfinished_moves_go_too(secretive, tiny_encoder_pat
 
     with pytest.raises(KeyboardInterrupt):
         secretive.add([SECRET])
-        secretive.reindex(tiny_encoder_path, "mean", progress=stop)
+        secretive.reindex(tiny_encoder_path, pooling="mean", progress=stop)
     assert holding(next(secretive.path.glob("reindexed-*")), SECRET["id"])
-    secretive.reindex(tiny_encoder_path, "interlocutor")
+    secretive.reindex(tiny_encoder_path, pooling="interlocutor")
     secretive.erase([SECRET["id"]])
     assert not [trace for trace in TRACES if holding(secretive.path, trace)]
     (folder,) = (path for path in secretive.path.iterdir() if path.is_dir())
@@ -126,7 +126,7 @@ def test_an_erase_that_dies_leaves_a_sound_store_and_is_finished_by_the_next(
         with pytest.raises(KeyboardInterrupt):
             secretive.erase(["refund"])
     rest = labelled[1:]
-    opened = ConversationStore.open(secretive.path, tiny_encoder)
+    opened = ConversationStore.open(secretive.path, encoder=tiny_encoder)
     assert sorted(row["id"] for row in opened.export()) == sorted(row["id"] for row in rest)
     assert opened.add([labelled[0]]).added == 1
     opened.compact()

@@ -72,7 +72,7 @@ def test_two_stores_and_something_else_on_one_server(filled, conversations, tiny
     one, other = filled(conversations, "one"), filled(conversations.select([0]), "other")
     assert (one.stats().conversations, other.stats().conversations) == (5, 1)
     with pytest.raises(StoreError, match="one-conversations holds something else"):
-        ConversationStore.open("qdrant://:memory:/one-conversations", tiny_encoder)
+        ConversationStore.open("qdrant://:memory:/one-conversations", encoder=tiny_encoder)
 
 
 def test_what_qdrant_does_not_do(store, tiny_encoder, place) -> None:
@@ -81,9 +81,9 @@ def test_what_qdrant_does_not_do(store, tiny_encoder, place) -> None:
         (lambda: store.compact(index="flat"), "builds its indexes itself"),
         (lambda: store.reindex(tiny_encoder, pooling="mean"), "another collection"),
         (lambda: store.search_messages("card", where="role < 'x'"), "texts are compared"),
-        (lambda: ConversationStore.open(place("ngram"), tiny_encoder, tokenizer="ngram"), "whole words"),
-        (lambda: ConversationStore.open("qdrant://host", tiny_encoder), "expected a folder, or qdrant://"),
-        (lambda: ConversationStore.open("redis://host/x", tiny_encoder), "expected a folder, or qdrant://"),
+        (lambda: ConversationStore.open(place("ngram"), encoder=tiny_encoder, tokenizer="ngram"), "whole words"),
+        (lambda: ConversationStore.open("qdrant://host", encoder=tiny_encoder), "expected a folder, or qdrant://"),
+        (lambda: ConversationStore.open("redis://host/x", encoder=tiny_encoder), "expected a folder, or qdrant://"),
     ):
         with pytest.raises(StoreError, match=problem):
             mistake()

@@ -97,7 +97,7 @@ def test_settings_that_do_not_fit(store) -> None:
 
 
 def test_an_empty_store_finds_nothing(place, tiny_encoder) -> None:
-    store = ConversationStore.open(place("empty"), tiny_encoder)
+    store = ConversationStore.open(place("empty"), encoder=tiny_encoder)
     for mode in ("vector", "text", "hybrid"):
         assert store.search_messages("x", mode=mode) == []
     messages = [{"role": "user", "content": "x"}]
@@ -148,7 +148,7 @@ def test_next_replies_are_those_of_the_reply_model(
         encoder = head_added(tiny_encoder)
     else:
         encoder = tiny_encoder if kind == "plain" else with_views(tiny_encoder, kind)
-    store = ConversationStore.open(place("talks"), encoder)
+    store = ConversationStore.open(place("talks"), encoder=encoder)
     store.add(conversations)
     texts = list(dict.fromkeys(message["content"] for row in conversations for message in row["messages"]))
     model = ReplyModel(encoder)

@@ -73,7 +73,7 @@ def test_the_vector_of_a_grown_conversation_is_that_of_the_whole(
 ) -> None:
     whole = conversations[1]
     if is_centred:
-        turnwise.centre_encoder(conversations, tiny_encoder)
+        turnwise.centre(conversations, encoder=tiny_encoder)
     store = filled([{"id": "talk", "messages": whole["messages"][:2]}], pooling=pooling)
     store.add([{"id": "talk", "messages": whole["messages"]}])
     other = tiny_encoder.encode_conversations([conversations[4]["messages"]], pooling=pooling)[0]
@@ -101,7 +101,7 @@ def test_a_writer_that_dies_leaves_what_was_confirmed(
 ) -> None:
     """Batches of a conversation each; the writer dies before its n-th change of a table or commit."""
     monkeypatch.setattr(adding, "_CONVERSATIONS_IN_BATCH", 1)
-    store = ConversationStore.open(tmp_path / "talks", tiny_encoder)
+    store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     confirmed = conversations.select(range(2)).to_list()
     store.add(confirmed)
     left = step
@@ -142,7 +142,7 @@ def test_a_writer_that_dies_leaves_what_was_confirmed(
 
 
 def test_readers_see_what_was_committed_since(store, tiny_encoder) -> None:
-    reader = ConversationStore.open(store.path, tiny_encoder, read_only=True)
+    reader = ConversationStore.open(store.path, encoder=tiny_encoder, read_only=True)
     assert reader.get("late") is None
     late = {"id": "late", "messages": [{"role": "user", "content": "i am late"}]}
     store.add([late])
@@ -162,15 +162,15 @@ def test_only_one_writes(store, monkeypatch) -> None:
 
 def test_a_store_refuses_another_encoder(store, tiny_encoder_path, tmp_path) -> None:
     other = SentenceTransformer(str(tiny_encoder_path), device="cpu")
-    ConversationStore.open(store.path, tiny_encoder_path)  # the same one from its folder
+    ConversationStore.open(store.path, encoder=tiny_encoder_path)  # the same one from its folder
     nn.init.normal_(other[0].auto_model.embeddings.word_embeddings.weight)
     with pytest.raises(StoreError, match=r"holds vectors of .*, not of .*reindex"):
-        ConversationStore.open(store.path, other)
+        ConversationStore.open(store.path, encoder=other)
 
 
 def test_a_centred_encoder_is_another_one(store, conversations, tiny_encoder, place) -> None:
     with pytest.raises(ValueError, match="reindex"):
-        ConversationStore.open(place("talks"), turnwise.centre_encoder(conversations, tiny_encoder))
+        ConversationStore.open(place("talks"), encoder=turnwise.centre(conversations, encoder=tiny_encoder))
 
 
 def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
@@ -180,13 +180,13 @@ def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
 
 def test_what_is_no_store(tmp_path: Path, tiny_encoder) -> None:
     with pytest.raises(StoreError, match="is no store"):
-        ConversationStore.open(tmp_path / "none", tiny_encoder, read_only=True)
+        ConversationStore.open(tmp_path / "none", encoder=tiny_encoder, read_only=True)
     with pytest.raises(StoreError, match="is no store"):
-        ConversationStore.open(tmp_path / "none", tiny_encoder, create=False)
+        ConversationStore.open(tmp_path / "none", encoder=tiny_encoder, create=False)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("x")
     with pytest.raises(StoreError, match="something else"):
-        ConversationStore.open(tmp_path / "other", tiny_encoder)
+        ConversationStore.open(tmp_path / "other", encoder=tiny_encoder)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_bad_rows(store, row, problem) -> None:
 def test_a_store_whose_making_was_killed_is_made_anew(filled, tiny_encoder) -> None:
     store = filled([])
     (store.path / "store.json").unlink()
-    made = ConversationStore.open(store.path, tiny_encoder)
+    made = ConversationStore.open(store.path, encoder=tiny_encoder)
     assert (made.stats().conversations, list(made.export())) == (0, [])
 
 
@@ -221,7 +221,7 @@ def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_
     assert store.stats().pooling == "mean"
     assert store.search_messages("my card") != before
     assert places(store) == texts(conversations)
-    fresh = ConversationStore.open(store.path, other)
+    fresh = ConversationStore.open(store.path, encoder=other)
     assert fresh.search_messages("my card") == store.search_messages("my card")
     with pytest.raises(StoreError, match="holds vectors of"):
         reader.search_messages("my card")  # its encoder is loaded from the folder, whose weights are the former ones
@@ -259,10 +259,10 @@ def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path
 
 def test_many_small_commits_are_tidied_up(tmp_path: Path, tiny_encoder, monkeypatch) -> None:
     monkeypatch.setattr(indexing, "_COMMITS_UNTIL_TIDY", 4)
-    store = ConversationStore.open(tmp_path / "talks", tiny_encoder)
+    store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     for number in range(10):
         store.add([{"id": str(number), "messages": [{"role": "user", "content": f"order {number}"}]}])
-    store.compact(timedelta(0))
+    store.compact(retention=timedelta(0))
     assert store.stats().messages == 10
     assert len(store.search_messages("order", mode="text", limit=20)) == 10
     assert len(list((store.path / "v1" / "messages.lance" / "data").iterdir())) == 1
@@ -274,7 +274,7 @@ def test_texts_added_one_by_one_are_found_first(filled) -> None:
     texts = ["my card is lost and i want it", "i want to go", "to paris i want", "my order", "a card", "it is lost"]
     for number, text in enumerate(texts):
         store.add([{"id": str(number), "messages": [{"role": "user", "content": text}]}])
-    assert all(store.search_messages(text, "text")[0].text == text for text in texts)
+    assert all(store.search_messages(text, mode="text")[0].text == text for text in texts)
 
 
 @in_folders

@@ -53,7 +53,7 @@ def test_every_part_has_a_message() -> None:
 
 
 def test_it_is_saved_with_the_model(tiny_encoder: SentenceTransformer, conversations, tmp_path) -> None:
-    turnwise.centre_encoder(conversations, tiny_encoder, tmp_path / "model", distill=True)
+    turnwise.centre(conversations, encoder=tiny_encoder, output=tmp_path / "model", distill=True)
     learned = turnwise.load_encoder(tmp_path / "model").centre
     assert learned["messages"].weight.any() and not learned["mean"].weight.any()
     found = tiny_encoder.encode_conversations(conversations["messages"][:], pooling="messages")

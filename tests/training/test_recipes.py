@@ -49,14 +49,14 @@ def test_the_papers_settings_of_turn_order(method, batch_size, examples) -> None
 
 
 def test_settings_change_a_recipe_and_nothing_else() -> None:
-    recipe = get_recipe("dialogue-cse", {"temperature": 0.05, "adaptation": {"epochs": 1.0}})
+    recipe = get_recipe("dialogue-cse", settings={"temperature": 0.05, "adaptation": {"epochs": 1.0}})
     assert recipe == DialogueCSE(temperature=0.05, adaptation=Adaptation(epochs=1.0))
     assert get_recipe("dialogue-cse") == DialogueCSE()
 
 
 def test_every_recipe_is_exported() -> None:
     for recipe in [*METHODS.values(), *PUBLISHED.values()]:
-        offered = turnwise.papers if ".papers." in recipe.__module__ else turnwise.recipes
+        offered = turnwise.papers if ".papers." in recipe.__module__ else turnwise.training.recipes
         assert getattr(offered, recipe.__name__) is recipe
 
 
@@ -107,7 +107,7 @@ def test_bad_recipe_files_are_named(tmp_path, text, message) -> None:
 )
 def test_settings_out_of_range_are_refused(settings, message) -> None:
     with pytest.raises(ValueError, match=message):
-        get_recipe("dialogue-cse", settings)
+        get_recipe("dialogue-cse", settings=settings)
 
 
 def test_unknown_method_lists_the_known() -> None:
@@ -125,7 +125,7 @@ def test_unknown_method_lists_the_known() -> None:
 )
 def test_what_the_papers_settings_rule_out_is_refused(method, settings, message) -> None:
     with pytest.raises(ValueError, match=message):
-        get_recipe(method, settings, preset="paper")
+        get_recipe(method, settings=settings, preset="paper")
 
 
 @pytest.mark.parametrize(("method", "preset"), [("siamese", "paper"), ("c3l", "ours")])
@@ -137,14 +137,14 @@ def test_an_unknown_preset_is_refused(method, preset) -> None:
 def test_a_recipe_file_may_start_from_the_papers_settings(tmp_path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text('method = "c3l"\npreset = "paper"\nnli = "mine.tsv"\n')
-    assert of_file(path) == get_recipe("c3l", {"nli": "mine.tsv"}, preset="paper")
+    assert of_file(path) == get_recipe("c3l", settings={"nli": "mine.tsv"}, preset="paper")
 
 
 def test_turn_order_settings() -> None:
-    recipe = get_recipe("c3l", {"curved": False, "directional": True, "positives": "bi", "ccl_first": False})
+    recipe = get_recipe("c3l", settings={"curved": False, "directional": True, "positives": "bi", "ccl_first": False})
     assert recipe == C3L(curved=False, directional=True, positives="bi", ccl_first=False)
-    assert get_recipe("ccl", {"window": 7}).shortest == 7
-    assert get_recipe("ccl", {"min_turns": 9}).shortest == 9
+    assert get_recipe("ccl", settings={"window": 7}).shortest == 7
+    assert get_recipe("ccl", settings={"min_turns": 9}).shortest == 9
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_turn_order_settings() -> None:
 )
 def test_bad_turn_order_settings_are_errors(method, settings, message) -> None:
     with pytest.raises(ValueError, match=message):
-        get_recipe(method, settings)
+        get_recipe(method, settings=settings)
 
 
 def test_c3l_trains_with_ccl_first_unless_the_encoder_has_views(tiny_encoder) -> None:

@@ -21,8 +21,8 @@ SHORT = {"batch_size": 4, "max_steps": 2, "max_length": 32, "frozen_layers": 0, 
 @pytest.mark.parametrize("recipe", [DialogueCSE, SingleVector, CCL, Dial2vec])
 def test_the_weights_are_the_same_to_the_last_bit(recipe, tiny_encoder_path) -> None:
     corpus = turnwise.sample_conversations(12, seed=1).select_columns(["id", "messages"])
-    kept = train(recipe(**SHORT), corpus, tiny_encoder_path)
-    again = train(dataclasses.replace(recipe(**SHORT), recompute=True), corpus, tiny_encoder_path)
+    kept = train(corpus, method=recipe(**SHORT), encoder=tiny_encoder_path)
+    again = train(corpus, method=dataclasses.replace(recipe(**SHORT), recompute=True), encoder=tiny_encoder_path)
     for name, weight in kept.state_dict().items():
         assert torch.equal(weight, again.state_dict()[name]), name
     assert "forward" not in vars(again[0])

@@ -39,7 +39,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, corpus, tmp_path: Path) -> None:
     before = {name: weight.clone() for name, weight in tiny_encoder.state_dict().items()}
-    trained = turnwise.train(RECIPE, corpus, tiny_encoder, tmp_path / "model")
+    trained = turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder, output=tmp_path / "model")
     assert same(before, trained.state_dict())
     assert same(weights(trained), weights(turnwise.load_encoder(tmp_path / "model")))
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
@@ -55,20 +55,20 @@ def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, co
 def test_the_last_batch_may_have_fewer_negatives_than_asked_for(tiny_encoder) -> None:
     rows = turnwise.sample_conversations(65, seed=1)
     recipe = ReplyHeadRecipe(batch_size=64, epochs=2, negatives=9, held_out=0.0)  # 64 conversations, and 1
-    trained = turnwise.train(recipe, rows, tiny_encoder)
+    trained = turnwise.train(rows, method=recipe, encoder=tiny_encoder)
     assert all(weight.isfinite().all() for weight in weights(trained).values())
 
 
 @pytest.mark.parametrize("setting", ["bf16", "max_length", "gradient_accumulation_steps", "checkpoint_steps"])
 def test_settings_of_running_an_encoder_are_refused(setting: str) -> None:
     with pytest.raises(ValueError, match=f"reply-head has no setting '{setting}': leave it out, or take some of"):
-        turnwise.get_recipe("reply-head", {setting: 2})
+        turnwise.training.get_recipe("reply-head", settings={setting: 2})
     with pytest.raises(TypeError, match=setting):
         ReplyHeadRecipe(**{setting: 2})
 
 
 def test_the_same_seed_gives_the_same_head(tiny_encoder_path, corpus) -> None:
-    one, other = (weights(turnwise.train(RECIPE, corpus, str(tiny_encoder_path))) for _ in range(2))
+    one, other = (weights(turnwise.train(corpus, method=RECIPE, encoder=str(tiny_encoder_path))) for _ in range(2))
     assert same(one, other)
 
 
@@ -99,13 +99,13 @@ def test_vectors_that_are_already_there(tiny_encoder, corpus, tmp_path: Path) ->
     what = {"encoder": encoder_source(tiny_encoder), "weights": weights_digest(tiny_encoder)}
     path = tmp_path / "vectors.parquet"
     write_embeddings(partial(embed_messages, tiny_encoder), what, corpus, path)
-    from_vectors = weights(turnwise.train(RECIPE, path, tiny_encoder))
-    assert same(from_vectors, weights(turnwise.train(RECIPE, corpus, tiny_encoder)))
+    from_vectors = weights(turnwise.train(path, method=RECIPE, encoder=tiny_encoder))
+    assert same(from_vectors, weights(turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)))
     other = SentenceTransformer(modules=list(tiny_encoder), device="cpu")
     with torch.no_grad():
         next(other.parameters()).add_(1.0)
     with pytest.raises(ValueError, match="give the encoder they are of"):
-        turnwise.train(RECIPE, path, other)
+        turnwise.train(path, method=RECIPE, encoder=other)
 
 
 def test_embedding_goes_on_where_it_was_cut_off(tiny_encoder_path, corpus, tmp_path, monkeypatch) -> None:
@@ -121,12 +121,14 @@ def test_embedding_goes_on_where_it_was_cut_off(tiny_encoder_path, corpus, tmp_p
     monkeypatch.setattr("turnwise.training.reply_head.embed_messages", cut_off)
     path = str(tiny_encoder_path)
     with pytest.raises(RuntimeError, match="power cut"):
-        turnwise.train(RECIPE, corpus, path, tmp_path / "model")
+        turnwise.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model")
     with pytest.raises(FileExistsError, match="--resume"):
-        turnwise.train(RECIPE, corpus, path, tmp_path / "model")
-    trained = turnwise.train(RECIPE, corpus, path, tmp_path / "model", resume=True)
+        turnwise.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model")
+    trained = turnwise.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model", resume=True)
     assert calls == [10, 10, 10, 10, 10]  # the first two parts are not embedded again
-    whole = weights(turnwise.train(RECIPE, corpus, path))  # in one part, so padded otherwise: all but the last bits
+    whole = weights(
+        turnwise.train(corpus, method=RECIPE, encoder=path)
+    )  # in one part, so padded otherwise: all but the last bits
     for name, weight in weights(trained).items():
         torch.testing.assert_close(weight, whole[name], atol=1e-4, rtol=0)
 
@@ -141,12 +143,12 @@ def test_finished_vectors_are_taken_for_the_same_conversations_only(
     with monkeypatch.context() as patch:
         patch.setattr("turnwise.training.reply_head.fit_reply_head", cut_off)
         with pytest.raises(RuntimeError, match="power cut"):
-            turnwise.train(RECIPE, corpus, path, output)
+            turnwise.train(corpus, method=RECIPE, encoder=path, output=output)
     with pytest.raises(ValueError, match=r"other settings, start over with --force \(conversations: was 40 .* is 30 "):
-        turnwise.train(RECIPE, corpus.select(range(30)), path, output, resume=True)
+        turnwise.train(corpus.select(range(30)), method=RECIPE, encoder=path, output=output, resume=True)
     monkeypatch.setattr("turnwise.training.reply_head.write_embeddings", cut_off)  # nothing is embedded again
-    trained = turnwise.train(RECIPE, corpus, path, output, resume=True)
-    assert same(weights(trained), weights(turnwise.train(RECIPE, corpus, path)))
+    trained = turnwise.train(corpus, method=RECIPE, encoder=path, output=output, resume=True)
+    assert same(weights(trained), weights(turnwise.train(corpus, method=RECIPE, encoder=path)))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ def test_finished_vectors_are_taken_for_the_same_conversations_only(
 )
 def test_too_few_conversations(tiny_encoder, rows, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        turnwise.train(RECIPE, Dataset.from_list(rows), tiny_encoder)
+        turnwise.train(Dataset.from_list(rows), method=RECIPE, encoder=tiny_encoder)
 
 
 @pytest.mark.parametrize(
@@ -179,4 +181,4 @@ def test_settings_out_of_range(settings: dict[str, float]) -> None:
 def test_no_validation_beside_the_conversations_held_out(tiny_encoder, corpus) -> None:
     evaluator = TaskEvaluator("next-utterance", corpus)
     with pytest.raises(ValueError, match="held out"):
-        turnwise.train(RECIPE, corpus, tiny_encoder, evaluator=evaluator)
+        turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder, evaluator=evaluator)

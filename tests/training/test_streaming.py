@@ -32,7 +32,7 @@ def recipe(tmp_path: Path, tiny_encoder_path: Path) -> Callable[[Path], None]:
             'f"models/': f'f"{models}/',
             "buffer_size=100_000": "buffer_size=20",
             ".batch(50_000)": ".batch(16)",
-            '"dialogue-cse"': 'turnwise.get_recipe("dialogue-cse", {"batch_size": 4, "checkpoint_steps": 1})',
+            'method="dialogue-cse"': 'method="dialogue-cse", settings={"batch_size": 4, "checkpoint_steps": 1}',
         }
         mine = code
         for found, wanted in changes.items():

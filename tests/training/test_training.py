@@ -71,18 +71,18 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
     name: str, corpus, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:
     recipe = RECIPES[name]
-    whole = train(recipe, corpus, tiny_encoder_path, tmp_path / "whole")
+    whole = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     with monkeypatch.context() as patch:
         stop_after(patch, 5, power_cut)
         with pytest.raises(RuntimeError, match="power cut"):
-            train(recipe, corpus, tiny_encoder_path, tmp_path / "cut")
+            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
     assert not (tmp_path / "cut").exists()
     # A checkpoint that was being written when the power went has no last file: it must not be used.
     checkpoints = tmp_path / "cut.run" / "training"
     half_written = checkpoints / "checkpoint-5"
     half_written.mkdir()
     (half_written / "model.safetensors").write_bytes(b"half")
-    resumed = train(recipe, corpus, tiny_encoder_path, tmp_path / "cut", resume=True)
+    resumed = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut", resume=True)
     expected, found = weights(whole), weights(resumed)
     assert all(torch.equal(expected[key], found[key]) for key in expected)
     assert not (tmp_path / "cut.run").exists()
@@ -99,12 +99,12 @@ def test_ctrl_c_and_sigterm_finish_the_step_and_keep_it(
     with monkeypatch.context() as patch:
         stop_after(patch, 3, lambda: signal.raise_signal(number))
         with pytest.raises(error):
-            train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
     assert signal.getsignal(number) is before
     (kept,) = (tmp_path / "model.run" / "training").glob("checkpoint-*")
     assert (kept / LOSS_FILE).is_file()
-    resumed = train(recipe, corpus, tiny_encoder_path, tmp_path / "model", resume=True)
-    whole = train(recipe, corpus, tiny_encoder_path)
+    resumed = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", resume=True)
+    whole = train(corpus, method=recipe, encoder=tiny_encoder_path)
     assert all(torch.equal(a, b) for a, b in zip(weights(resumed).values(), weights(whole).values()))
 
 
@@ -112,12 +112,12 @@ def test_a_resumed_run_logs_the_losses_of_an_uninterrupted_one(
     corpus, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:
     recipe = DialogueCSE(**{**SHORT, "max_steps": 14, "checkpoint_steps": 4})
-    train(recipe, corpus, tiny_encoder_path, tmp_path / "whole")
+    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     with monkeypatch.context() as patch:
         stop_after(patch, 7, power_cut)
         with pytest.raises(RuntimeError, match="power cut"):
-            train(recipe, corpus, tiny_encoder_path, tmp_path / "cut")
-    train(recipe, corpus, tiny_encoder_path, tmp_path / "cut", resume=True)
+            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
+    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut", resume=True)
     whole, resumed = (json.loads((tmp_path / name / "training.json").read_text()) for name in ("whole", "cut"))
     assert [log["step"] for log in whole["loss"]] == [1, 10]
     assert resumed["loss"] == whole["loss"]
@@ -127,30 +127,35 @@ def test_a_run_that_is_cut_after_its_last_step_takes_no_further_one(
     corpus, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:
     recipe = DialogueCSE(**{**SHORT, "max_steps": 4, "checkpoint_steps": 2})
-    train(recipe, corpus, tiny_encoder_path, tmp_path / "whole")
+    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     with monkeypatch.context() as patch:
         patch.setattr("turnwise.training.stages.interpolate_weights", lambda *given: power_cut())
         with pytest.raises(RuntimeError, match="power cut"):
-            train(recipe, corpus, tiny_encoder_path, tmp_path / "cut")
+            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
     assert (tmp_path / "cut.run" / "training" / "checkpoint-4" / LOSS_FILE).is_file()
-    train(recipe, corpus, tiny_encoder_path, tmp_path / "cut", resume=True)
+    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut", resume=True)
     for file in ("training.json", "model.safetensors"):
         assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
 @pytest.mark.parametrize("method", ["dialogue-cse", "reply-head"])
 def test_two_runs_to_one_output_do_not_mix(method: str, corpus, tiny_encoder_path, tmp_path) -> None:
-    recipe = get_recipe(method, {"max_steps": 1, "batch_size": 4})
+    recipe = get_recipe(method, settings={"max_steps": 1, "batch_size": 4})
     named = pytest.raises(BlockingIOError, match=rf"model is being written by process {os.getpid()} on ")
     with only_writer(tmp_path / "model"), named:
-        train(recipe, corpus, tiny_encoder_path, tmp_path / "model", force=True)
+        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", force=True)
     assert list(tmp_path.iterdir()) == []
-    train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_all_files_of_a_model_may_be_read_by_whom_the_umask_lets(corpus, tiny_encoder_path, tmp_path) -> None:
-    train(DialogueCSE(**{**SHORT, "max_steps": 2}, snapshots=1), corpus, tiny_encoder_path, tmp_path / "model")
+    train(
+        corpus,
+        method=DialogueCSE(**{**SHORT, "max_steps": 2}, snapshots=1),
+        encoder=tiny_encoder_path,
+        output=tmp_path / "model",
+    )
     (tmp_path / "new").touch()
     usual = (tmp_path / "new").stat().st_mode
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -160,13 +165,15 @@ def test_all_files_of_a_model_may_be_read_by_whom_the_umask_lets(corpus, tiny_en
 def test_an_output_among_what_is_read_is_refused(corpus, tiny_encoder_path, tmp_path) -> None:
     corpus.to_json(str(tmp_path / "chats.jsonl"))
     with pytest.raises(ValueError, match=r"model lies in .*, which is read"):
-        train("dialogue-cse", tmp_path, tiny_encoder_path, tmp_path / "model")
+        train(tmp_path, method="dialogue-cse", encoder=tiny_encoder_path, output=tmp_path / "model")
 
 
 def test_saved_models_load_where_turnwise_cannot_be_imported(
     corpus, tiny_encoder, with_views, tiny_encoder_path, tmp_path
 ) -> None:
-    trained = train(DialogueCSE(**{**SHORT, "max_steps": 2}), corpus, tiny_encoder_path, tmp_path / "model")
+    trained = train(
+        corpus, method=DialogueCSE(**{**SHORT, "max_steps": 2}), encoder=tiny_encoder_path, output=tmp_path / "model"
+    )
     with_views(tiny_encoder, "c3l").save_pretrained(str(tmp_path / "views"), create_model_card=False)
     script = """
 import json, sys
@@ -186,7 +193,7 @@ print(json.dumps([vectors.tolist() for vectors in (trained.encode(sys.argv[3:]),
 
 
 def test_what_is_written_is_safetensors_and_quotes_no_conversation(corpus, tiny_encoder_path, tmp_path) -> None:
-    train(DialogueCSE(**{**SHORT, "max_steps": 2}), corpus, tiny_encoder_path, tmp_path / "model")
+    train(corpus, method=DialogueCSE(**{**SHORT, "max_steps": 2}), encoder=tiny_encoder_path, output=tmp_path / "model")
     files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
     assert not [path for path in files if path.suffix in (".bin", ".pt", ".pth", ".pkl")]
     card = (tmp_path / "model" / "README.md").read_text()
@@ -198,15 +205,15 @@ def test_what_is_written_is_safetensors_and_quotes_no_conversation(corpus, tiny_
 
 def test_the_seed_decides_the_weights(corpus, tiny_encoder_path) -> None:
     recipes = [DialogueCSE(**{**SHORT, "max_steps": 2}, seed=seed) for seed in (0, 0, 1)]
-    first, again, other = (weights(train(recipe, corpus, tiny_encoder_path)) for recipe in recipes)
+    first, again, other = (weights(train(corpus, method=recipe, encoder=tiny_encoder_path)) for recipe in recipes)
     assert all(torch.equal(first[key], again[key]) for key in first)
     assert not all(torch.equal(first[key], other[key]) for key in first)
 
 
 def test_the_result_lies_between_the_weights_before_and_the_trained_ones(corpus, tiny_encoder_path, tmp_path) -> None:
     start = weights(SentenceTransformer(str(tiny_encoder_path), device="cpu"))
-    whole = weights(train(DialogueCSE(**SHORT), corpus, tiny_encoder_path))
-    part = weights(train(DialogueCSE(**SHORT, interpolation=0.25), corpus, tiny_encoder_path))
+    whole = weights(train(corpus, method=DialogueCSE(**SHORT), encoder=tiny_encoder_path))
+    part = weights(train(corpus, method=DialogueCSE(**SHORT, interpolation=0.25), encoder=tiny_encoder_path))
     for key, tensor in part.items():
         if tensor.is_floating_point():
             torch.testing.assert_close(tensor, 0.75 * start[key] + 0.25 * whole[key])
@@ -216,7 +223,7 @@ def test_the_result_lies_between_the_weights_before_and_the_trained_ones(corpus,
 
 
 def test_snapshots_are_models_on_the_way(corpus, tiny_encoder_path, tmp_path) -> None:
-    last = train(DialogueCSE(**SHORT, snapshots=3), corpus, tiny_encoder_path, tmp_path / "model")
+    last = train(corpus, method=DialogueCSE(**SHORT, snapshots=3), encoder=tiny_encoder_path, output=tmp_path / "model")
     kept = sorted((tmp_path / "model.snapshots").iterdir())
     assert [folder.name for folder in kept] == ["step-00003", "step-00006"]
     texts = ["a card", "my hotel"]
@@ -229,9 +236,14 @@ def test_bfloat16_is_refused_where_it_is_slow(corpus, tiny_encoder_path, tmp_pat
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": False, "avx2": True})
     with pytest.raises(ValueError, match=r"no bfloat16 instructions.*bf16=forced"):
-        train(DialogueCSE(**SHORT, bf16=True), corpus, tiny_encoder_path, tmp_path / "model")
+        train(corpus, method=DialogueCSE(**SHORT, bf16=True), encoder=tiny_encoder_path, output=tmp_path / "model")
     with pytest.raises(ValueError, match="no bfloat16 instructions"):
-        train(DialogueCSE(**SHORT, adaptation=Adaptation(bf16=True)), corpus, tiny_encoder_path, tmp_path / "model")
+        train(
+            corpus,
+            method=DialogueCSE(**SHORT, adaptation=Adaptation(bf16=True)),
+            encoder=tiny_encoder_path,
+            output=tmp_path / "model",
+        )
     assert not list(tmp_path.iterdir())
     assert runs_in_bf16(DialogueCSE(bf16="forced"))
     assert not runs_in_bf16(DialogueCSE(bf16=False))
@@ -241,7 +253,7 @@ def test_bfloat16_is_refused_where_it_is_slow(corpus, tiny_encoder_path, tmp_pat
 
 def test_bfloat16_changes_little(corpus, tiny_encoder_path) -> None:
     recipes = [DialogueCSE(**SHORT, bf16=bf16) for bf16 in (False, "forced")]
-    full, half = (weights(train(recipe, corpus, tiny_encoder_path)) for recipe in recipes)
+    full, half = (weights(train(corpus, method=recipe, encoder=tiny_encoder_path)) for recipe in recipes)
     assert not all(torch.equal(full[key], half[key]) for key in full)
     # Six steps of at most 1e-3 move no weight further apart than this; most of them by much less.
     distance = torch.cat([(full[key] - half[key]).abs().flatten() for key in full if full[key].is_floating_point()])
@@ -268,12 +280,18 @@ def test_an_existing_model_is_not_overwritten_without_force(corpus, tiny_encoder
     recipe = DialogueCSE(**{**SHORT, "max_steps": 1})
     for force in (False, True):
         with pytest.raises(FileExistsError, match="holds something else than a model"):
-            train(recipe, corpus, tiny_encoder_path, tmp_path / "model", force=force)
+            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", force=force)
     assert (tmp_path / "model" / "precious.txt").read_text() == "mine"
-    train(recipe, corpus, tiny_encoder_path, tmp_path / "other")
+    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "other")
     with pytest.raises(FileExistsError, match="--force"):
-        train(recipe, corpus, tiny_encoder_path, tmp_path / "other")
-    train(dataclasses.replace(recipe, seed=1), corpus, tiny_encoder_path, tmp_path / "other", force=True)
+        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "other")
+    train(
+        corpus,
+        method=dataclasses.replace(recipe, seed=1),
+        encoder=tiny_encoder_path,
+        output=tmp_path / "other",
+        force=True,
+    )
     assert json.loads((tmp_path / "other" / "training.json").read_text())["recipe"]["seed"] == 1
 
 
@@ -281,19 +299,29 @@ def test_a_folder_that_is_no_run_of_ours_is_not_taken_for_one(corpus, tiny_encod
     (tmp_path / "model.run").mkdir()
     (tmp_path / "model.run" / "precious.txt").write_text("mine")
     with pytest.raises(FileExistsError, match=r"model\.run exists already"):
-        train(DialogueCSE(**SHORT), corpus, tiny_encoder_path, tmp_path / "model")
+        train(corpus, method=DialogueCSE(**SHORT), encoder=tiny_encoder_path, output=tmp_path / "model")
     assert (tmp_path / "model.run" / "precious.txt").read_text() == "mine"
 
 
 def test_a_run_that_fails_before_it_learned_anything_is_forgotten(corpus, tiny_encoder_path, tmp_path) -> None:
     with pytest.raises(ValueError, match="max_length must leave room"):
-        train(DialogueCSE(**{**SHORT, "max_length": 1}), corpus, tiny_encoder_path, tmp_path / "model")
+        train(
+            corpus,
+            method=DialogueCSE(**{**SHORT, "max_length": 1}),
+            encoder=tiny_encoder_path,
+            output=tmp_path / "model",
+        )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_training_that_diverges_is_an_error(corpus, tiny_encoder_path, tmp_path) -> None:
     with pytest.raises(ValueError, match="training has diverged"):
-        train(DialogueCSE(**{**SHORT, "learning_rate": 1e30}), corpus, tiny_encoder_path, tmp_path / "model")
+        train(
+            corpus,
+            method=DialogueCSE(**{**SHORT, "learning_rate": 1e30}),
+            encoder=tiny_encoder_path,
+            output=tmp_path / "model",
+        )
     assert not (tmp_path / "model").exists()
 
 
@@ -303,16 +331,22 @@ def test_an_unfinished_run_is_neither_lost_nor_mixed_up(corpus, tiny_encoder_pat
     with monkeypatch.context() as patch:
         stop_after(patch, 4, power_cut)
         with pytest.raises(RuntimeError):
-            train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
     assert signal.getsignal(signal.SIGINT) is handler
     with pytest.raises(FileExistsError, match=r"unfinished run.*--resume"):
-        train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
     with pytest.raises(ValueError, match=r"other settings.*recipe"):
         train(
-            DialogueCSE(**{**SHORT, "learning_rate": 1e-4}), corpus, tiny_encoder_path, tmp_path / "model", resume=True
+            corpus,
+            method=DialogueCSE(**{**SHORT, "learning_rate": 1e-4}),
+            encoder=tiny_encoder_path,
+            output=tmp_path / "model",
+            resume=True,
         )
     with pytest.raises(ValueError, match=r"other settings.*conversations"):
-        train(recipe, corpus.select(range(20)), tiny_encoder_path, tmp_path / "model", resume=True)
+        train(
+            corpus.select(range(20)), method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", resume=True
+        )
     assert list((tmp_path / "model.run" / "training").glob("checkpoint-*"))
 
 
@@ -324,18 +358,18 @@ def test_a_run_goes_on_with_the_same_words_only(corpus, tiny_encoder_path, tmp_p
     with monkeypatch.context() as patch:
         stop_after(patch, 4, power_cut)
         with pytest.raises(RuntimeError):
-            train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
     with pytest.raises(ValueError, match=r"other settings.*conversations"):
-        train(recipe, corpus.map(renamed), tiny_encoder_path, tmp_path / "model", resume=True)
+        train(corpus.map(renamed), method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", resume=True)
 
 
 def test_snapshots_of_an_earlier_run_are_not_mixed_with_new_ones(corpus, tiny_encoder_path, tmp_path) -> None:
-    train(DialogueCSE(**SHORT, snapshots=1), corpus, tiny_encoder_path, tmp_path / "model")
+    train(corpus, method=DialogueCSE(**SHORT, snapshots=1), encoder=tiny_encoder_path, output=tmp_path / "model")
     (tmp_path / "model").rename(tmp_path / "elsewhere")
     again = DialogueCSE(**SHORT, snapshots=4)
     with pytest.raises(FileExistsError, match=r"model\.snapshots"):
-        train(again, corpus, tiny_encoder_path, tmp_path / "model")
-    train(again, corpus, tiny_encoder_path, tmp_path / "model", force=True)
+        train(corpus, method=again, encoder=tiny_encoder_path, output=tmp_path / "model")
+    train(corpus, method=again, encoder=tiny_encoder_path, output=tmp_path / "model", force=True)
     assert [path.name for path in (tmp_path / "model.snapshots").iterdir()] == ["step-00004"]
 
 
@@ -347,18 +381,18 @@ def test_encoders_without_a_stack_of_layers_train_unfrozen(corpus, tmp_path) -> 
     special = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     PreTrainedTokenizerFast(tokenizer_object=level, **special).save_pretrained(tmp_path / "albert")
     with pytest.raises(ValueError, match="no stack of transformer layers"):
-        train(DialogueCSE(**SHORT), corpus, tmp_path / "albert")
-    train(DialogueCSE(**SHORT, frozen_layers=0), corpus, tmp_path / "albert")
+        train(corpus, method=DialogueCSE(**SHORT), encoder=tmp_path / "albert")
+    train(corpus, method=DialogueCSE(**SHORT, frozen_layers=0), encoder=tmp_path / "albert")
 
 
 def test_too_few_conversations_are_an_error(corpus, tiny_encoder_path) -> None:
     with pytest.raises(ValueError, match="at least 2 conversations of 2 turns or more, got 1"):
-        train("dialogue-cse", corpus.select([0]), tiny_encoder_path)
+        train(corpus.select([0]), method="dialogue-cse", encoder=tiny_encoder_path)
 
 
 def test_unknown_method_lists_the_known(corpus, tiny_encoder_path) -> None:
     with pytest.raises(ValueError, match="expected one of in-context"):
-        train("dialog-cse", corpus, tiny_encoder_path)
+        train(corpus, method="dialog-cse", encoder=tiny_encoder_path)
 
 
 def test_another_pooling_becomes_the_mean(corpus, tiny_encoder_path) -> None:
@@ -366,5 +400,5 @@ def test_another_pooling_becomes_the_mean(corpus, tiny_encoder_path) -> None:
 
     encoder = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     encoder[1] = Pooling(32, "cls")
-    train(DialogueCSE(**{**SHORT, "max_steps": 1}), corpus, encoder)
+    train(corpus, method=DialogueCSE(**{**SHORT, "max_steps": 1}), encoder=encoder)
     assert encoder[1].pooling_mode == "mean"

@@ -47,7 +47,9 @@ def same(encoder: SentenceTransformer, weights: dict[str, torch.Tensor]) -> bool
 def test_the_best_step_by_validation_is_kept(tiny_encoder, corpus, tmp_path: Path, greater_is_better: bool) -> None:
     evaluator = Falling(best=2, greater_is_better=greater_is_better)
     recipe = DialogueCSE(**SHORT, max_steps=7)
-    trained = turnwise.train(recipe, corpus, tiny_encoder, tmp_path / "model", evaluator=evaluator)
+    trained = turnwise.train(
+        corpus, method=recipe, encoder=tiny_encoder, output=tmp_path / "model", evaluator=evaluator
+    )
     assert len(evaluator.seen) == 4  # after 2, 4 and 6 steps, and the last
     assert same(trained, evaluator.seen[1])
     assert same(SentenceTransformer(str(tmp_path / "model"), device="cpu"), evaluator.seen[1])
@@ -59,7 +61,9 @@ def test_the_best_step_by_validation_is_kept(tiny_encoder, corpus, tmp_path: Pat
 
 def test_the_last_step_may_be_the_best(tiny_encoder, corpus) -> None:
     evaluator = Falling(best=2)
-    trained = turnwise.train(DialogueCSE(**SHORT, max_steps=3), corpus, tiny_encoder, evaluator=evaluator)
+    trained = turnwise.train(
+        corpus, method=DialogueCSE(**SHORT, max_steps=3), encoder=tiny_encoder, evaluator=evaluator
+    )
     assert len(evaluator.seen) == 2
     assert same(trained, evaluator.seen[1])
 
@@ -67,8 +71,8 @@ def test_the_last_step_may_be_the_best(tiny_encoder, corpus) -> None:
 def test_the_best_step_with_turn_tables(tiny_encoder, corpus) -> None:
     evaluator = Falling(best=1)
     settings = {"max_steps": 2, "checkpoint_steps": 1, "turn_inputs": True, "negatives_per_dialogue": 1}
-    recipe = turnwise.get_recipe("dial2vec", {**settings, "learning_rate": 1e-2})
-    turnwise.train(recipe, corpus, tiny_encoder, evaluator=evaluator)
+    recipe = turnwise.training.get_recipe("dial2vec", settings={**settings, "learning_rate": 1e-2})
+    turnwise.train(corpus, method=recipe, encoder=tiny_encoder, evaluator=evaluator)
     tables = [name for name in evaluator.seen[0] if "turn_tables" in name and "weight" in name]
     assert tables and any(not torch.equal(evaluator.seen[0][name], evaluator.seen[1][name]) for name in tables)
 
@@ -76,7 +80,9 @@ def test_the_best_step_with_turn_tables(tiny_encoder, corpus) -> None:
 def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, tmp_path, monkeypatch) -> None:
     whole = Falling(best=1)
     recipe = DialogueCSE(**SHORT, max_steps=6)
-    expected = turnwise.train(recipe, corpus, str(tiny_encoder_path), tmp_path / "whole", evaluator=whole)
+    expected = turnwise.train(
+        corpus, method=recipe, encoder=str(tiny_encoder_path), output=tmp_path / "whole", evaluator=whole
+    )
     original, calls = UtteranceCollator.__call__, []
 
     def cut_off(self, rows):
@@ -88,10 +94,25 @@ def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, t
     with monkeypatch.context() as patch:
         patch.setattr(UtteranceCollator, "__call__", cut_off)
         with pytest.raises(RuntimeError, match="power cut"):
-            turnwise.train(recipe, corpus, str(tiny_encoder_path), tmp_path / "model", evaluator=Falling(best=1))
+            turnwise.train(
+                corpus,
+                method=recipe,
+                encoder=str(tiny_encoder_path),
+                output=tmp_path / "model",
+                evaluator=Falling(best=1),
+            )
     rest = Falling(best=1)
     rest.seen = [{}]  # the step that was evaluated before the cut
     with pytest.raises(ValueError, match=r"validation\.best: was 1, is 2"):
-        turnwise.train(recipe, corpus, str(tiny_encoder_path), tmp_path / "model", resume=True, evaluator=Falling(2))
-    found = turnwise.train(recipe, corpus, str(tiny_encoder_path), tmp_path / "model", resume=True, evaluator=rest)
+        turnwise.train(
+            corpus,
+            method=recipe,
+            encoder=str(tiny_encoder_path),
+            output=tmp_path / "model",
+            resume=True,
+            evaluator=Falling(2),
+        )
+    found = turnwise.train(
+        corpus, method=recipe, encoder=str(tiny_encoder_path), output=tmp_path / "model", resume=True, evaluator=rest
+    )
     assert same(found, expected.state_dict())

@@ -32,8 +32,16 @@ def centre(
     Example: `turnwise model centre chats.jsonl --model model --output centred`
     """
     quiet_transformers()
-    from turnwise.training import centre_encoder
+    from turnwise.training.centre import centre as centre_encoder
 
-    centre_encoder(reading.read(data, output), model, output, stretch, distill, seed, force)
+    centre_encoder(
+        reading.read(data, output),
+        encoder=model,
+        output=output,
+        stretch=stretch,
+        distill=distill,
+        seed=seed,
+        force=force,
+    )
     command = f"turnwise embed {reading.command_line(data)} --model {shlex.quote(str(output))} --level dialogue"
     note(f"Wrote {output}. Next: {command} --output dialogues.parquet")

@@ -15,5 +15,5 @@ def convert(sources: Data, output: ChatFile, split: Split = None, force: Force =
     """
     from turnwise.data.conversations import convert_conversations
 
-    count = convert_conversations(sources, output, force=force, split=split, **reading.arguments)
+    count = convert_conversations(sources, output=output, force=force, split=split, **reading.arguments)
     note(f"Wrote {count:,} conversations to {output}")

@@ -36,13 +36,19 @@ def run_demo(
     check_folder(output / "model", force)
     corpus = check_file(output / "conversations.jsonl", force)
     with atomic_path(corpus) as temporary:
-        sample_conversations(conversations, seed).to_json(str(temporary), force_ascii=False)
+        sample_conversations(conversations, seed=seed).to_json(str(temporary), force_ascii=False)
     parts = split_conversations(read_conversations(corpus), train=0.8, dev=0.0, test=0.2)
     task = load_task("semantic-retrieval", parts["test"], seed=seed, max_queries=300)
     encoder = load_encoder()
     untouched = evaluate_retrieval(lambda texts: encode_utterances(encoder, texts), task, seed)
-    recipe = get_recipe("dialogue-cse", {"max_steps": max_steps, "seed": seed})
+    recipe = get_recipe("dialogue-cse", settings={"max_steps": max_steps, "seed": seed})
     # Training sees only the messages; the intents are used for the evaluation alone.
-    trained = train(recipe, parts["train"].select_columns(["id", "messages"]), encoder, output / "model", force=force)
+    trained = train(
+        parts["train"].select_columns(["id", "messages"]),
+        method=recipe,
+        encoder=encoder,
+        output=output / "model",
+        force=force,
+    )
     result = evaluate_retrieval(lambda texts: encode_utterances(trained, texts), task, seed)
     return untouched, result, compare_results(untouched, result, seed)

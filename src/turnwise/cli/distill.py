@@ -76,7 +76,7 @@ def distill(
             "dialogue_label": dialogue_label,
         }
         figures = {
-            name: evaluate(encoder, conversations, tasks, **how)
+            name: evaluate(conversations, encoder=encoder, tasks=tasks, **how)
             for name, encoder in ((model, teacher), ("static", static))
         }
         print_table("with labels", figures)

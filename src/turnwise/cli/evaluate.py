@@ -65,9 +65,9 @@ def evaluate(
     from turnwise.evaluation import evaluate as run_evaluation
 
     figures = run_evaluation(
-        load_encoder(model),
         data,
-        names if generator is None else _with_generated(names, generator, seed),
+        encoder=load_encoder(model),
+        tasks=names if generator is None else _with_generated(names, generator, seed),
         pooling=pooling,
         seed=seed,
         max_queries=max_queries,

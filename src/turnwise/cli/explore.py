@@ -80,7 +80,7 @@ def write_sample_report(folder: Path) -> None:
     from turnwise.store import ConversationStore
 
     discard(store := folder / "conversations.store")
-    opened = ConversationStore.open(store, folder / "model")
+    opened = ConversationStore.open(store, encoder=folder / "model")
     conversations = read_conversations(folder / "conversations.jsonl")
     fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))))
     _write(build_report(opened), folder / "report", force=True)
@@ -104,11 +104,11 @@ def explored_store(
     if not data:
         if store is None:
             raise ValueError(f"expected DATA or --store FOLDER: turnwise {command} chats.jsonl")
-        return ConversationStore.open(store, model, create=False)
+        return ConversationStore.open(store, encoder=model, create=False)
     if store is None:
         store = f"{_stem(data[0])}.store"
     conversations = reading.read(data, None if is_url(store) else Path(store))
-    opened = ConversationStore.open(store, model)
+    opened = ConversationStore.open(store, encoder=model)
     report = fill(opened, conversations)
     note(
         f"{store}: embedded {report.messages:,} messages, {report.unchanged:,} conversations were there; "

@@ -34,7 +34,7 @@ def merge(
     Example: `turnwise model merge cse-model context-model --output model`
     """
     quiet_transformers()
-    from turnwise.training import merge_encoders
+    from turnwise.training.merging import merge as merge_encoders
 
-    merge_encoders(models, model, output, scale, force)
+    merge_encoders(models, base=model, output=output, scale=scale, force=force)
     note(f"Wrote {output}. Next: turnwise train CHATS --method reply-head --encoder {shlex.quote(str(output))}")

@@ -79,7 +79,11 @@ def alignment_uniformity(
     points = {}
     for model, name in _names(models).items():
         found = run_evaluation(
-            load_encoder(model), data, "alignment-uniformity", dialogue_label=dialogue_label, read=reading.read
+            data,
+            encoder=load_encoder(model),
+            tasks="alignment-uniformity",
+            dialogue_label=dialogue_label,
+            read=reading.read,
         )
         figures: Any = found["alignment_uniformity"]
         points[name] = (figures["adjusted_alignment"], figures["uniformity"])

@@ -95,7 +95,7 @@ def _reply_from_store(
 ) -> None:
     from turnwise.store import ConversationStore
 
-    opened = ConversationStore.open(path, model, read_only=True)
+    opened = ConversationStore.open(path, encoder=model, read_only=True)
     found = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
     if json_file is not None:
         write_json(json_file, [{"utterance": hit["text"], "score": hit["score"], **hit} for hit in found])

@@ -81,7 +81,7 @@ def index(
     encoder_folder(model)
     conversations = reading.read(data, target)
     keep_little_free_memory()
-    opened = ConversationStore.open(store, model, pooling=pooling, tokenizer=tokenizer, language=language)
+    opened = ConversationStore.open(store, encoder=model, pooling=pooling, tokenizer=tokenizer, language=language)
     report = fill(opened, conversations, cache)
     if json_output:
         _print_json(asdict(report))
@@ -95,7 +95,7 @@ def index(
 def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -> AddReport:
     """Put conversations into a store, showing progress."""
     with _progress("indexing conversations", len(conversations)) as advance:
-        report = store.add(conversations, advance, cache)
+        report = store.add(conversations, progress=advance, cache=cache)
     store.compact()  # even if nothing is new: a killed command may have left it undone
     return report
 
@@ -122,13 +122,15 @@ def search(
     opened = _open(store, read_only=True)
     found: list[Any]
     if level == "conversation":
-        found = opened.search_conversations(query, where, limit, offset)
+        found = opened.search_conversations(query, where=where, limit=limit, offset=offset)
     elif level == "reply":
         said = [{"role": "user", "content": query}]
         found = opened.next_replies(said, where=where, limit=limit, offset=offset)
     else:
         cross_encoder = None if reranker is None else _load_reranker(reranker)
-        found = opened.search_messages(query, mode, where, limit, offset, diversity, cross_encoder)
+        found = opened.search_messages(
+            query, mode=mode, where=where, limit=limit, offset=offset, diversity=diversity, reranker=cross_encoder
+        )
     rows = [asdict(hit) for hit in found]
     if json_output:
         _print_json(rows)
@@ -160,7 +162,7 @@ def compact(store: StoreArgument, retention: Retention = 10.0, index: IndexKind 
     """Merge small files, update the indexes, and remove old versions."""
     from datetime import timedelta
 
-    _open(store).compact(timedelta(minutes=retention), index)
+    _open(store).compact(retention=timedelta(minutes=retention), index=index)
     console.print(f"Compacted {store}")
 
 
@@ -199,7 +201,7 @@ def erase(store: StoreArgument, ids: ErasedIds = None) -> None:
 
     opened, named = _open(store), ids or []
     with _progress("writing the store anew", opened.stats().messages) as advance:
-        count = opened.erase(named, advance)
+        count = opened.erase(named, progress=advance)
     kept = [forget_conversations(), forget_vectors()]
     console.print(
         f"Erased {store}: {count:,} of {len(named):,} conversations, and all that was deleted or replaced before; "
@@ -217,7 +219,7 @@ def reindex(store: StoreArgument, model: Model = None, pooling: NewPooling = Non
     quiet_transformers()
     opened = _open(store)
     with _progress("embedding anew", opened.stats().conversations) as advance:
-        opened.reindex(model, pooling, advance)
+        opened.reindex(model, pooling=pooling, progress=advance)
     console.print(f"{store} holds vectors of {opened.stats().encoder} now")
 
 

@@ -104,12 +104,14 @@ def adapt(
     check_folder(output, force)
     encoder_folder(encoder)
     quiet_transformers()
-    from turnwise.training import adapt_and_save
+    from turnwise.training.adaptation import adapt as adapt_and_save
     from turnwise.training.recipes import Adaptation
 
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate}
     settings = Adaptation(seed=seed, **given(flags))
-    adapt_and_save(settings, reading.read(data, output), encoder, output, resume, force)
+    adapt_and_save(
+        reading.read(data, output), settings=settings, encoder=encoder, output=output, resume=resume, force=force
+    )
     note(f"Wrote {output}. Next: turnwise train {reading.command_line(data)} --encoder {output} --output model")
 
 
@@ -160,12 +162,20 @@ def train(
 
     def work(resume: bool) -> None:
         from turnwise.encoders.embed import holds_vectors
-        from turnwise.training import train as run_training
+        from turnwise.training.train import train as run_training
 
         evaluator = _evaluator(validation, chosen, given(how), reading)
         vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
         conversations = vectors or reading.read(data, output)
-        run_training(chosen, conversations, encoder, output, resume, force, evaluator=evaluator)
+        run_training(
+            conversations,
+            method=chosen,
+            encoder=encoder,
+            output=output,
+            resume=resume,
+            force=force,
+            evaluator=evaluator,
+        )
 
     began = time.monotonic()
     if engine == "ray":
@@ -220,7 +230,7 @@ def _recipe(
     of_file = read_recipe(file) if file is not None else (DEFAULT_METHOD, {}, None)
     name, settings, its_preset = of_file
     changed = settings | given(flags) | parse_settings(assignments)
-    return get_recipe(method or name, changed, preset or its_preset)
+    return get_recipe(method or name, settings=changed, preset=preset or its_preset)
 
 
 def _evaluator(data: Path | None, recipe: Recipe, options: dict[str, Any], reading: Reading) -> TaskEvaluator | None:

@@ -56,7 +56,7 @@ def embed_corpus(
         output: A folder or a URL, which all workers can write.
         encoder: A folder that all workers see, or a Hub name; by default the default encoder.
         level: ``"utterance"``, a vector for each message; ``"utterance-with-history"``, the same with the messages
-            before it (`turnwise.add_history`); ``"utterance-in-context"``, the same with all messages around it
+            before it (`add_history`); ``"utterance-in-context"``, the same with all messages around it
             (`turnwise.ConversationEncoder.encode_messages`); or ``"dialogue"``, a vector for each conversation.
         pooling: How whole conversations are pooled, see `turnwise.ConversationEncoder`.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.

@@ -116,7 +116,7 @@ class ConversationEncoder(SentenceTransformer):
             messages: A list of texts, or conversations: lists of messages, ``{"role", "content"}``, or what
                 `turnwise.read_conversations` reads or gives. With a ``context``, only conversations will do.
             context: With ``"history"``, the messages before each message are added to its vector with weights that
-                shrink with their distance (`turnwise.add_history`). With ``"conversation"``, the encoder reads whole
+                shrink with their distance (`add_history`). With ``"conversation"``, the encoder reads whole
                 conversations, and the vector of a message is the mean of its tokens, which have seen everything said
                 before and after it. Either way the vector of "Yes, please." is close to that of the question.
             batch_size: At most this many texts in a forward pass; by default as many as suit the device.

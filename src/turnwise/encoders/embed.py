@@ -42,7 +42,7 @@ def embed_messages(
 ) -> pa.Table:
     """One row for every message: id, turn, role, text, vector (float32).
 
-    With ``history``, the vector of a message also contains the messages before it, see `turnwise.add_history`.
+    With ``history``, the vector of a message also contains the messages before it, see `add_history`.
     """
     table = _messages(conversations)
     vectors = encode_utterances(encoder, table["text"].to_pylist(), dtype=dtype, cache=cache)

@@ -77,7 +77,7 @@ def cluster(
             conversations, as `turnwise.read_conversations` reads or gives them, which are embedded each time.
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
         level: ``"message"`` or ``"conversation"``: what is grouped.
-        history: Group messages together with what was said before them, see `turnwise.add_history`.
+        history: Group messages together with what was said before them, see `add_history`.
         sample: The most messages or conversations that groups are fitted to; all others are assigned to these groups.
         seed: Seed of the sample, the groups and the map.
         naming: Names new groups from their phrases and the texts of their central members, such as

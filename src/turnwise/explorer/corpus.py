@@ -98,7 +98,7 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
 
 
 def with_history(corpus: Corpus, folder: Path) -> Corpus:
-    """The same corpus with message vectors that include what was said before, see `turnwise.add_history`.
+    """The same corpus with message vectors that include what was said before, see `add_history`.
 
     Args:
         corpus: From `read_corpus`.

@@ -58,7 +58,7 @@ class LiveReport:
 
     def search(self, query: str, mode: SearchMode, limit: int) -> list[Found]:
         """Find messages similar to a text. Messages that were added to the store after the report are left out."""
-        found = [self._found(hit) for hit in self._store.search_messages(query, mode, limit=limit)]
+        found = [self._found(hit) for hit in self._store.search_messages(query, mode=mode, limit=limit)]
         return [each for each in found if each.message >= 0]
 
     def next_replies(self, conversation: int, turn: int, limit: int) -> list[Found]:

@@ -125,7 +125,7 @@ def explore(
         data: A store or its folder; or conversations, as `turnwise.read_conversations` reads or gives them: a file, a
             DataFrame, a list, …. Conversations are embedded each time, and nothing about them is kept.
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
-        history: Group messages together with what was said before them, see `turnwise.add_history`.
+        history: Group messages together with what was said before them, see `add_history`.
         seed: Seed of the groups and the map.
         port: The port; 0 chooses a free one.
 

@@ -77,8 +77,8 @@ class Stores:
         from turnwise.store import ConversationStore
 
         for name, folder in self._folders.items():
-            writer = ConversationStore.open(folder, encoder())
-            self._opened[name] = OpenStore(ConversationStore.open(folder, encoder(), read_only=True), writer)
+            writer = ConversationStore.open(folder, encoder=encoder())
+            self._opened[name] = OpenStore(ConversationStore.open(folder, encoder=encoder(), read_only=True), writer)
 
     def visible(self, key: Key | None) -> list[str]:
         """The names of the stores that a key may use."""

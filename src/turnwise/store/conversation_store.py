@@ -133,7 +133,7 @@ class ConversationStore(StoreReader):
             data: Rows ``{"id", "messages", …labels}`` from a list, a `datasets.Dataset` or an iterator; or
                 anything else that `turnwise.read_conversations` reads, if it contains the conversations' ids.
             progress: Called after each batch with the number of its conversations.
-            cache: Keep the vectors of messages for next time, see `turnwise.VectorCache`.
+            cache: Keep the vectors of messages for next time, see `VectorCache`.
 
         Raises:
             ConversationError: A row has no id or no messages; those before it may have been added.

@@ -34,7 +34,7 @@ def clean(conversations: Dataset, recipe: EncoderRecipe) -> tuple[Dataset, dict[
     conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
     left_out["without text"] = before - len(conversations)
     before = len(conversations)
-    conversations = keep_long_enough(merge_consecutive_messages(conversations), recipe.shortest)
+    conversations = keep_long_enough(merge_consecutive_messages(conversations), min_turns=recipe.shortest)
     left_out[f"of fewer than {recipe.shortest} turns"] = before - len(conversations)
     if recipe.min_speakers > 1:
         before = len(conversations)

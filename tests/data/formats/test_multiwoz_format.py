@@ -33,10 +33,10 @@ def test_official_splits(tmp_path: Path) -> None:
         "MUL2.json": "dev",
         "MUL3.json": "test",
     }
-    assert convert_conversations(folder, out / "test.jsonl", split="test") == 1
+    assert convert_conversations(folder, output=out / "test.jsonl", split="test") == 1
     assert [row["id"] for row in read(out / "test.jsonl")] == ["MUL3.json"]
     with pytest.raises(ValueError, match="no conversation has the label 'split' with the value 'validation'"):
-        convert_conversations(path, out / "none.jsonl", split="validation")
+        convert_conversations(path, output=out / "none.jsonl", split="validation")
     assert not (out / "none.jsonl").exists()
 
 

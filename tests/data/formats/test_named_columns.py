@@ -38,7 +38,7 @@ def test_the_columns_of_a_table(tmp_path: Path) -> None:
     assert read(path, Columns("Ticket", "Author Type", "Body", "Sent", ignore=("E-mail",))) == read(
         path, f"{TICKETS},ignore=E-mail"
     )
-    assert convert_conversations(path, tmp_path / "out.jsonl", columns=TICKETS) == 2
+    assert convert_conversations(path, output=tmp_path / "out.jsonl", columns=TICKETS) == 2
 
 
 def test_columns_that_are_not_named_are_found_by_their_usual_names(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_errors_name_the_archive(tmp_path: Path) -> None:
         read(path)
     assert caught.value.where == f"{path}/in/c.jsonl:2"
     with pytest.raises(ConversationError, match=r"c\.zip/in/c\.jsonl:2"):
-        convert_conversations(path, tmp_path / "out.jsonl")
+        convert_conversations(path, output=tmp_path / "out.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_options_count_for_what_is_given(tmp_path: Path) -> None:
     assert found[0]["messages"][0]["content"] == "Write to [email]"
     assert len(read_conversations([TALK, [], OTHER], on_error="skip")) == 2
     assert [row["id"] for row in iterate_conversations([TALK])] == ["row-1"]
-    assert convert_conversations(pd.DataFrame({"messages": [TALK, OTHER]}), tmp_path / "chats.jsonl") == 2
+    assert convert_conversations(pd.DataFrame({"messages": [TALK, OTHER]}), output=tmp_path / "chats.jsonl") == 2
     assert said(read_conversations(tmp_path / "chats.jsonl")) == said([{"messages": TALK}, {"messages": OTHER}])
 
 

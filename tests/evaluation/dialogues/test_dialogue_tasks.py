@@ -230,7 +230,7 @@ def test_all_tasks_on_one_embedding(rows: list[dict[str, Any]]) -> None:
         calls.append(len(conversations))
         return by_words(conversations)
 
-    result = evaluate(counted, rows, ON_DIALOGUES)
+    result = evaluate(rows, encoder=counted, tasks=ON_DIALOGUES)
     assert calls == [5]
     assert list(result) == [
         "domain_categorization",
@@ -245,30 +245,35 @@ def test_all_tasks_on_one_embedding(rows: list[dict[str, Any]]) -> None:
         assert isinstance(figures[TASKS[name].metric], float)
         assert figures["dialogues"] == 5 and figures["labels"] == 2 and figures["left_out"] == 0
         assert TASKS[name].score(by_words, load_task(name, rows), 0).summary() == figures
-    assert evaluate(by_words, rows, ON_DIALOGUES, dialogue_label="kind") == result
+    assert evaluate(rows, encoder=by_words, tasks=ON_DIALOGUES, dialogue_label="kind") == result
 
 
 def test_an_encoder_serves_both_levels_in_one_call(tiny_encoder, rows: list[dict[str, Any]]) -> None:
-    both = evaluate(tiny_encoder, rows, ["dialogue-retrieval", "semantic-retrieval"], pooling="interlocutor")
+    both = evaluate(
+        rows, encoder=tiny_encoder, tasks=["dialogue-retrieval", "semantic-retrieval"], pooling="interlocutor"
+    )
     assert list(both) == ["dialogue_retrieval", "semantic_retrieval"]
-    assert both["semantic_retrieval"] == evaluate(tiny_encoder.encode, rows, "semantic-retrieval")["semantic_retrieval"]
+    assert (
+        both["semantic_retrieval"]
+        == evaluate(rows, encoder=tiny_encoder.encode, tasks="semantic-retrieval")["semantic_retrieval"]
+    )
 
     def embed(conversations: list[list[dict[str, str]]]) -> np.ndarray:
         return tiny_encoder.encode_conversations(conversations, pooling="interlocutor")
 
-    assert both["dialogue_retrieval"] == evaluate(embed, rows, "dialogue-retrieval")["dialogue_retrieval"]
+    assert both["dialogue_retrieval"] == evaluate(rows, encoder=embed, tasks="dialogue-retrieval")["dialogue_retrieval"]
 
 
 def test_a_function_serves_one_level(rows: list[dict[str, Any]]) -> None:
     message = "tasks on utterances or tasks on dialogues, got semantic-retrieval, dialogue-retrieval: give the encoder"
     with pytest.raises(ValueError, match=message):
-        evaluate(by_words, rows, ["semantic-retrieval", "dialogue-retrieval"])
+        evaluate(rows, encoder=by_words, tasks=["semantic-retrieval", "dialogue-retrieval"])
 
 
 def test_bad_labels_are_reported_with_the_file(tmp_path: Any, rows: list[dict[str, Any]]) -> None:
     path = tmp_path / "chats.jsonl"
     path.write_text("".join(json.dumps({**row, "topic": "same"}) + "\n" for row in rows), encoding="utf-8")
     with pytest.raises(ConversationError, match=r"chats\.jsonl: at least 2 different labels"):
-        evaluate(by_words, path, "dialogue-retrieval")
+        evaluate(path, encoder=by_words, tasks="dialogue-retrieval")
     with pytest.raises(ConversationError, match=r"chats\.jsonl: no column 'domain' with the labels"):
-        evaluate(by_words, path, "dialogue-retrieval", dialogue_label="domain")
+        evaluate(path, encoder=by_words, tasks="dialogue-retrieval", dialogue_label="domain")

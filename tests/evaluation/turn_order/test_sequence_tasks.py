@@ -43,7 +43,7 @@ def test_all_tasks_share_the_embeddings(tiny_encoder, with_views) -> None:
         return encode(texts, **settings)
 
     encoder.encode = counted
-    result = evaluate(encoder, rows, NAMES)
+    result = evaluate(rows, encoder=encoder, tasks=NAMES)
     assert list(result) == [name.replace("-", "_") for name in NAMES]
     assert len(asked) == len(set(asked))
     assert json.loads(json.dumps(result)) == result
@@ -60,13 +60,13 @@ def test_all_tasks_share_the_embeddings(tiny_encoder, with_views) -> None:
 
 def test_the_encoder_itself_is_needed_and_bad_data_is_reported_with_the_file(tiny_encoder, chats) -> None:
     with pytest.raises(ValueError, match="got next-utterance: give the encoder itself"):
-        evaluate(tiny_encoder.encode, chats, "next-utterance")
+        evaluate(chats, encoder=tiny_encoder.encode, tasks="next-utterance")
     with pytest.raises(ValueError, match="component-analysis takes a triple-encoder apart"):
-        evaluate(tiny_encoder, chats, "component-analysis")
+        evaluate(chats, encoder=tiny_encoder, tasks="component-analysis")
     message = {"role": "user", "content": "hello"}
     chats.write_text(json.dumps({"messages": [message] * 3}) + "\n", encoding="utf-8")
     with pytest.raises(ConversationError, match=r"chats\.jsonl: at least 2 conversations of 3 or more turns"):
-        evaluate(tiny_encoder, chats, "next-utterance")
+        evaluate(chats, encoder=tiny_encoder, tasks="next-utterance")
 
 
 def test_the_command_line_prints_a_line_for_each_mode(tiny_encoder, with_views, chats, tmp_path) -> None:

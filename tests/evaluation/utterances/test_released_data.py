@@ -45,6 +45,6 @@ def test_released_files_are_read_whole(name: str, queries: int, pairs: int) -> N
 def test_figures_of_shared_characters(name: str, mean_average_precision: float, correlation: float) -> None:
     # Chance is MAP 46.0: 30 positives among 70. Shared characters do worse on two sets of three, since the negatives,
     # retrieved by BM25, have more characters in common with their query than the positives have.
-    result = evaluate(by_characters, folder_of(name), ["semantic-retrieval", "dialogue-sts"])
+    result = evaluate(folder_of(name), encoder=by_characters, tasks=["semantic-retrieval", "dialogue-sts"])
     assert result["semantic_retrieval"]["map"] == pytest.approx(mean_average_precision, abs=0.2)
     assert result["dialogue_sts"]["spearman"] == pytest.approx(correlation, abs=0.2)

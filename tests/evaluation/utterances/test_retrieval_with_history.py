@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import turnwise
+from turnwise.encoders.history import add_history
 from turnwise.errors import ConversationError
 from turnwise.evaluation import TASKS, evaluate, load_task
 
@@ -30,7 +30,7 @@ def by_words(texts: list[str]) -> np.ndarray:
 
 
 def test_answers_are_told_apart_by_what_they_answer() -> None:
-    figures = evaluate(by_words, rows(), ["semantic-retrieval", TASK])
+    figures = evaluate(rows(), encoder=by_words, tasks=["semantic-retrieval", TASK])
     assert figures["semantic_retrieval_with_history"]["map"] == 100
     assert figures["semantic_retrieval"]["map"] < 80
     assert figures["semantic_retrieval_with_history"]["queries"] == figures["semantic_retrieval"]["queries"] == 12
@@ -44,7 +44,7 @@ def test_a_text_said_twice_has_the_mean_of_its_vectors() -> None:
     scores = {}
     for texts in data.conversations:
         assert "" not in texts
-        scores[texts] = turnwise.add_history(by_words(list(texts)), [len(texts)])[1]
+        scores[texts] = add_history(by_words(list(texts)), [len(texts)])[1]
     first, second = (scores[texts] for texts in data.conversations if texts[1] == "yes please 0")
     np.testing.assert_allclose(first, second)  # both answer the same
     assert TASKS[TASK].score(by_words, data).average_precision[list(data.task.queries).index(query)] == 1
@@ -53,4 +53,4 @@ def test_a_text_said_twice_has_the_mean_of_its_vectors() -> None:
 def test_a_released_file_has_no_conversations(tmp_path: Path) -> None:
     (tmp_path / "select.txt").write_text("0\ta b\tx\t1\t2\n1\ta c\tx\t0\t2\n2\ta d\ty\t\t0\n", encoding="utf-8")
     with pytest.raises(ConversationError, match="semantic-retrieval"):
-        evaluate(by_words, tmp_path / "select.txt", TASK)
+        evaluate(tmp_path / "select.txt", encoder=by_words, tasks=TASK)

@@ -100,4 +100,4 @@ def test_needs_joined_contexts(tiny_encoder, conversations) -> None:
 )
 def test_settings_out_of_range_are_refused(settings, message) -> None:
     with pytest.raises(ValueError, match=message):
-        get_recipe("single-vector", settings)
+        get_recipe("single-vector", settings=settings)

@@ -220,9 +220,9 @@ def test_the_command(tokenizer, tmp_path) -> None:
 
 def test_training_as_published(plato, tmp_path) -> None:
     settings = {"max_steps": 3, "gradient_accumulation_steps": 1, "negatives_per_dialogue": 2}
-    recipe = get_recipe("dial2vec", settings, preset="paper")
+    recipe = get_recipe("dial2vec", settings=settings, preset="paper")
     corpus = turnwise.sample_conversations(8, seed=1).select_columns(["id", "messages"])
-    trained = turnwise.train(recipe, corpus, plato, tmp_path / "model")
+    trained = turnwise.train(corpus, method=recipe, encoder=plato, output=tmp_path / "model")
     before, after = (turnwise.load_encoder(path, device="cpu").state_dict() for path in (plato, tmp_path / "model"))
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert {name.split("encoder.layer.")[-1].split(".")[0] for name in changed} == {"1", "2"}

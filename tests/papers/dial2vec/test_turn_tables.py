@@ -203,7 +203,7 @@ def test_gradients_reach_the_tables_through_frozen_layers(dialogue_encoder, conv
 
 def test_training_moves_the_tables_and_saves_them(corpus, tiny_encoder_path, tmp_path) -> None:
     recipe = Dial2vec(max_steps=2, turn_inputs=True, negatives_per_dialogue=2, learning_rate=1e-3)
-    encoder = train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
+    encoder = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
     assert all(parameter.abs().sum() > 0 for parameter in tables_of(encoder).parameters())
     saved = load_file(tmp_path / "model" / "model.safetensors")
     assert torch.equal(saved["turn_tables.turn.weight"], tables_of(encoder).turn.weight)
@@ -226,7 +226,7 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
         learning_rate=1e-3,
         adaptation=adaptation,
     )
-    whole = train(recipe, corpus, tiny_encoder_path, tmp_path / "whole")
+    whole = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     collate, batches = ConversationCollator.__call__, []
 
     def fail_once(self, rows):
@@ -237,9 +237,9 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
 
     monkeypatch.setattr(ConversationCollator, "__call__", fail_once)
     with pytest.raises(RuntimeError, match="power cut"):
-        train(recipe, corpus, tiny_encoder_path, tmp_path / "cut")
+        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
     assert list((tmp_path / "cut.run" / "training").glob("checkpoint-*"))
-    resumed = train(recipe, corpus, tiny_encoder_path, tmp_path / "cut", resume=True)
+    resumed = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut", resume=True)
     expected, found = whole.state_dict(), resumed.state_dict()
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[key], found[key]) for key in expected)
@@ -298,7 +298,7 @@ def test_zero_tables_have_a_learning_rate_of_their_own(corpus, tiny_encoder_path
         recipe = Dial2vec(
             max_steps=2, turn_inputs=True, table_learning_rate=rate, negatives_per_dialogue=2, interpolation=1.0
         )
-        moved[rate] = tables_of(train(recipe, corpus, tiny_encoder_path)).turn.weight.abs().max()
+        moved[rate] = tables_of(train(corpus, method=recipe, encoder=tiny_encoder_path)).turn.weight.abs().max()
     assert moved[1e-2] > 50 * moved[1e-4] > 0
 
 

@@ -22,7 +22,7 @@ def corpus() -> Dataset:
 
 def test_the_model_is_a_stock_one_that_takes_conversations(tiny_encoder, corpus, conversations, tmp_path: Path) -> None:
     before = {name: weight.clone() for name, weight in tiny_encoder.state_dict().items()}
-    trained = turnwise.train(RECIPE, corpus, tiny_encoder, tmp_path / "model")
+    trained = turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder, output=tmp_path / "model")
     assert any(not torch.equal(weight, before[name]) for name, weight in trained.state_dict().items())
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     talks = conversations["messages"][:]
@@ -30,7 +30,9 @@ def test_the_model_is_a_stock_one_that_takes_conversations(tiny_encoder, corpus,
 
 
 def test_it_learns_from_a_sample_once(tiny_encoder, corpus, tmp_path: Path) -> None:
-    turnwise.train(LocalToGlobal(batch_size=4, sample=8), corpus, tiny_encoder, tmp_path / "model")
+    turnwise.train(
+        corpus, method=LocalToGlobal(batch_size=4, sample=8), encoder=tiny_encoder, output=tmp_path / "model"
+    )
     assert json.loads((tmp_path / "model" / "training.json").read_text())["steps"] == 2
     with pytest.raises(ValueError, match="sample must be at least 2"):
         LocalToGlobal(sample=1)

@@ -30,11 +30,11 @@ def test_a_stopped_run_ends_where_a_whole_one_does(
         raise RuntimeError("power cut")
 
     corpus, path = turnwise.sample_conversations(24, seed=1).select_columns(["id", "messages"]), str(tiny_encoder_path)
-    whole = turnwise.train(recipe, corpus, path, tmp_path / "whole").state_dict()
+    whole = turnwise.train(corpus, method=recipe, encoder=path, output=tmp_path / "whole").state_dict()
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="power cut"):
         patch.setattr(stages, "interpolate_weights", power_cut)
-        turnwise.train(recipe, corpus, path, tmp_path / "cut")
+        turnwise.train(corpus, method=recipe, encoder=path, output=tmp_path / "cut")
     # Where the next step is the third, the teacher is still the encoder before the first.
     (tmp_path / "cut.run" / "training" / "checkpoint-4" / "loss.safetensors").unlink()  # as if it was cut before
-    resumed = turnwise.train(recipe, corpus, path, tmp_path / "cut", resume=True).state_dict()
+    resumed = turnwise.train(corpus, method=recipe, encoder=path, output=tmp_path / "cut", resume=True).state_dict()
     assert all(torch.equal(weight, resumed[name]) for name, weight in whole.items())

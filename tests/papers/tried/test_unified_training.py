@@ -43,13 +43,13 @@ def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) ->
 
 def test_the_last_batch_may_have_fewer_negatives_than_asked_for(tiny_encoder, corpus) -> None:
     recipe = turnwise.papers.Unified(batch_size=29, epochs=1, negatives=9, context_turns=4)  # 29 conversations, and 1
-    trained = turnwise.train(recipe, corpus, tiny_encoder)
+    trained = turnwise.train(corpus, method=recipe, encoder=tiny_encoder)
     assert all(weight.isfinite().all() for weight in weights(trained).values())
 
 
 def test_encoder_and_head_learn_and_are_saved(tiny_encoder, tiny_encoder_path, corpus, tmp_path: Path) -> None:
     before = {name: weight.clone() for name, weight in tiny_encoder.state_dict().items()}
-    trained = turnwise.train(RECIPE, corpus, tiny_encoder, tmp_path / "model")
+    trained = turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder, output=tmp_path / "model")
     assert any(not torch.equal(weight, before[name]) for name, weight in trained.state_dict().items())
     loaded = turnwise.load_encoder(tmp_path / "model", device="cpu")
     assert_same(weights(trained), weights(loaded))
@@ -65,14 +65,14 @@ def test_a_stopped_run_ends_where_a_whole_one_does(tiny_encoder_path, corpus, tm
         raise RuntimeError("power cut")
 
     path = str(tiny_encoder_path)
-    whole = turnwise.train(RECIPE, corpus, path, tmp_path / "whole")
+    whole = turnwise.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "whole")
     monkeypatch.setattr(stages, "interpolate_weights", power_cut)
     with pytest.raises(RuntimeError, match="power cut"):
-        turnwise.train(RECIPE, corpus, path, tmp_path / "cut")
+        turnwise.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "cut")
     for folder in (tmp_path / "cut.run" / "training").glob("checkpoint-6"):
         (folder / "loss.safetensors").unlink()  # as if it had not been finished
     monkeypatch.setattr(stages, "interpolate_weights", original)
-    resumed = turnwise.train(RECIPE, corpus, path, tmp_path / "cut", resume=True)
+    resumed = turnwise.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "cut", resume=True)
     assert_same(weights(whole), weights(resumed))
 
 
@@ -89,12 +89,15 @@ def test_with_a_teacher_a_resumed_run_is_the_same_to_the_last_bit(
         return original(self, rows)
 
     recipe = Unified(batch_size=10, max_steps=9, checkpoint_steps=2, teacher=path)  # three epochs
-    whole = turnwise.train(recipe, corpus, path, tmp_path / "whole")
+    whole = turnwise.train(corpus, method=recipe, encoder=path, output=tmp_path / "whole")
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="power cut"):
         patch.setattr(TaughtCollator, "__call__", collate)
-        turnwise.train(recipe, corpus, path, tmp_path / "cut")
+        turnwise.train(corpus, method=recipe, encoder=path, output=tmp_path / "cut")
     assert (tmp_path / "cut.run" / "training" / "checkpoint-4").is_dir()
-    expected, found = weights(whole), weights(turnwise.train(recipe, corpus, path, tmp_path / "cut", resume=True))
+    expected, found = (
+        weights(whole),
+        weights(turnwise.train(corpus, method=recipe, encoder=path, output=tmp_path / "cut", resume=True)),
+    )
     assert all(torch.equal(weight, found[name]) for name, weight in expected.items())
 
 
@@ -108,7 +111,7 @@ def test_every_conversation_goes_through_the_teacher_once(tiny_encoder_path, cor
     monkeypatch.setattr(JoinedContextCollator, "__call__", collate)
     corpus = corpus.map(lambda row, number: {"messages": numbered(row["messages"], number)}, with_indices=True)
     path = str(tiny_encoder_path)
-    turnwise.train(Unified(batch_size=10, epochs=3, teacher=path), corpus, path)
+    turnwise.train(corpus, method=Unified(batch_size=10, epochs=3, teacher=path), encoder=path)
     assert sorted(read) == sorted(messages[0]["content"] for messages in corpus["messages"])
 
 
@@ -118,9 +121,11 @@ def numbered(messages: list[dict[str, str]], number: int) -> list[dict[str, str]
 
 
 def test_the_head_of_the_encoder_learns_further(tiny_encoder, corpus) -> None:
-    with_head = turnwise.train(ReplyHeadRecipe(batch_size=8, epochs=2, context_turns=4), corpus, tiny_encoder)
+    with_head = turnwise.train(
+        corpus, method=ReplyHeadRecipe(batch_size=8, epochs=2, context_turns=4), encoder=tiny_encoder
+    )
     start = {name: weight.clone() for name, weight in weights(with_head).items()}
-    trained = weights(turnwise.train(Unified(batch_size=4, max_steps=2), corpus, with_head))
+    trained = weights(turnwise.train(corpus, method=Unified(batch_size=4, max_steps=2), encoder=with_head))
     assert trained["context"].shape == start["context"].shape and trained["recency"].shape == (2, 4)
     assert not torch.equal(trained["context"], start["context"])
     assert (trained["context"] - start["context"]).abs().max() < 0.01  # two steps, no new start
@@ -130,23 +135,25 @@ def test_the_best_step_brings_its_head(tiny_encoder_path, corpus, tmp_path: Path
     """What the evaluator measured at the best step is what the model returned has."""
     evaluator = TaskEvaluator("next-utterance", turnwise.sample_conversations(20, seed=2))
     recipe = Unified(batch_size=4, max_steps=6, checkpoint_steps=2, interpolation=1.0, learning_rate=1e-2)
-    trained = turnwise.train(recipe, corpus, str(tiny_encoder_path), tmp_path / "model", evaluator=evaluator)
+    trained = turnwise.train(
+        corpus, method=recipe, encoder=str(tiny_encoder_path), output=tmp_path / "model", evaluator=evaluator
+    )
     best = json.loads((tmp_path / "model" / "training.json").read_text())["evaluations"]["best"]
     assert evaluator(trained)[evaluator.primary_metric] == pytest.approx(best)
 
 
 def test_a_teacher_changes_what_is_learned(tiny_encoder_path, corpus, tmp_path: Path) -> None:
     path = str(tiny_encoder_path)
-    taught = turnwise.train(Unified(batch_size=4, max_steps=3, teacher=path), corpus, path)
-    untaught = turnwise.train(Unified(batch_size=4, max_steps=3), corpus, path)
+    taught = turnwise.train(corpus, method=Unified(batch_size=4, max_steps=3, teacher=path), encoder=path)
+    untaught = turnwise.train(corpus, method=Unified(batch_size=4, max_steps=3), encoder=path)
     assert not torch.equal(weights(taught)["context"], weights(untaught)["context"])
 
 
 def test_a_head_alone_with_a_teacher(tiny_encoder_path, corpus, tmp_path: Path) -> None:
     path = str(tiny_encoder_path)
     recipe = ReplyHeadRecipe(batch_size=8, epochs=2, teacher=path)
-    taught = turnwise.train(recipe, corpus, path, tmp_path / "model")
-    untaught = turnwise.train(ReplyHeadRecipe(batch_size=8, epochs=2), corpus, path)
+    taught = turnwise.train(corpus, method=recipe, encoder=path, output=tmp_path / "model")
+    untaught = turnwise.train(corpus, method=ReplyHeadRecipe(batch_size=8, epochs=2), encoder=path)
     assert not torch.equal(weights(taught)["context"], weights(untaught)["context"])
 
 
@@ -154,7 +161,9 @@ def test_a_teacher_needs_texts(tiny_encoder_path, corpus, tmp_path: Path) -> Non
     encoder = turnwise.load_encoder(tiny_encoder_path)
     write_embeddings(partial(embed_messages, encoder), {}, corpus, tmp_path / "vectors.parquet")
     with pytest.raises(ValueError, match="give the conversations"):
-        turnwise.train(ReplyHeadRecipe(teacher=str(tiny_encoder_path)), tmp_path / "vectors.parquet", encoder)
+        turnwise.train(
+            tmp_path / "vectors.parquet", method=ReplyHeadRecipe(teacher=str(tiny_encoder_path)), encoder=encoder
+        )
 
 
 @pytest.mark.parametrize("settings", [{"batch_size": 1}, {"head_learning_rate": 0.0}, {"recency_learning_rate": -1.0}])

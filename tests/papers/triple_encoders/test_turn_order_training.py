@@ -51,7 +51,7 @@ def test_only_the_new_rows_of_the_word_embeddings_learn(corpus, tiny_encoder_pat
     start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     recipe = CCL(**SHORT, frozen_layers=frozen_layers)
     recipe.prepare(start)
-    found = train(recipe, corpus, tiny_encoder_path)
+    found = train(corpus, method=recipe, encoder=tiny_encoder_path)
     new = token_rows(found)
     # [B1] and [B2] are for C3L.
     learned = [token for token, row in zip(TOKENS, new) if not torch.equal(words(found)[row], words(start)[row])]
@@ -68,7 +68,7 @@ def test_the_prefix_tokens_have_a_learning_rate_of_their_own(corpus, tiny_encode
         recipe = CCL(**{**SHORT, "learning_rate": 1e-6, "max_steps": 2}, token_learning_rate=rate)
         start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
         recipe.prepare(start)
-        return float((words(train(recipe, corpus, tiny_encoder_path)) - words(start)).abs().max())
+        return float((words(train(corpus, method=recipe, encoder=tiny_encoder_path)) - words(start)).abs().max())
 
     assert moved(1e-2) > 50 * moved(1e-4)
 
@@ -84,11 +84,11 @@ def test_rows_learn_only_inside_the_block(tiny_encoder) -> None:
 
 def test_c3l_is_ccl_and_then_c3l(corpus, tiny_encoder_path, tmp_path) -> None:
     settings = {**SHORT, "max_steps": 2}
-    both = train(C3L(**settings), corpus, tiny_encoder_path)
+    both = train(corpus, method=C3L(**settings), encoder=tiny_encoder_path)
     assert views_of(both) == Views(triple=True, speakers=True)
-    train(CCL(**settings), corpus, tiny_encoder_path, tmp_path / "ccl")
-    after = train(C3L(**settings), corpus, tmp_path / "ccl")
-    scratch = train(C3L(**settings, ccl_first=False), corpus, tiny_encoder_path)
+    train(corpus, method=CCL(**settings), encoder=tiny_encoder_path, output=tmp_path / "ccl")
+    after = train(corpus, method=C3L(**settings), encoder=tmp_path / "ccl")
+    scratch = train(corpus, method=C3L(**settings, ccl_first=False), encoder=tiny_encoder_path)
     assert all(torch.equal(a, b) for a, b in zip(weights(both).values(), weights(after).values()))
     assert not all(torch.equal(a, b) for a, b in zip(weights(both).values(), weights(scratch).values()))
 
@@ -98,7 +98,7 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
     corpus, tiny_encoder_path, tmp_path, monkeypatch, batches
 ) -> None:
     recipe = C3L(**SHORT, adaptation=Adaptation(max_steps=2, batch_size=8))
-    whole = train(recipe, corpus, tiny_encoder_path, tmp_path / "whole")
+    whole = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     seen, collate = [], TurnOrderCollator.__call__
 
     def cut(self, rows):
@@ -110,8 +110,8 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
     with monkeypatch.context() as patch:
         patch.setattr(TurnOrderCollator, "__call__", cut)
         with pytest.raises(RuntimeError, match="power cut"):
-            train(recipe, corpus, tiny_encoder_path, tmp_path / "cut")
-    resumed = train(recipe, corpus, tiny_encoder_path, tmp_path / "cut", resume=True)
+            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
+    resumed = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut", resume=True)
     assert all(torch.equal(a, b) for a, b in zip(weights(whole).values(), weights(resumed).values()))
     stock = SentenceTransformer(str(tmp_path / "cut"), device="cpu")
     assert_same_vectors(*(one.encode(["hello"], prompt_name="after") for one in (stock, resumed)))
@@ -122,24 +122,24 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
 
 def test_stories_have_no_speakers(corpus, tiny_encoder_path) -> None:
     story = corpus.map(lambda row: {"messages": [{**message, "role": "text"} for message in row["messages"]]})
-    encoder = train(CCL(**{**SHORT, "max_steps": 1}, speakers=False), story, tiny_encoder_path)
+    encoder = train(story, method=CCL(**{**SHORT, "max_steps": 1}, speakers=False), encoder=tiny_encoder_path)
     assert views_of(encoder) == Views(triple=False, speakers=False)
 
 
 def test_conversations_shorter_than_the_window_are_left_out(corpus, tiny_encoder_path) -> None:
     with pytest.raises(ValueError, match="2 conversations of 90 turns or more, got 0"):
-        train(CCL(**SHORT, window=90), corpus, tiny_encoder_path)
+        train(corpus, method=CCL(**SHORT, window=90), encoder=tiny_encoder_path)
 
 
 def test_inference_pairs_train_too(corpus, pairs, tiny_encoder_path, tmp_path) -> None:
     recipe = CCL(**SHORT, nli=pairs)
-    found = train(recipe, corpus, tiny_encoder_path, tmp_path / "model")
-    without = train(CCL(**SHORT), corpus, tiny_encoder_path)
+    found = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
+    without = train(corpus, method=CCL(**SHORT), encoder=tiny_encoder_path)
     assert not all(torch.equal(a, b) for a, b in zip(weights(found).values(), weights(without).values()))
 
 
 def test_the_model_card_shows_a_view(corpus, tiny_encoder_path, tmp_path) -> None:
-    train(CCL(**{**SHORT, "max_steps": 1}), corpus, tiny_encoder_path, tmp_path / "model")
+    train(corpus, method=CCL(**{**SHORT, "max_steps": 1}), encoder=tiny_encoder_path, output=tmp_path / "model")
     card = (tmp_path / "model" / "README.md").read_text()
     assert 'prompt_name="after"' in card
     assert "Turn-order encoder" in card
@@ -149,8 +149,8 @@ def test_the_papers_way_of_training(corpus, pairs, tiny_encoder_path, tmp_path) 
     settings = {"max_steps": 4, "nli": pairs, "nli_pairs": 2, "learning_rate": 1e-3}
     start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     for method in ("ccl", "c3l"):
-        recipe = get_recipe(method, settings, preset="paper")
-        found = train(recipe, corpus, tiny_encoder_path, tmp_path / method)
+        recipe = get_recipe(method, settings=settings, preset="paper")
+        found = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / method)
         views = Views(triple=method == "c3l", speakers=True, token_order="published")
         assert views_of(found) == views_of(turnwise.load_encoder(tmp_path / method)) == views
         used = found.tokenizer("thanks")["input_ids"]
@@ -161,5 +161,5 @@ def test_a_file_of_pairs_that_is_missing_is_noticed_before_anything_is_written(
     corpus, tiny_encoder_path, tmp_path
 ) -> None:
     with pytest.raises(FileNotFoundError, match=r"AllNLI.tsv.gz: no such file .*--set nli=none"):
-        train(get_recipe("c3l", preset="paper"), corpus, tiny_encoder_path, tmp_path / "model")
+        train(corpus, method="c3l", preset="paper", encoder=tiny_encoder_path, output=tmp_path / "model")
     assert list(tmp_path.iterdir()) == []

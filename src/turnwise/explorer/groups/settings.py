@@ -16,7 +16,7 @@ class GroupSettings:
             highest of 4, 2, 1, … at which nine tenths of the links between neighbours stay within groups.
         coarse_resolution: The resolution of the coarse groups.
         least_share: Groups with a smaller share of the sample are dropped.
-        history: Group messages together with what was said before them, see `turnwise.add_history`.
+        history: Group messages together with what was said before them, see `add_history`.
         seed: Seed of the sample and of everything random.
     """
 

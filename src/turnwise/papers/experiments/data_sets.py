@@ -103,7 +103,7 @@ def released(test: tuple[str, ...], train: str, format: str = "auto") -> Load:
         learned = find(folder, train)
         if learned is None:
             return Splits(None, tested, f"needs conversations to learn from, {train}, under {folder}")
-        return Splits(read_conversations(learned, format), tested)
+        return Splits(read_conversations(learned, format=format), tested)
 
     return load
 

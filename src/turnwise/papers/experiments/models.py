@@ -21,8 +21,8 @@ from turnwise.papers.baselines import SimCSE, SimCSESettings
 from turnwise.papers.experiments.digests import digest
 from turnwise.papers.experiments.method import Stage
 from turnwise.training.adaptation import adapt_encoder
-from turnwise.training.centre import centre_encoder
-from turnwise.training.merging import merge_encoders
+from turnwise.training.centre import centre
+from turnwise.training.merging import merge
 from turnwise.training.recipes import METHODS, Adaptation, Pace, Schedule, get_recipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.train import train
@@ -34,7 +34,7 @@ _CENTRE = "centre"
 
 @dataclass(frozen=True)
 class Centring(Schedule):
-    """Settings of `turnwise.centre_encoder`. Of the settings that all trainings share, only the seed has an effect."""
+    """Settings of `turnwise.centre`. Of the settings that all trainings share, only the seed has an effect."""
 
     stretch: float = 0.1
     distill: bool = False
@@ -71,11 +71,11 @@ class Training:
             models: The folders of the other models it needs.
         """
         if self.name in _MERGED:
-            return merge_encoders(models, encoder, scale=_MERGED[self.name])
+            return merge(models, base=encoder, scale=_MERGED[self.name])
         if isinstance(self.settings, Centring):
             centring = self.settings
-            return centre_encoder(
-                conversations, encoder, stretch=centring.stretch, distill=centring.distill, seed=centring.seed
+            return centre(
+                conversations, encoder=encoder, stretch=centring.stretch, distill=centring.distill, seed=centring.seed
             )
         if isinstance(self.settings, Adaptation):
             return adapt_encoder(encoder, conversations, self.settings, unfinished)
@@ -87,7 +87,7 @@ class Training:
         recipe: Any = self.settings
         if models:
             recipe = replace(recipe, teacher=str(models[0]))
-        return train(recipe, conversations, encoder, output, resume=True, force=True)
+        return train(conversations, method=recipe, encoder=encoder, output=output, resume=True, force=True)
 
 
 def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), **settings: Any) -> Training:
@@ -108,7 +108,7 @@ def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), *
     if stage.name == "simcse":
         return Training(stage.name, SimCSESettings(**given))
     method, _, preset = stage.name.partition(":")
-    return Training(stage.name, get_recipe(method, given, preset or None), models)
+    return Training(stage.name, get_recipe(method, settings=given, preset=preset or None), models)
 
 
 def settings_it_has(stage: Stage, settings: Mapping[str, Any]) -> dict[str, Any]:

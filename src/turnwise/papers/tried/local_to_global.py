@@ -30,7 +30,7 @@ class LocalToGlobalSettings(Settings):
 
     Attributes:
         temperature: Divides the cosines of the encoder and of the teacher.
-        stretch: How far the vectors of both are stretched before they are compared, see `turnwise.centre_encoder`.
+        stretch: How far the vectors of both are stretched before they are compared, see `turnwise.centre`.
     """
 
     temperature: float = 0.05
