@@ -27,7 +27,7 @@ from torch import Tensor
 
 import turnwise
 from quick import add_quick, data_folder, output_of
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.encoders.forward import encode_sliced
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
 from turnwise.training.freezing import frozen_lower_layers
@@ -42,7 +42,7 @@ def batch_of(encoder: SentenceTransformer, conversations: int) -> Features:
         rows = turnwise.read_conversations(SGD).shuffle(seed=0).select(range(conversations))
     else:
         rows = turnwise.sample_conversations(conversations)
-    batch = UtteranceCollator(encoder)(list(rows))
+    batch = TextCollator(encoder)(list(rows))
     return {name.removeprefix("messages_"): value for name, value in batch.items()}
 
 

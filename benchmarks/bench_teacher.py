@@ -21,7 +21,7 @@ from torch.nn.functional import normalize
 
 import turnwise
 from quick import add_quick
-from turnwise.collators import UtteranceCollator
+from turnwise.collators import TextCollator
 from turnwise.encoders.forward import encode_sliced, sliced_means, take
 from turnwise.encoders.inference import inference
 from turnwise.encoders.loading import DEFAULT_ENCODER
@@ -33,7 +33,7 @@ from turnwise.papers.tried.unified_recipe import Unified
 class ReadsEachBatch(TeacherVectors):
     """The literal formula: whatever the batch holds goes through the teacher."""
 
-    def __init__(self, collator: UtteranceCollator) -> None:
+    def __init__(self, collator: TextCollator) -> None:
         super().__init__(collator)
         self._literal = collator
 

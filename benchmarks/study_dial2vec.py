@@ -32,7 +32,7 @@ from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
 from turnwise.encoders.rendering import make_conversational
 from turnwise.evaluation import TASKS, load_task
-from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, embed_dialogues
+from turnwise.evaluation.conversations.labelled import EmbeddedConversations, embed_labelled
 from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
 from turnwise.papers.dial2vec.recipe import Dial2vec
 from turnwise.papers.utterance_pool import UtterancePool
@@ -41,7 +41,7 @@ from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.recipes import get_recipe
 
 DATA = data_folder()
-FIGURES = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "alignment-uniformity")
+FIGURES = ("domain-categorization", "semantic-relatedness", "conversation-retrieval", "alignment-uniformity")
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def training(
             yield step + 1, total / (step + 1), encoder
 
 
-def figures(embedded: EmbeddedDialogues, known: set[str], untouched: np.ndarray | None) -> dict[str, Any]:
+def figures(embedded: EmbeddedConversations, known: set[str], untouched: np.ndarray | None) -> dict[str, Any]:
     """The figures of one encoder, and how its MAP compares with the untouched one's."""
     found: dict[str, Any] = {}
     for name in FIGURES:
@@ -159,13 +159,13 @@ def main() -> None:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done = json.loads(options.out.read_text()) if options.out.is_file() else {}
     folder = DATA / options.corpus
-    dialogues = load_task("dialogue-retrieval", folder / "dev.jsonl.gz", max_queries=options.queries)
+    dialogues = load_task("conversation-retrieval", folder / "dev.jsonl.gz", max_queries=options.queries)
     conversations = turnwise.read_conversations(folder / "train.jsonl.gz")
     known = {label for row in conversations for label in row.get("domains") or [row["topic"]]}
 
     def record(row: str, encoder: SentenceTransformer, loss: float | None, untouched: np.ndarray | None) -> np.ndarray:
         with torch.autocast("cpu", torch.bfloat16):
-            embedded = embed_dialogues(lambda some: encoder.encode_conversations(some), dialogues)
+            embedded = embed_labelled(lambda some: encoder.encode_conversations(some), dialogues)
         done[row] = {**figures(embedded, known, untouched), "loss": loss}
         with atomic_path(options.out) as temporary:
             temporary.write_text(json.dumps(done, indent=2))

@@ -29,7 +29,7 @@ from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
 from turnwise.collators import utterances as collators
 from turnwise.encoders.forward import encode_sliced, sliced_means
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.messages import encode_messages
 from turnwise.evaluation import compare_results, evaluate_retrieval, load_task
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
 from turnwise.training.freezing import frozen_lower_layers
@@ -149,7 +149,7 @@ def train(variant: Variant, conversations: Dataset, steps: int, seed: int) -> Se
     from turnwise.losses.in_batch import Turns
 
     Turns.mean_cross_entropy = patched_cross_entropy(loss)  # type: ignore[method-assign]
-    collator = collators.UtteranceCollator(encoder, max_length=variant.max_length)
+    collator = collators.TextCollator(encoder, max_length=variant.max_length)
     with frozen_lower_layers(encoder, variant.frozen):
         optimizer = torch.optim.AdamW([p for p in loss.parameters() if p.requires_grad], variant.learning_rate)
         schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
@@ -180,7 +180,7 @@ def main() -> None:
     task = load_task("semantic_retrieval", SGD / "dev.jsonl.gz", max_queries=options.queries, seed=0)
     conversations = turnwise.read_conversations(SGD / "train.jsonl.gz")
     untouched = turnwise.load_encoder(device="cpu")
-    reference = evaluate_retrieval(lambda texts: encode_utterances(untouched, texts), task)
+    reference = evaluate_retrieval(lambda texts: encode_messages(untouched, texts), task)
     done = json.loads(options.out.read_text()) if options.out.is_file() else {}
     done["untouched"] = reference.summary()
     print("untouched", done["untouched"], flush=True)
@@ -190,7 +190,7 @@ def main() -> None:
             if row not in done:
                 variant = VARIANTS[name]
                 encoder = train(variant, conversations, variant.steps or options.steps, seed)
-                result = evaluate_retrieval(lambda texts: encode_utterances(encoder, texts), task)  # noqa: B023
+                result = evaluate_retrieval(lambda texts: encode_messages(encoder, texts), task)  # noqa: B023
                 done[row] = {**result.summary(), "p": compare_results(reference, result)}
                 with atomic_path(options.out) as temporary:
                     temporary.write_text(json.dumps(done, indent=2))

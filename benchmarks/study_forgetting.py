@@ -39,11 +39,11 @@ from forgetting_objectives import Objective, Remembered, StudyRecipe
 from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import unit_vectors
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.transformer import transformer_layers, transformer_of, use_mean_pooling
-from turnwise.encoders.utterances import encode_utterances
 from turnwise.evaluation import evaluate_retrieval, load_task
 from turnwise.evaluation.agreement import agreement
-from turnwise.evaluation.dialogues.ranking import rank_dialogues
+from turnwise.evaluation.conversations.ranking import rank_conversations
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
 from turnwise.training.interpolation import interpolate_weights
 
@@ -131,7 +131,7 @@ class Study:
         """Average precision of each query, vectors of other texts, and NMI."""
 
         def embed(texts: list[str]) -> np.ndarray:
-            return encode_utterances(encoder, texts, dtype="bfloat16")
+            return encode_messages(encoder, texts, dtype="bfloat16")
 
         intents = evaluate_retrieval(embed, self.task)
         messages = embed([text for talk in self.talks for text in talk])
@@ -142,7 +142,7 @@ class Study:
             normalized_mutual_info_score(self.topics, KMeans(clusters, random_state=seed, n_init=1).fit_predict(talks))
             for seed in range(10)
         ]
-        topics = rank_dialogues(talks.astype(np.float32), self.topics, self.several).average_precision
+        topics = rank_conversations(talks.astype(np.float32), self.topics, self.several).average_precision
         return {
             "seen": intents.average_precision[~self.unseen],
             "unseen": intents.average_precision[self.unseen],

@@ -24,11 +24,11 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from quick import add_quick, data_folder, scratch
 from turnwise.encoders.centre import Centre
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.messages import encode_messages
 from turnwise.evaluation import RetrievalResult, evaluate_retrieval, load_task
 from turnwise.evaluation.agreement import agreement, sample_texts
-from turnwise.evaluation.dialogues.labelled import LabelledDialogues, labelled_dialogues
-from turnwise.evaluation.dialogues.ranking import rank_dialogues
+from turnwise.evaluation.conversations.labelled import LabelledConversations, labelled_conversations
+from turnwise.evaluation.conversations.ranking import rank_conversations
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 
 DATA = data_folder()
@@ -37,12 +37,12 @@ POOLINGS = ("messages", "mean")
 
 
 def embed(encoder: SentenceTransformer, texts: list[str]) -> np.ndarray:
-    return encode_utterances(encoder, texts, dtype="bfloat16")
+    return encode_messages(encoder, texts, dtype="bfloat16")
 
 
-def dialogues_of(name: str, most: int | None = None) -> LabelledDialogues:
+def dialogues_of(name: str, most: int | None = None) -> LabelledConversations:
     rows = turnwise.read_conversations(DATA / f"{name}.jsonl.gz")
-    return labelled_dialogues(rows if most is None else rows.select(range(min(most, len(rows)))))
+    return labelled_conversations(rows if most is None else rows.select(range(min(most, len(rows)))))
 
 
 def messages_of(name: str) -> list[str]:
@@ -50,13 +50,13 @@ def messages_of(name: str) -> list[str]:
     return sample_texts([message["content"] for row in rows for message in row["messages"]], 700, seed=0)
 
 
-def of_dialogues(encoder: SentenceTransformer, dialogues: LabelledDialogues) -> list[str]:
+def of_dialogues(encoder: SentenceTransformer, dialogues: LabelledConversations) -> list[str]:
     """MAP of dialogues as means of their messages and as joined texts, each as they are / centred on themselves."""
     columns = []
     for pooling in POOLINGS:
         pooled = encoder.encode_conversations(dialogues.conversations, pooling=pooling, dtype="bfloat16")
         centred = Centre.fit(pooled, stretch=0.0).apply(pooled)
-        ranked = (rank_dialogues(vectors, dialogues.codes, dialogues.queries) for vectors in (pooled, centred))
+        ranked = (rank_conversations(vectors, dialogues.codes, dialogues.queries) for vectors in (pooled, centred))
         columns.append(" / ".join(f"{100 * one.average_precision.mean():.1f}" for one in ranked))
     return columns
 

@@ -29,7 +29,7 @@ from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
 from turnwise.encoders.loading import DEFAULT_ENCODER
 from turnwise.evaluation import TASKS, load_task
-from turnwise.evaluation.levels import UTTERANCE
+from turnwise.evaluation.levels import MESSAGE
 from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
 from turnwise.training.interpolation import interpolate_weights
 
@@ -46,12 +46,15 @@ MEASURED = {
         ("ecd/test", "semantic-retrieval"),
         ("ecd/test", "dialogue-sts"),
         ("crosswoz/test.jsonl.gz", "semantic-retrieval"),
-        ("kdconv/test.jsonl.gz", "dialogue-retrieval"),
+        ("kdconv/test.jsonl.gz", "conversation-retrieval"),
         ("jddc/dev", "semantic-retrieval"),  # no test part of it is at hand
         ("jddc/dev", "dialogue-sts"),
     ),
 }
-MEASURED["quick"] = (("sgd/dev.jsonl.gz", "semantic-retrieval"), ("self_dialogue/dev.jsonl.gz", "dialogue-retrieval"))
+MEASURED["quick"] = (
+    ("sgd/dev.jsonl.gz", "semantic-retrieval"),
+    ("self_dialogue/dev.jsonl.gz", "conversation-retrieval"),
+)
 CORPORA = {
     "quick": ("sgd/train.jsonl.gz",),
     "ecd": ("ecd/train",),
@@ -102,7 +105,7 @@ class Study:
         for (place, name), data in self.tasks.items():
             if f"{place} {name}" in found:
                 continue
-            is_about_utterances = TASKS[name].level is UTTERANCE
+            is_about_utterances = TASKS[name].level is MESSAGE
             embed = encoder.encode_messages if is_about_utterances else encoder.encode_conversations
             result = TASKS[name].score(partial(embed, dtype="bfloat16"), data)
             found[f"{place} {name}"] = result.summary()

@@ -1,7 +1,7 @@
-"""One encoder for messages, dialogues and next replies, with its figures and licence, as a folder to release.
+"""One encoder for messages, conversations and next replies, with its figures and licence, as a folder to release.
 
 One encoder learns by DialogueCSE and one what messages are in context, both from the untouched one; the average of
-their weights is the encoder of the release. A reply head and a centre of dialogue vectors are fitted to it. Then
+their weights is the encoder of the release. A reply head and a centre of conversation vectors are fitted to it. Then
 both it and the untouched encoder are measured on what was learned from and on what was not, and the model card gets the
 figures. What is finished is not done again.
 
@@ -45,7 +45,7 @@ CORPORA = (
 )
 LICENCE = "cc-by-sa-4.0"  # the stricter of the two; that of the default encoder, Apache-2.0, allows it
 
-INTENTS, DIALOGUES, NEXT = "semantic-retrieval", "dialogue-retrieval", "next-utterance"
+INTENTS, DIALOGUES, NEXT = "semantic-retrieval", "conversation-retrieval", "next-message"
 TESTS = {  # the last two are nothing it has learned from
     "sgd/test": (INTENTS, DIALOGUES, NEXT),
     "dailydialog/dev": (NEXT,),
@@ -63,7 +63,7 @@ tags: [sentence-transformers, turnwise, conversations]
 
 # One vector for each message
 
-{name} embeds messages; whole dialogues and the next reply follow from the same vectors.
+{name} embeds messages; whole conversations and the next reply follow from the same vectors.
 
 ```python
 import turnwise
@@ -82,7 +82,7 @@ the better.
 
 {figures}
 
-Its reply head is a compromise: half-way between the sum of cosines and what it learned of task dialogues, so that
+Its reply head is a compromise: half-way between the sum of cosines and what it learned of task conversations, so that
 it ranks small talk about as well as none does. To your own chats fit one of their own, in a minute:
 `turnwise train chats.jsonl --method reply-head --encoder path/to/this/folder --output mine`.
 
@@ -152,7 +152,7 @@ def table(before: dict[str, Any], after: dict[str, Any]) -> str:
 
 def shown(found: dict[str, Any]) -> str:
     """The main figure of a task with its interval."""
-    mode = found.get("composed") or found.get("bi")  # of next utterances; the other tasks have one way
+    mode = found.get("composed") or found.get("bi")  # of next messages; the other tasks have one way
     name, digits = ("average_rank", 2) if mode else ("map", 1)
     chosen = mode or found
     low, high = chosen[f"{name}_interval"]

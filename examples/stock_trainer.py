@@ -8,7 +8,7 @@ from __future__ import annotations
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 
 import turnwise
-from turnwise.collators import UtteranceCollator
+from turnwise.collators import TextCollator
 
 parts = turnwise.data.split_conversations(turnwise.sample_conversations(400))
 encoder = turnwise.load_encoder()
@@ -20,7 +20,7 @@ trainer = SentenceTransformerTrainer(
         save_steps=10, load_best_model_at_end=True, metric_for_best_model=f"eval_{evaluator.primary_metric}",
     ),
     parts["train"].select_columns(["id", "messages"]),
-    data_collator=UtteranceCollator(encoder),
+    data_collator=TextCollator(encoder),
     loss=turnwise.papers.DialogueCSELoss(encoder),
     evaluator=evaluator,
 )  # fmt: skip

@@ -49,8 +49,8 @@ def test_a_release_has_its_figures_and_its_licence_and_is_made_once(
     usual = (output / "work" / "centred" / "README.md").read_text(encoding="utf-8")
     assert "Its reply head" in usual and "prompts" not in usual
     found = json.loads((output / "work" / "trained.json").read_text(encoding="utf-8"))
-    rank = found["dailydialog/dev"]["next_utterance"]["composed"]["average_rank"]
-    assert "| dailydialog/dev | next_utterance | rank " in card and f"| rank {rank:.2f} [" in card
+    rank = found["dailydialog/dev"]["next_message"]["composed"]["average_rank"]
+    assert "| dailydialog/dev | next_message | rank " in card and f"| rank {rank:.2f} [" in card
     with zipfile.ZipFile(f"{release}.zip") as packed:
         assert f"{release.name}/model.safetensors" in packed.namelist()
 

@@ -57,7 +57,7 @@ def cluster(data: Any, encoder: Any, folder: Path) -> Any:
 
 def tasks_of_mteb(data: Any, encoder: Any, folder: Path) -> Any:
     pytest.importorskip("mteb")
-    return [task.metadata.name for task in turnwise.evaluation.mteb_tasks(data, tasks="utterances")]
+    return [task.metadata.name for task in turnwise.evaluation.mteb_tasks(data, tasks="messages")]
 
 
 def parts(data: Any, encoder: Any, folder: Path) -> Any:
@@ -82,16 +82,16 @@ ADAPTATION = {"max_steps": 1, "batch_size": 4}
 CALLS: dict[str, Callable[[Any, Any, Path], Any]] = {
     "ConversationStore": add_to_a_store,
     "adapt": lambda data, encoder, _: weights(turnwise.adapt(data, encoder=encoder, settings=ADAPTATION)),
-    "centre": lambda data, encoder, _: vectors([talk(0)], turnwise.centre(data, encoder=encoder), level="dialogue"),
+    "centre": lambda data, encoder, _: vectors([talk(0)], turnwise.centre(data, encoder=encoder), level="conversation"),
     "ConversationEncoder": lambda data, encoder, _: encoder.encode_conversations(data),
     "cluster": cluster,
     "convert_conversations": converted,
     "data.drop_empty_messages": lambda data, *_: turnwise.data.drop_empty_messages(data)[:],
     "embed": lambda data, encoder, _: vectors(data, encoder),
     "ray.embed_corpus": parts,
-    "embed dialogues": lambda data, encoder, _: vectors(data, encoder, level="dialogue"),
+    "embed dialogues": lambda data, encoder, _: vectors(data, encoder, level="conversation"),
     "messages in context": lambda data, encoder, _: encoder.encode_messages(data, context="conversation"),
-    "embed in context": lambda data, encoder, _: vectors(data, encoder, level="utterance-in-context"),
+    "embed in context": lambda data, encoder, _: vectors(data, encoder, level="message-in-context"),
     "evaluate": lambda data, encoder, _: turnwise.evaluate(data, encoder=encoder, tasks=["semantic-retrieval"]),
     "explore": show,
     "data.keep_long_enough": lambda data, *_: turnwise.data.keep_long_enough(data)[:],

@@ -14,5 +14,5 @@ def test_a_centred_model_is_used_by_the_commands(chats, tiny_encoder_path, tmp_p
         succeed("evaluate", one, chats, *arguments)
         uniformity.append(json.loads(figures.read_text())["alignment_uniformity"]["uniformity"])
     assert uniformity[1] < uniformity[0]  # without what they have in common, dialogues are further apart
-    succeed("embed", chats, "--model", model, "--level", "dialogue", "--output", tmp_path / "v.parquet")
+    succeed("embed", chats, "--model", model, "--level", "conversation", "--output", tmp_path / "v.parquet")
     assert "exists already" in run("model", "centre", chats, "--model", tiny_encoder_path, "--output", model).output

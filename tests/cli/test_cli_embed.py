@@ -22,7 +22,7 @@ def test_embedding_goes_on_where_it_was_cut_off(chats, tiny_encoder_path, tmp_pa
     monkeypatch.setattr(embed, "_CONVERSATIONS_IN_PART", 10)
     arguments = ("embed", chats, "--model", tiny_encoder_path, "--output")
     succeed(*arguments, tmp_path / "whole.parquet")
-    embedded, seen = embed.encode_utterances, []
+    embedded, seen = embed.encode_messages, []
 
     def cut_off(*given, **options):
         seen.append(given)
@@ -30,7 +30,7 @@ def test_embedding_goes_on_where_it_was_cut_off(chats, tiny_encoder_path, tmp_pa
             raise KeyboardInterrupt
         return embedded(*given, **options)
 
-    monkeypatch.setattr(embed, "encode_utterances", cut_off)
+    monkeypatch.setattr(embed, "encode_messages", cut_off)
     result = run(*arguments, tmp_path / "cut.parquet")
     assert result.exit_code == 130 and "--resume" in result.output
     assert not (tmp_path / "cut.parquet").exists()
@@ -55,7 +55,7 @@ def test_a_mistake_leaves_no_unfinished_run(chats, tiny_encoder_path, tmp_path) 
         "--model",
         tiny_encoder_path,
         "--level",
-        "dialogue",
+        "conversation",
         "--output",
         tmp_path / "v.parquet",
     )
@@ -142,9 +142,9 @@ def test_messages_with_history_are_sums_of_vectors_that_are_there(chats, tiny_en
     arguments = ("embed", chats, "--model", tiny_encoder_path, "--output")
     succeed(*arguments, tmp_path / "alone.parquet")
     seen.clear()
-    succeed(*arguments, tmp_path / "history.parquet", "--level", "utterance-with-history")
+    succeed(*arguments, tmp_path / "history.parquet", "--level", "message-with-history")
     assert not seen
-    succeed(*arguments, tmp_path / "parts", "--level", "utterance-with-history")
+    succeed(*arguments, tmp_path / "parts", "--level", "message-with-history")
     alone, history = (pq.read_table(tmp_path / f"{name}.parquet").to_pylist() for name in ("alone", "history"))
     turns = [len(messages) for messages in turnwise.read_conversations(chats)["messages"]]
     expected = add_history(np.array([row["vector"] for row in alone]), turns)
@@ -153,11 +153,11 @@ def test_messages_with_history_are_sums_of_vectors_that_are_there(chats, tiny_en
     parts = pq.read_table(next((tmp_path / "parts").glob("*.parquet"))).to_pylist()
     assert_same_vectors([row["vector"] for row in parts], expected)
     head = ("train", tmp_path / "history.parquet", "--encoder", tiny_encoder_path, "--method", "reply-head")
-    assert "with --level utterance" in " ".join(run(*head, "--output", tmp_path / "head").output.split())
+    assert "with --level message" in " ".join(run(*head, "--output", tmp_path / "head").output.split())
 
 
 def test_messages_in_context(chats, tiny_encoder_path, tmp_path) -> None:
-    arguments = ("embed", chats, "--model", tiny_encoder_path, "--level", "utterance-in-context", "--output")
+    arguments = ("embed", chats, "--model", tiny_encoder_path, "--level", "message-in-context", "--output")
     succeed(*arguments, tmp_path / "v.parquet")
     rows = pq.read_table(tmp_path / "v.parquet").to_pylist()
     talks = turnwise.read_conversations(chats)
@@ -169,4 +169,4 @@ def test_messages_in_context(chats, tiny_encoder_path, tmp_path) -> None:
     assert [row["text"] for row in parts] == [row["text"] for row in rows]
     # What comes next must not be learned from vectors that know it.
     head = ("train", tmp_path / "v.parquet", "--encoder", tiny_encoder_path, "--method", "reply-head")
-    assert "with --level utterance" in " ".join(run(*head, "--output", tmp_path / "head").output.split())
+    assert "with --level message" in " ".join(run(*head, "--output", tmp_path / "head").output.split())

@@ -139,7 +139,7 @@ def test_columns_and_redaction_are_options_wherever_conversations_are_read(
     assert "[email]" in output and "jane" not in output
     assert "jane" not in succeed("papers", "plan", model, *replies, "--goal", "blocked", *how)
     figures = ("--json", "-")
-    assert json.loads(standard_output("evaluate", model, tickets, "--task", "next-utterance", *how, *figures))
+    assert json.loads(standard_output("evaluate", model, tickets, "--task", "next-message", *how, *figures))
     assert "[email]" in standard_output("embed", tickets, "--model", model, *how, "--output", "-")
 
 

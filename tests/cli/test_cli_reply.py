@@ -38,7 +38,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def ranked(folder: Path, *arguments: object) -> list[tuple[str, float]]:
     succeed(*arguments, "--json", folder / "ranked.json", "--force")
-    return [(row["utterance"], row["score"]) for row in json.loads((folder / "ranked.json").read_text())]
+    return [(row["message"], row["score"]) for row in json.loads((folder / "ranked.json").read_text())]
 
 
 def expected(model: Path, id: str, speaker: str, texts: list[str], mode="average") -> list[tuple[str, float]]:

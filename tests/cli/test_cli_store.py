@@ -101,7 +101,7 @@ def test_erasing_leaves_nothing_in_the_store_and_the_caches(store, talks, tmp_pa
 def test_replies_from_a_store(store, talks, tiny_encoder_path, tmp_path) -> None:
     options = ("--store", store, "--conversation", talks, "--where", "role = 'bot'", "--json", tmp_path / "ranked.json")
     assert "which" in succeed("reply", tiny_encoder_path, *options)
-    assert [row["utterance"] for row in json.loads((tmp_path / "ranked.json").read_text())] == ["which"]
+    assert [row["message"] for row in json.loads((tmp_path / "ranked.json").read_text())] == ["which"]
     assert "either --candidates or --store, got neither" in run("reply", "m", "--conversation", talks).output
 
 

@@ -34,17 +34,17 @@ def test_convert_train_evaluate_embed(chats, tiny_encoder_path, tmp_path) -> Non
 def test_dialogues_from_training_to_figures(chats, tiny_encoder_path, tmp_path) -> None:
     short = ("--encoder", tiny_encoder_path, "--max-steps", 1, "--set", "negatives_per_dialogue=2")
     succeed("train", chats, *short, "--method", "dial2vec", "--output", tmp_path / "model")
-    arguments = ("--level", "dialogue", "--pooling", "interlocutor", "--output", tmp_path / "dialogues.parquet")
+    arguments = ("--level", "conversation", "--pooling", "interlocutor", "--output", tmp_path / "dialogues.parquet")
     succeed("embed", chats, "--model", tmp_path / "model", *arguments)
     table = pq.read_table(tmp_path / "dialogues.parquet")
     assert table.column_names == ["id", "vector"] and table.num_rows == 30
-    tasks = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "semantic-retrieval")
+    tasks = ("domain-categorization", "semantic-relatedness", "conversation-retrieval", "semantic-retrieval")
     names = [argument for task in tasks for argument in ("--task", task)]
     succeed("evaluate", tmp_path / "model", chats, *names, "--json", tmp_path / "figures.json")
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert 0 < figures["domain_categorization"]["purity"] <= 100
     assert figures["semantic_relatedness"]["spearman"] <= figures["semantic_relatedness"]["spearman_best"]
-    assert {"map", "mrr"} <= figures["dialogue_retrieval"].keys() & figures["semantic_retrieval"].keys()
+    assert {"map", "mrr"} <= figures["conversation_retrieval"].keys() & figures["semantic_retrieval"].keys()
 
 
 def test_recipe_file_and_settings(chats, tiny_encoder_path, tmp_path) -> None:
@@ -77,7 +77,7 @@ def test_a_reply_head_from_stored_vectors_to_replies(chats, tiny_encoder_path, t
         "papers", "plan", model, "--candidates", chats, "--conversation", chats, "--goal", "thanks", "--top", 3
     )
     assert output.count("\n") >= 4
-    output = succeed("evaluate", model, chats, "--task", "next-utterance")
+    output = succeed("evaluate", model, chats, "--task", "next-message")
     assert "composed" in output
     refused = run("train", vectors, *method, "--output", tmp_path / "other", "--validation", chats)
     assert refused.exit_code == 1 and "held out" in refused.output

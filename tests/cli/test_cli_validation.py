@@ -54,9 +54,9 @@ def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder
     [
         ("dialogue-cse", "semantic-retrieval"),
         ("siamese", "semantic-retrieval"),
-        ("dial2vec", "dialogue-retrieval"),
-        ("ccl", "next-utterance"),
-        ("c3l", "next-utterance"),
+        ("dial2vec", "conversation-retrieval"),
+        ("ccl", "next-message"),
+        ("c3l", "next-message"),
     ],
 )
 def test_the_task_follows_from_what_the_method_embeds(method, task, chats, dev, asked, tmp_path) -> None:
@@ -75,10 +75,10 @@ def test_the_task_follows_from_what_the_method_embeds(method, task, chats, dev, 
 
 
 def test_the_options_of_the_task_are_passed_on(chats, dev, asked, tmp_path) -> None:
-    options = ("--task", "semantic-relatedness", "--label", "act", "--dialogue-label", "topic", "--max-queries", 7)
+    options = ("--task", "semantic-relatedness", "--label", "act", "--conversation-label", "topic", "--max-queries", 7)
     succeed("train", chats, "--validation", dev, *options, "--output", tmp_path / "model")
     assert len(asked["read"](dev)) == 20
-    settings = {"seed": 0, "label": "act", "dialogue_label": "topic", "max_queries": 7}
+    settings = {"seed": 0, "label": "act", "conversation_label": "topic", "max_queries": 7}
     assert asked["validation"] == (("semantic-relatedness", dev), settings)
 
 
@@ -90,9 +90,9 @@ def test_without_a_validation_set_the_last_step_counts(chats, asked, tmp_path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--task", "next-utterance"), "--task without --validation: add --validation FILE"),
+        (("--task", "next-message"), "--task without --validation: add --validation FILE"),
         (("--max-queries", 5, "--label", "act"), "--label, --max-queries without --validation"),
-        (("--dialogue-label", "topic"), "--dialogue-label without --validation"),
+        (("--conversation-label", "topic"), "--conversation-label without --validation"),
         (("--validation", "nowhere.jsonl"), "found no conversations"),
         (("--validation", "DEV", "--task", "translation"), "unknown task 'translation'"),
         (("--validation", "DEV", "--task", "dialogue-sts"), "dev.jsonl"),

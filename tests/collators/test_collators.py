@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.papers.joined_contexts import JoinedContextCollator
 
 
@@ -11,7 +11,7 @@ def row(*texts: str) -> dict:
 
 
 def test_every_distinct_text_is_tokenised_once(tiny_encoder) -> None:
-    batch = UtteranceCollator(tiny_encoder)([row("hello", "a card", "hello"), row("a card", "thanks")])
+    batch = TextCollator(tiny_encoder)([row("hello", "a card", "hello"), row("a card", "thanks")])
     assert batch["messages_turn_text"].tolist() == [0, 1, 0, 1, 2]
     assert batch["messages_conversation"].tolist() == [0, 0, 0, 1, 1]
     keys = batch["messages_text_key"].tolist()
@@ -25,8 +25,8 @@ def test_every_distinct_text_is_tokenised_once(tiny_encoder) -> None:
 
 def test_utterances_are_cut_at_max_length_and_at_the_encoders_limit(tiny_encoder) -> None:
     long = row("card " * 100, "hello")
-    assert UtteranceCollator(tiny_encoder, max_length=10)([long])["messages_input_ids"].shape == (2, 10)
-    assert UtteranceCollator(tiny_encoder, max_length=500)([long])["messages_input_ids"].shape == (2, 64)
+    assert TextCollator(tiny_encoder, max_length=10)([long])["messages_input_ids"].shape == (2, 10)
+    assert TextCollator(tiny_encoder, max_length=500)([long])["messages_input_ids"].shape == (2, 64)
 
 
 def test_joined_contexts_hold_the_preceding_turns_most_recent_last(tiny_encoder) -> None:
@@ -60,4 +60,4 @@ def test_of_joined_contexts_that_are_too_long_the_newest_words_stay(tiny_encoder
 
 def test_a_useless_max_length_is_refused(tiny_encoder) -> None:
     with pytest.raises(ValueError, match="max_length"):
-        UtteranceCollator(tiny_encoder, max_length=2)
+        TextCollator(tiny_encoder, max_length=2)

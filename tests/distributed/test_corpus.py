@@ -52,7 +52,7 @@ def test_parts_hold_what_one_file_holds(embed, corpus, tiny_encoder, tmp_path) -
     vectors = np.stack(found["vector"].to_numpy(zero_copy_only=False))
     assert_same_vectors(vectors, tiny_encoder.encode_messages(expected))
     listed = manifest(tmp_path / "out")
-    assert listed["complete"] and listed["rows"] == rows and listed["settings"]["level"] == "utterance"
+    assert listed["complete"] and listed["rows"] == rows and listed["settings"]["level"] == "message"
     assert [part["conversations"] for part in listed["parts"]] == [10, 6] * 3
     assert {part["name"] for part in listed["parts"]} | {MANIFEST} == set(contents(tmp_path / "out"))
 
@@ -116,8 +116,8 @@ def test_files_of_the_same_content_are_both_there(embed, corpus, tmp_path) -> No
 def test_other_settings_are_refused_and_forced(embed, tmp_path) -> None:
     embed(tmp_path / "out")
     with pytest.raises(ValueError, match=r"start over with --force \(.*utterance"):
-        embed(tmp_path / "out", level="dialogue", resume=True)
-    assert embed(tmp_path / "out", level="dialogue", force=True) == 48
+        embed(tmp_path / "out", level="conversation", resume=True)
+    assert embed(tmp_path / "out", level="conversation", force=True) == 48
     assert pq.read_table(tmp_path / "out").column_names == ["id", "vector"]
 
 

@@ -22,7 +22,7 @@ def test_messages_become_a_table(conversations: Dataset, tiny_encoder: SentenceT
 
 
 def test_conversations_become_a_table(conversations: Dataset, tiny_encoder: SentenceTransformer) -> None:
-    table = turnwise.embed(conversations, encoder=tiny_encoder, level="dialogue", pooling="messages")
+    table = turnwise.embed(conversations, encoder=tiny_encoder, level="conversation", pooling="messages")
     assert table.column_names == ["id", "vector"] and table["id"].to_pylist() == conversations["id"][:]
 
 

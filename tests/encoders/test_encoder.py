@@ -16,8 +16,8 @@ from closeness import assert_same_vectors
 from turnwise.encoders import loading as module
 from turnwise.encoders.forward import take
 from turnwise.encoders.loading import load_encoder, packaged_encoder
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.transformer import use_mean_pooling
-from turnwise.encoders.utterances import encode_utterances
 
 
 class FakeFile:
@@ -97,7 +97,7 @@ def test_utterances_are_embedded_once_each_and_in_order(tiny_encoder, monkeypatc
     seen: list[str] = []
     preprocess = tiny_encoder.preprocess
     monkeypatch.setattr(tiny_encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
-    vectors = encode_utterances(tiny_encoder, ["hello", "a card", "hello"])
+    vectors = encode_messages(tiny_encoder, ["hello", "a card", "hello"])
     assert sorted(seen) == ["a card", "hello"]
     assert vectors.shape == (3, 32) and vectors.dtype == np.float32
     np.testing.assert_array_equal(vectors[0], vectors[2])
@@ -105,7 +105,7 @@ def test_utterances_are_embedded_once_each_and_in_order(tiny_encoder, monkeypatc
 
 
 def test_no_utterances_give_an_empty_array(tiny_encoder) -> None:
-    assert encode_utterances(tiny_encoder, []).shape == (0, 32)
+    assert encode_messages(tiny_encoder, []).shape == (0, 32)
 
 
 def test_gradients_of_entries_taken_often_are_added_in_the_same_order_each_time() -> None:

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from closeness import assert_same_vectors
 from turnwise import _compat
 from turnwise.encoders.inference import encode_texts, inference
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.messages import encode_messages
 from turnwise.papers.triple_encoders.views import add_views, encode_view
 
 TEXTS = [
@@ -68,15 +68,15 @@ CHANGES: dict[str, Callable[[SentenceTransformer], None]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_vectors_are_those_of_the_stock_method(tiny_encoder, change) -> None:
     CHANGES[change](tiny_encoder)
-    found = encode_utterances(tiny_encoder, TEXTS)
+    found = encode_messages(tiny_encoder, TEXTS)
     assert found.dtype == np.float32
     assert_same_vectors(found, tiny_encoder.encode(TEXTS))
 
 
 @pytest.mark.parametrize("batch_size", (1, 7))
 def test_the_size_of_a_batch_changes_nothing(tiny_encoder, batch_size) -> None:
-    found = encode_utterances(tiny_encoder, TEXTS, batch_size=batch_size)
-    assert_same_vectors(found, encode_utterances(tiny_encoder, TEXTS))
+    found = encode_messages(tiny_encoder, TEXTS, batch_size=batch_size)
+    assert_same_vectors(found, encode_messages(tiny_encoder, TEXTS))
 
 
 def test_a_named_prompt_is_put_before_each_text(tiny_encoder) -> None:
@@ -84,14 +84,14 @@ def test_a_named_prompt_is_put_before_each_text(tiny_encoder) -> None:
     expected = tiny_encoder.encode(TEXTS, prompt_name="after")
     assert_same_vectors(encode_view(tiny_encoder, TEXTS, "after"), expected)
     with pytest.raises(ValueError, match=r"no prompt 'nothing', only the prompts .*after"):
-        encode_utterances(tiny_encoder, TEXTS, prompt_name="nothing")
+        encode_messages(tiny_encoder, TEXTS, prompt_name="nothing")
 
 
 def test_a_static_encoder_embeds_by_its_own_method() -> None:
     tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "card": 1, "pizza": 2}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     encoder = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu")
-    np.testing.assert_array_equal(encode_utterances(encoder, TEXTS), encoder.encode(TEXTS))
+    np.testing.assert_array_equal(encode_messages(encoder, TEXTS), encoder.encode(TEXTS))
 
 
 def test_what_is_padded_on_the_left_is_left_to_the_stock_method(tiny_encoder, monkeypatch) -> None:
@@ -99,7 +99,7 @@ def test_what_is_padded_on_the_left_is_left_to_the_stock_method(tiny_encoder, mo
     seen: list[str] = []
     encode = tiny_encoder.encode
     monkeypatch.setattr(tiny_encoder, "encode", lambda texts, **how: seen.extend(texts) or encode(texts, **how))
-    assert encode_utterances(tiny_encoder, TEXTS).shape == (len(TEXTS), 32)
+    assert encode_messages(tiny_encoder, TEXTS).shape == (len(TEXTS), 32)
     assert sorted(seen) == sorted(set(TEXTS))
 
 
@@ -116,9 +116,9 @@ def test_slices_hold_texts_of_similar_length_and_bounded_size(tiny_encoder, monk
 
 
 def test_without_onednn_the_vectors_are_the_same(tiny_encoder, monkeypatch) -> None:
-    found = encode_utterances(tiny_encoder, TEXTS)
+    found = encode_messages(tiny_encoder, TEXTS)
     monkeypatch.setattr(_compat, "has_onednn_linear", lambda: False)
-    assert_same_vectors(encode_utterances(tiny_encoder, TEXTS), found)
+    assert_same_vectors(encode_messages(tiny_encoder, TEXTS), found)
 
 
 @pytest.mark.usefixtures("attention_in_bfloat16")
@@ -130,13 +130,13 @@ def test_half_precision_is_near(tiny_encoder, conversations) -> None:
         assert half.dtype == np.float32 and np.abs(half - exact).max() > 0
         assert (half * exact).sum(1).min() > 0.99
     with pytest.raises(ValueError, match="dtype must be 'bfloat16', 'float16' or None, got 'int8'"):
-        encode_utterances(tiny_encoder, TEXTS, dtype="int8")
+        encode_messages(tiny_encoder, TEXTS, dtype="int8")
 
 
 @pytest.mark.usefixtures("attention_in_bfloat16")
 def test_a_half_precision_encoder_gives_float32(tiny_encoder_path: Path) -> None:
     encoder = SentenceTransformer(str(tiny_encoder_path), device="cpu", model_kwargs={"dtype": torch.bfloat16})
-    assert encode_utterances(encoder, TEXTS).dtype == np.float32
+    assert encode_messages(encoder, TEXTS).dtype == np.float32
 
 
 def test_progress_counts_every_text(tiny_encoder) -> None:

@@ -13,7 +13,7 @@ from sentence_transformers.base.modules import Normalize
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
 
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.vector_cache import VectorCache, forget_vectors
 from turnwise.papers.triple_encoders.views import add_views, encode_view
 
@@ -46,11 +46,11 @@ def test_a_text_is_embedded_once_ever(tiny_encoder, path) -> None:
 
 def test_utterances_are_the_same_with_and_without(tiny_encoder, path, monkeypatch) -> None:
     texts = ["hello", "my card", "hello", *(f"order {number}" for number in range(1500))]
-    expected = encode_utterances(tiny_encoder, texts)
+    expected = encode_messages(tiny_encoder, texts)
     cache = VectorCache(tiny_encoder, path)
-    np.testing.assert_array_equal(encode_utterances(tiny_encoder, texts, cache=cache), expected)
+    np.testing.assert_array_equal(encode_messages(tiny_encoder, texts, cache=cache), expected)
     monkeypatch.setattr(tiny_encoder, "preprocess", None)  # nothing is embedded
-    np.testing.assert_array_equal(encode_utterances(tiny_encoder, texts[::-1], cache=cache), expected[::-1])
+    np.testing.assert_array_equal(encode_messages(tiny_encoder, texts[::-1], cache=cache), expected[::-1])
 
 
 def longer(encoder: SentenceTransformer) -> None:
@@ -72,7 +72,7 @@ def trained(encoder: SentenceTransformer) -> None:
 def test_another_encoder_has_its_own_vectors(tiny_encoder, path, change) -> None:
     embed = Counting()
     VectorCache(tiny_encoder, path).embed(embed, ["a"])
-    encode_utterances(tiny_encoder, ["a", "a longer one"])  # what a tokenizer keeps of its last call does not count
+    encode_messages(tiny_encoder, ["a", "a longer one"])  # what a tokenizer keeps of its last call does not count
     VectorCache(tiny_encoder, path).embed(embed, ["a"])
     assert embed.seen == ["a"]
     change(tiny_encoder)
@@ -83,9 +83,9 @@ def test_another_encoder_has_its_own_vectors(tiny_encoder, path, change) -> None
 def test_prompts_and_precision_count(tiny_encoder, path) -> None:
     add_views(tiny_encoder, "ccl")
     cache = VectorCache(tiny_encoder, path)
-    plain = encode_utterances(tiny_encoder, ["hello"], cache=cache)
-    after = encode_utterances(tiny_encoder, ["hello"], prompt_name="after", cache=cache)
-    half = encode_utterances(tiny_encoder, ["hello"], dtype="bfloat16", cache=cache)
+    plain = encode_messages(tiny_encoder, ["hello"], cache=cache)
+    after = encode_messages(tiny_encoder, ["hello"], prompt_name="after", cache=cache)
+    half = encode_messages(tiny_encoder, ["hello"], dtype="bfloat16", cache=cache)
     np.testing.assert_array_equal(after, encode_view(tiny_encoder, ["hello"], "after"))
     assert not np.allclose(plain, after, atol=1e-3) and not np.array_equal(plain, half)
 

@@ -15,7 +15,7 @@ from sentence_transformers import (
 )
 
 from turnwise import evaluate, sample_conversations
-from turnwise.collators import UtteranceCollator
+from turnwise.collators import TextCollator
 from turnwise.errors import ConversationError
 from turnwise.evaluation import TaskEvaluator
 from turnwise.papers import DialogueCSELoss
@@ -47,7 +47,7 @@ def train(encoder: SentenceTransformer, corpus: Dataset, evaluator: TaskEvaluato
         model=encoder,
         args=arguments,
         train_dataset=corpus.select_columns(["messages"]),
-        data_collator=UtteranceCollator(encoder, max_length=16),
+        data_collator=TextCollator(encoder, max_length=16),
         loss=DialogueCSELoss(encoder),
         evaluator=evaluator,
     )
@@ -55,7 +55,7 @@ def train(encoder: SentenceTransformer, corpus: Dataset, evaluator: TaskEvaluato
     return trainer
 
 
-@pytest.mark.parametrize("task", ["semantic-retrieval", "next-utterance"])
+@pytest.mark.parametrize("task", ["semantic-retrieval", "next-message"])
 def test_the_stock_trainer_keeps_the_best_step(task: str, tiny_encoder, corpus, tmp_path) -> None:
     evaluator = TaskEvaluator(task, corpus, max_queries=20)
     trainer = train(tiny_encoder, corpus, evaluator, tmp_path, steps=6)
@@ -70,14 +70,16 @@ def test_the_stock_trainer_keeps_the_best_step(task: str, tiny_encoder, corpus, 
 
 def test_figures_are_those_of_the_task_as_flat_floats(tiny_encoder, corpus) -> None:
     for task in ("semantic-retrieval", "semantic-relatedness", "alignment-uniformity", "domain-categorization"):
-        evaluator = TaskEvaluator(task, corpus, max_queries=15, dialogue_label="domain", pooling="interlocutor", seed=2)
+        evaluator = TaskEvaluator(
+            task, corpus, max_queries=15, conversation_label="domain", pooling="interlocutor", seed=2
+        )
         found = evaluator(tiny_encoder)
         (expected,) = evaluate(
             corpus,
             encoder=tiny_encoder,
             tasks=task,
             max_queries=15,
-            dialogue_label="domain",
+            conversation_label="domain",
             pooling="interlocutor",
             seed=2,
         ).values()
@@ -89,16 +91,16 @@ def test_figures_are_those_of_the_task_as_flat_floats(tiny_encoder, corpus) -> N
 
 
 def test_ways_of_scoring_and_the_main_one(tiny_encoder, with_views: Callable[..., SentenceTransformer], corpus) -> None:
-    evaluator = TaskEvaluator("next-utterance", corpus, max_queries=10)
+    evaluator = TaskEvaluator("next-message", corpus, max_queries=10)
     planning = TaskEvaluator("short-term-planning", corpus, max_queries=10)
-    assert evaluator.primary_metric == "next_utterance_average_rank"  # known before any encoder
+    assert evaluator.primary_metric == "next_message_average_rank"  # known before any encoder
     plain = evaluator(tiny_encoder)
-    assert plain["next_utterance_average_rank"] == plain["next_utterance_bi_average_rank"]
-    assert {"next_utterance_single_mrr", "next_utterance_bm25_r_at_10"} < set(plain)
+    assert plain["next_message_average_rank"] == plain["next_message_bi_average_rank"]
+    assert {"next_message_single_mrr", "next_message_bm25_r_at_10"} < set(plain)
     encoder = with_views(tiny_encoder, "c3l")
     triple = evaluator(encoder)
-    assert triple["next_utterance_average_rank"] == triple["next_utterance_average_average_rank"]
-    assert triple["next_utterance_average_rank"] != triple["next_utterance_bi_average_rank"]
+    assert triple["next_message_average_rank"] == triple["next_message_average_average_rank"]
+    assert triple["next_message_average_rank"] != triple["next_message_bi_average_rank"]
     planned = planning(encoder)
     assert planned["short_term_planning_average_rank"] == planned["short_term_planning_triple_average_rank"]
     assert all(type(value) is float for value in {**plain, **triple, **planned}.values())
@@ -111,12 +113,12 @@ def test_ways_of_scoring_and_the_main_one(tiny_encoder, with_views: Callable[...
         ("semantic-relatedness", True),
         ("additivity", True),
         ("alignment-uniformity", False),
-        ("next-utterance", False),
+        ("next-message", False),
         ("short-term-planning", False),
     ],
 )
 def test_which_way_is_better(task: str, greater: bool, corpus) -> None:
-    assert TaskEvaluator(task, corpus, dialogue_label="domain").greater_is_better is greater
+    assert TaskEvaluator(task, corpus, conversation_label="domain").greater_is_better is greater
 
 
 def test_the_encoder_is_evaluated_as_it_is_and_stays_so(tiny_encoder, corpus) -> None:
@@ -132,12 +134,12 @@ def test_the_encoder_is_evaluated_as_it_is_and_stays_so(tiny_encoder, corpus) ->
 
 
 def test_the_model_card_names_task_and_figures(tiny_encoder, corpus, tmp_path) -> None:
-    evaluator = TaskEvaluator("dialogue-retrieval", corpus, dialogue_label="domain")
+    evaluator = TaskEvaluator("conversation-retrieval", corpus, conversation_label="domain")
     found = evaluator(tiny_encoder, str(tmp_path / "eval"), epoch=1, steps=10)
     assert tiny_encoder.model_card_data.eval_results_dict == {evaluator: found}
     tiny_encoder.save_pretrained(str(tmp_path / "model"))
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    assert "Dialogue Retrieval" in card and "**map**" in card and '"dialogue_label": "domain"' in card
+    assert "Dialogue Retrieval" in card and "**map**" in card and '"conversation_label": "domain"' in card
     assert not (tmp_path / "eval").exists()
 
 

@@ -21,19 +21,19 @@ def test_mteb_and_turnwise_agree_on_map_and_mrr(tiny_encoder: SentenceTransforme
 
     ours = {
         **evaluate(conversations, encoder=tiny_encoder, tasks="semantic-retrieval", max_queries=25),
-        **evaluate(conversations, encoder=joined, tasks="dialogue-retrieval", max_queries=25),
+        **evaluate(conversations, encoder=joined, tasks="conversation-retrieval", max_queries=25),
     }
     tasks = mteb_tasks(conversations, name="Sample", max_queries=25)
     results = mteb.evaluate(tiny_encoder, tasks, cache=None, show_progress_bar=False).task_results
     scores = {result.task_name: result.scores["test"][0] for result in results}
     for name, key in (
-        ("SampleUtteranceReranking", "semantic_retrieval"),
-        ("SampleDialogueRetrieval", "dialogue_retrieval"),
+        ("SampleMessageReranking", "semantic_retrieval"),
+        ("SampleConversationRetrieval", "conversation_retrieval"),
     ):
         every = max(int(figure.removeprefix("map_at_")) for figure in scores[name] if figure.startswith("map_at_"))
         assert 100 * scores[name]["main_score"] == pytest.approx(ours[key]["map"], abs=0.001)
         assert 100 * scores[name][f"mrr_at_{every}"] == pytest.approx(ours[key]["mrr"], abs=0.001)
-    assert 0 < scores["SampleDialogueClustering"]["main_score"] < 1
+    assert 0 < scores["SampleConversationClustering"]["main_score"] < 1
 
 
 def test_the_revision_follows_the_data() -> None:

@@ -52,5 +52,5 @@ def test_a_store_keeps_its_groups(
 
 
 def test_an_unknown_level_is_refused(rows: list[dict[str, Any]]) -> None:
-    with pytest.raises(ValueError, match="level must be 'message' or 'conversation', got 'dialogue'"):
-        turnwise.cluster(rows, level="dialogue")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="level must be 'message' or 'conversation', got 'conversation'"):
+        turnwise.cluster(rows, level="conversation")  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.encoders.rendering import make_conversational
 from turnwise.papers.baselines.siamese import SiameseLoss, SiameseSettings
 from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
@@ -29,9 +29,9 @@ from turnwise.papers.triple_encoders.views import add_views
 
 # For each loss its collator, made from the encoder and all conversations, and the loss itself.
 LOSSES = {
-    "dialogue-cse": (lambda encoder, rows: UtteranceCollator(encoder), DialogueCSELoss),
+    "dialogue-cse": (lambda encoder, rows: TextCollator(encoder), DialogueCSELoss),
     "dialogue-cse-attention": (
-        lambda encoder, rows: UtteranceCollator(encoder),
+        lambda encoder, rows: TextCollator(encoder),
         lambda encoder: DialogueCSELoss(encoder, DialogueCSESettings(aggregation="attention")),
     ),
     "siamese": (

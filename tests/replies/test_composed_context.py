@@ -9,7 +9,7 @@ import turnwise
 from closeness import assert_same_vectors, rounding
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.evaluation import EmbeddedSequences, build_sequences, evaluate_next_utterance
+from turnwise.evaluation import EmbeddedSequences, build_sequences, evaluate_next_message
 from turnwise.replies.reply_model import ComposedReplies
 
 TURNS = [("a", "i want a pizza"), ("b", "my card"), ("b", "the order"), ("a", "cancel the flight"), ("c", "thanks")]
@@ -81,9 +81,7 @@ def test_next_utterance_ranks_as_running_conversations_do(with_head: SentenceTra
         }
         for number in range(8)
     ]
-    result = evaluate_next_utterance(
-        EmbeddedSequences(with_head, build_sequences(rows)), modes=["composed"], lengths=[4]
-    )
+    result = evaluate_next_message(EmbeddedSequences(with_head, build_sequences(rows)), modes=["composed"], lengths=[4])
     model, expected = turnwise.ReplyModel(with_head), []
     texts = [row["messages"][4]["content"] for row in rows]
     candidates = model.encode_candidates(texts)
@@ -98,7 +96,7 @@ def test_next_utterance_ranks_as_running_conversations_do(with_head: SentenceTra
 
 def test_composed_is_the_first_mode_of_an_encoder_with_a_head(with_head: SentenceTransformer) -> None:
     rows = turnwise.sample_conversations(12).to_list()
-    figures = turnwise.evaluate(rows, encoder=with_head, tasks="next-utterance")["next_utterance"]
+    figures = turnwise.evaluate(rows, encoder=with_head, tasks="next-message")["next_message"]
     assert next(iter(figures)) == "composed"
 
 

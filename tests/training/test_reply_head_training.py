@@ -45,7 +45,7 @@ def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, co
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     assert_same_vectors(stock.encode(["my card"]), tiny_encoder.encode(["my card"]))
     record = json.loads((tmp_path / "model" / "training.json").read_text())
-    assert record["level"] == "turn-order" and len(record["loss"]) == 3
+    assert record["level"] == "reply" and len(record["loss"]) == 3
     assert record["loss"][-1]["held_out"] < record["loss"][0]["held_out"] or len(record["loss"]) > 1
     card = (tmp_path / "model" / "README.md").read_text()
     assert "turnwise.ReplyModel" in card and "prompt_name" not in card
@@ -179,6 +179,6 @@ def test_settings_out_of_range(settings: dict[str, float]) -> None:
 
 
 def test_no_validation_beside_the_conversations_held_out(tiny_encoder, corpus) -> None:
-    evaluator = TaskEvaluator("next-utterance", corpus)
+    evaluator = TaskEvaluator("next-message", corpus)
     with pytest.raises(ValueError, match="held out"):
         turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder, evaluator=evaluator)

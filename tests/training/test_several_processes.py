@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from turnwise.cli.main import app
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 
 _WORKER = Path(__file__).parent / "torchrun_worker.py"
 _PROCESSES, _BATCH, _ACCUMULATED = 2, 2, 2
@@ -143,9 +143,9 @@ def killing_once(sign: Path) -> Callable[[dict[str, Any]], None]:
     def killed(config: dict[str, Any]) -> None:
         from turnwise.distributed.ray_training import _in_worker
 
-        batches, original = 0, UtteranceCollator.__call__
+        batches, original = 0, TextCollator.__call__
 
-        def collate(self: UtteranceCollator, rows: list[dict[str, Any]]) -> Any:
+        def collate(self: TextCollator, rows: list[dict[str, Any]]) -> Any:
             nonlocal batches
             batches += 1
             if os.environ["RANK"] == "1" and batches == 4 * _ACCUMULATED + 2 and not sign.exists():
@@ -153,7 +153,7 @@ def killing_once(sign: Path) -> Callable[[dict[str, Any]], None]:
                 os.kill(os.getpid(), signal.SIGKILL)
             return original(self, rows)
 
-        UtteranceCollator.__call__ = collate  # type: ignore[method-assign]
+        TextCollator.__call__ = collate  # type: ignore[method-assign]
         _in_worker(config)
 
     return killed

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 import turnwise
-from turnwise.collators import UtteranceCollator
+from turnwise.collators import TextCollator
 
 _PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 
@@ -45,7 +45,7 @@ def recipe(tmp_path: Path, tiny_encoder_path: Path) -> Callable[[Path], None]:
 
 def test_the_recipe_goes_on_in_the_part_where_it_was_cut_off(recipe, tmp_path, monkeypatch) -> None:
     recipe(tmp_path / "whole")
-    batches, original = 0, UtteranceCollator.__call__
+    batches, original = 0, TextCollator.__call__
 
     def collate(self, rows):
         nonlocal batches
@@ -54,7 +54,7 @@ def test_the_recipe_goes_on_in_the_part_where_it_was_cut_off(recipe, tmp_path, m
             raise MemoryError
         return original(self, rows)
 
-    monkeypatch.setattr(UtteranceCollator, "__call__", collate)
+    monkeypatch.setattr(TextCollator, "__call__", collate)
     with pytest.raises(MemoryError):
         recipe(tmp_path / "cut")
     assert (tmp_path / "cut" / "part-1.run").is_dir()

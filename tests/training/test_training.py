@@ -20,7 +20,7 @@ from transformers import AlbertConfig, AlbertModel, PreTrainedTokenizerFast
 import turnwise
 from closeness import assert_same_vectors
 from turnwise._utils.files import only_writer
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.papers.baselines.recipes import Siamese, SingleVector
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
 from turnwise.papers.triple_encoders.views import encode_view
@@ -51,7 +51,7 @@ def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int, act) -> None:
     """Make the collator act once after so many batches."""
-    original, seen = UtteranceCollator.turns, []
+    original, seen = TextCollator.turns, []
 
     def turns(self, rows):
         seen.append(rows)
@@ -59,7 +59,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int, act) -> None:
             act()
         return original(self, rows)
 
-    monkeypatch.setattr(UtteranceCollator, "turns", turns)
+    monkeypatch.setattr(TextCollator, "turns", turns)
 
 
 def power_cut() -> None:

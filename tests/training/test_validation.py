@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 import turnwise
-from turnwise.collators import UtteranceCollator
+from turnwise.collators import TextCollator
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
 
 SHORT = {"batch_size": 4, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
@@ -83,7 +83,7 @@ def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, t
     expected = turnwise.train(
         corpus, method=recipe, encoder=str(tiny_encoder_path), output=tmp_path / "whole", evaluator=whole
     )
-    original, calls = UtteranceCollator.__call__, []
+    original, calls = TextCollator.__call__, []
 
     def cut_off(self, rows):
         calls.append(rows)
@@ -92,7 +92,7 @@ def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, t
         return original(self, rows)
 
     with monkeypatch.context() as patch:
-        patch.setattr(UtteranceCollator, "__call__", cut_off)
+        patch.setattr(TextCollator, "__call__", cut_off)
         with pytest.raises(RuntimeError, match="power cut"):
             turnwise.train(
                 corpus,

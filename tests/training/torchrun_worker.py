@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.cli.main import main
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 
 
 def run(log: str, fatal: int, arguments: list[str]) -> None:
-    rank, seen, original = os.environ["RANK"], [], UtteranceCollator.__call__
+    rank, seen, original = os.environ["RANK"], [], TextCollator.__call__
 
-    def collate(self: UtteranceCollator, rows: list[dict[str, Any]]) -> Any:
+    def collate(self: TextCollator, rows: list[dict[str, Any]]) -> Any:
         seen.append(rows)
         with Path(f"{log}-{rank}").open("a", encoding="utf-8") as file:
             print(*(row["messages"][0]["content"] for row in rows), sep="\t", file=file)
@@ -26,7 +26,7 @@ def run(log: str, fatal: int, arguments: list[str]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return original(self, rows)
 
-    UtteranceCollator.__call__ = collate  # type: ignore[method-assign]
+    TextCollator.__call__ = collate  # type: ignore[method-assign]
     sys.argv = ["turnwise", *arguments]
     main()
 

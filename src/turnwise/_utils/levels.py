@@ -1,7 +1,7 @@
-"""The level that an encoder, a recipe, a task or a baseline works on: utterances, dialogues, or the order of turns."""
+"""The level of an encoder, a recipe, a task or a baseline: messages, conversations, or the replies to them."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-LevelName = Literal["utterance", "dialogue", "turn-order"]
+LevelName = Literal["message", "conversation", "reply"]

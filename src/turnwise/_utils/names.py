@@ -44,9 +44,9 @@ ADDED_WEIGHTS: LazyTable[Any] = LazyTable(
     {"turn_tables": "turnwise.papers.dial2vec.turn_tables:restore_turn_tables"},
 )
 
-_TEXTS = "turnwise.evaluation.utterances"
-_WHOLES = "turnwise.evaluation.dialogues"
-_ORDER = "turnwise.evaluation.turn_order"
+_TEXTS = "turnwise.evaluation.messages"
+_WHOLES = "turnwise.evaluation.conversations"
+_ORDER = "turnwise.evaluation.replies"
 _PAPERS = "turnwise.papers"
 
 # Task -> its `Task`.
@@ -56,8 +56,8 @@ TASKS: LazyTable[Any] = LazyTable(
         "semantic-retrieval-with-history": f"{_TEXTS}.retrieval_with_history:RETRIEVAL_WITH_HISTORY",
         "domain-categorization": f"{_WHOLES}.domain_categorization:DOMAIN_CATEGORIZATION",
         "semantic-relatedness": f"{_WHOLES}.semantic_relatedness:SEMANTIC_RELATEDNESS",
-        "dialogue-retrieval": f"{_WHOLES}.dialogue_retrieval:DIALOGUE_RETRIEVAL",
-        "next-utterance": f"{_ORDER}.next_utterance:NEXT_UTTERANCE",
+        "conversation-retrieval": f"{_WHOLES}.conversation_retrieval:CONVERSATION_RETRIEVAL",
+        "next-message": f"{_ORDER}.next_message:NEXT_MESSAGE",
         # Tasks that belong to a single paper
         "domain-categorization-published": f"{_PAPERS}.dial2vec.published_categorization:PUBLISHED_CATEGORIZATION",
         "component-analysis": f"{_PAPERS}.triple_encoders.component_analysis:COMPONENT_ANALYSIS",
@@ -69,9 +69,9 @@ TASKS: LazyTable[Any] = LazyTable(
 )
 
 # An encoder of a paper is known by the name of a prompt that all of its kind have. Prompt -> the subclass of
-# `turnwise.ReplyModel` that serves the encoder, and its modes of the task next-utterance.
+# `turnwise.ReplyModel` that serves the encoder, and its modes of the task next-message.
 REPLY_MODELS: LazyTable[Any] = LazyTable({"after": f"{_PAPERS}.triple_encoders.replies:TripleReplies"})
-NEXT_UTTERANCE_MODES: LazyTable[Any] = LazyTable({"after": f"{_PAPERS}.triple_encoders.modes:TripleModes"})
+NEXT_MESSAGE_MODES: LazyTable[Any] = LazyTable({"after": f"{_PAPERS}.triple_encoders.modes:TripleModes"})
 
 # A checkpoint that a paper's authors published has tokens, but no prompts. Token -> what gives the encoder its prompts.
 PUBLISHED_PROMPTS: LazyTable[Any] = LazyTable({"[BEFORE]": f"{_PAPERS}.triple_encoders.views:views_of"})

@@ -1,11 +1,11 @@
-"""The command that centres dialogue vectors: `turnwise model centre`."""
+"""The command that centres conversation vectors: `turnwise model centre`."""
 
 from __future__ import annotations
 
 import shlex
 
 from turnwise._utils.progress import note
-from turnwise.cli.options import Data, DistillDialogues, Force, Model, OutputFolder, Seed, Stretch
+from turnwise.cli.options import Data, DistillConversations, Force, Model, OutputFolder, Seed, Stretch
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
@@ -17,11 +17,11 @@ def centre(
     reading: Reading,
     model: Model = None,
     stretch: Stretch = 0.1,
-    distill: DistillDialogues = False,
+    distill: DistillConversations = False,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Centre dialogue vectors: save the mean of these conversations' vectors with a model, to be subtracted from each.
+    """Centre conversation vectors: save the mean of these conversations' vectors, to be subtracted from each.
 
     Conversations from one source have much in common. Without this common part, cosines show what is particular to
     each. What is left is stretched a little along the directions in which the conversations differ most. No labels are
@@ -43,5 +43,5 @@ def centre(
         seed=seed,
         force=force,
     )
-    command = f"turnwise embed {reading.command_line(data)} --model {shlex.quote(str(output))} --level dialogue"
-    note(f"Wrote {output}. Next: {command} --output dialogues.parquet")
+    command = f"turnwise embed {reading.command_line(data)} --model {shlex.quote(str(output))} --level conversation"
+    note(f"Wrote {output}. Next: {command} --output conversations.parquet")

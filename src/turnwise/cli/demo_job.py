@@ -10,7 +10,7 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.sample_corpus import sample_conversations
 from turnwise.data.splitting import split_conversations
 from turnwise.encoders.loading import load_encoder
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.messages import encode_messages
 from turnwise.evaluation import RetrievalResult, compare_results, evaluate_retrieval, load_task
 from turnwise.training.recipes import get_recipe
 from turnwise.training.train import train
@@ -40,7 +40,7 @@ def run_demo(
     parts = split_conversations(read_conversations(corpus), train=0.8, dev=0.0, test=0.2)
     task = load_task("semantic-retrieval", parts["test"], seed=seed, max_queries=300)
     encoder = load_encoder()
-    untouched = evaluate_retrieval(lambda texts: encode_utterances(encoder, texts), task, seed)
+    untouched = evaluate_retrieval(lambda texts: encode_messages(encoder, texts), task, seed)
     recipe = get_recipe("dialogue-cse", settings={"max_steps": max_steps, "seed": seed})
     # Training sees only the messages; the intents are used for the evaluation alone.
     trained = train(
@@ -50,5 +50,5 @@ def run_demo(
         output=output / "model",
         force=force,
     )
-    result = evaluate_retrieval(lambda texts: encode_utterances(trained, texts), task, seed)
+    result = evaluate_retrieval(lambda texts: encode_messages(trained, texts), task, seed)
     return untouched, result, compare_results(untouched, result, seed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from turnwise._utils.progress import console, note
 from turnwise.cli.options import (
     ComparedTasks,
-    DialogueLabel,
+    ConversationLabel,
     DistilledDimensions,
     DistilledTo,
     Force,
@@ -41,7 +41,7 @@ def distill(
     tasks: ComparedTasks = None,
     max_queries: MaxQueries = None,
     label: Label = "intent",
-    dialogue_label: DialogueLabel = None,
+    conversation_label: ConversationLabel = None,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -73,7 +73,7 @@ def distill(
             "seed": seed,
             "max_queries": max_queries,
             "label": label,
-            "dialogue_label": dialogue_label,
+            "conversation_label": conversation_label,
         }
         figures = {
             name: evaluate(conversations, encoder=encoder, tasks=tasks, **how)
@@ -86,16 +86,16 @@ def _agreement(
     teacher: SentenceTransformer, static: SentenceTransformer, conversations: Dataset, seed: int
 ) -> dict[str, Any]:
     """The figures of `agreement` on some messages, and how much faster the static encoder is on them."""
-    from turnwise.encoders.utterances import encode_utterances
+    from turnwise.encoders.messages import encode_messages
     from turnwise.evaluation.agreement import agreement, sample_texts
 
     said = (message["content"] for messages in conversations["messages"] for message in messages)
     texts = sample_texts(said, _COMPARED, seed)
-    encode_utterances(static, texts[:100])  # a first call takes longer
+    encode_messages(static, texts[:100])  # a first call takes longer
     start = time.process_time()
-    taught = encode_utterances(teacher, texts, show_progress_bar=True)
+    taught = encode_messages(teacher, texts, show_progress_bar=True)
     between = time.process_time()
-    found = encode_utterances(static, texts)
+    found = encode_messages(static, texts)
     ratio = (between - start) / (time.process_time() - between)
     console.print(f"{ratio:.0f} times as fast in processor time")
     return agreement(taught, found)

@@ -34,7 +34,7 @@ def embed(
     output: Vectors,
     reading: Reading,
     model: Model = None,
-    level: Level = "utterance",
+    level: Level = "message",
     pooling: Pooling = "mean",
     dtype: Dtype = None,
     cache: Cache = True,
@@ -45,9 +45,9 @@ def embed(
 ) -> None:
     """Embed every message, or every conversation as a whole.
 
-    With --level utterance-with-history, "Yes, please." is close to what it answers; embedded alone, it is close to
+    With --level message-with-history, "Yes, please." is close to what it answers; embedded alone, it is close to
     other answers. These vectors are sums of message vectors, so each message is embedded only once for both levels.
-    With --level utterance-in-context, each conversation is read once more, and the vectors also reflect what was said
+    With --level message-in-context, each conversation is read once more, and the vectors also reflect what was said
     afterwards.
 
     The columns are id, turn, role, text and vector, or only id and vector for whole conversations. They are written to
@@ -57,7 +57,7 @@ def embed(
 
     Example: `turnwise embed chats.jsonl --model model --output vectors.parquet`
 
-    Example: `turnwise embed chats.jsonl --level utterance-with-history --output history.parquet`
+    Example: `turnwise embed chats.jsonl --level message-with-history --output history.parquet`
 
     Example: `turnwise embed "s3://logs/*.parquet" --engine ray --output s3://logs-embedded`
     """

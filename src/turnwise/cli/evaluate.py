@@ -8,7 +8,7 @@ from typing import Any
 from turnwise._utils.files import check_file, is_standard
 from turnwise._utils.names import check_task
 from turnwise.cli.options import (
-    DialogueLabel,
+    ConversationLabel,
     FiguresFile,
     Force,
     Label,
@@ -34,7 +34,7 @@ def evaluate(
     json_file: FiguresFile = None,
     max_queries: MaxQueries = None,
     label: Label = "intent",
-    dialogue_label: DialogueLabel = None,
+    conversation_label: ConversationLabel = None,
     pooling: Pooling = "mean",
     generator: PlanningGenerator = None,
     seed: Seed = 0,
@@ -72,7 +72,7 @@ def evaluate(
         seed=seed,
         max_queries=max_queries,
         label=label,
-        dialogue_label=dialogue_label,
+        conversation_label=conversation_label,
         read=reading.read,
     )
     generated = {"generator": generator} if generator is not None else {}
@@ -103,10 +103,10 @@ def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:
 
 
 def _print_figures(model: str, data: str, figures: dict[str, Any]) -> None:
-    """Print a table for each task on turn order, with a line for each way of scoring, and one table for all others."""
+    """Print a table for each task on replies, with a line for each way of scoring, and one table for all others."""
     from turnwise.evaluation import TASKS
 
-    by_mode = [task for task in TASKS.values() if task.level.name == "turn-order" and task.key in figures]
+    by_mode = [task for task in TASKS.values() if task.level.name == "reply" and task.key in figures]
     for task in by_mode:
         print_modes(f"{data}: {task.name} of {model}", figures[task.key], task.metric)
     shown = {task.key for task in by_mode}

@@ -114,7 +114,7 @@ RankingFile = Annotated[
         "--json",
         "--output",
         "-o",
-        help="Also write the utterances and scores to this JSON file; - means the standard output.",
+        help="Also write the messages and scores to this JSON file; - means the standard output.",
     ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the unfinished run of this output.")]
@@ -134,9 +134,11 @@ Stretch = Annotated[
     typer.Option(min=0, max=1, help="Multiply each principal component by its variance to this power; 0 only centres."),
 ]
 
-DistillDialogues = Annotated[
+DistillConversations = Annotated[
     bool,
-    typer.Option("--distill", help="Let dialogues pooled from messages learn the similarities of their joined texts."),
+    typer.Option(
+        "--distill", help="Let conversations pooled from messages learn the similarities of their joined texts."
+    ),
 ]
 
 # Training
@@ -173,14 +175,14 @@ ValidationTask = Annotated[
     str | None,
     typer.Option(
         "--task",
-        help="Evaluation task for the validation. By default semantic-retrieval; dialogue-retrieval for methods that "
-        "embed whole dialogues; next-utterance for methods that learn the order of turns.",
+        help="Evaluation task for the validation. By default semantic-retrieval, conversation-retrieval for methods "
+        "that embed whole conversations, and next-message for methods that learn what comes next.",
     ),
 ]
 
 # Embedding and evaluation
 Level = Annotated[
-    Literal["utterance", "utterance-with-history", "utterance-in-context", "dialogue"],
+    Literal["message", "message-with-history", "message-in-context", "conversation"],
     typer.Option(
         help="One vector for each message (alone, with what was said before it, or with everything said around it), "
         "or one for each conversation."
@@ -240,7 +242,7 @@ Label = Annotated[str, typer.Option(help="Message label that holds the intent.")
 ValidationLabel = Annotated[
     str | None, typer.Option("--label", help="Message label that holds the intent.", show_default="intent")
 ]
-DialogueLabel = Annotated[str | None, typer.Option(help="Column that holds the label of each conversation.")]
+ConversationLabel = Annotated[str | None, typer.Option(help="Column that holds the label of each conversation.")]
 
 # Plots
 ConversationId = Annotated[
@@ -264,7 +266,7 @@ ConversationFile = Annotated[
 OtherId = Annotated[str | None, typer.Option("--id", help="Use the conversation with this id instead.")]
 Candidates = Annotated[
     Path | None,
-    typer.Option("--candidates", help="A .txt file with one utterance per line, or a file of conversations."),
+    typer.Option("--candidates", help="A .txt file with one message per line, or a file of conversations."),
 ]
 Generator = Annotated[
     str | None,
@@ -279,7 +281,7 @@ PlanningGenerator = Annotated[
     ),
 ]
 Number = Annotated[int, typer.Option(min=1, help="Number of candidates to generate.")]
-Top = Annotated[int, typer.Option(min=1, help="Number of utterances to show.")]
+Top = Annotated[int, typer.Option(min=1, help="Number of messages to show.")]
 Mode = Annotated[
     str | None,
     typer.Option(

@@ -10,9 +10,9 @@ from turnwise._utils.progress import note
 from turnwise.cli.options import (
     ContextTurns,
     ConversationId,
+    ConversationLabel,
     Data,
     DataPath,
-    DialogueLabel,
     DotProducts,
     Force,
     Model,
@@ -43,7 +43,8 @@ def interactions(
 ) -> None:
     """Show which words of one speaker match which words of the other in one conversation.
 
-    Example: `turnwise papers plot interactions chats.jsonl --conversation c1 --model dialogue-model --output c1.png`
+    Example: `turnwise papers plot interactions chats.jsonl --conversation c1 --model conversation-model --output
+        c1.png`
     """
     quiet_transformers()
     from turnwise.encoders.loading import load_encoder
@@ -61,12 +62,12 @@ def alignment_uniformity(
     data: DataPath,
     output: Picture,
     models: ModelsInOrder,
-    dialogue_label: DialogueLabel = None,
+    conversation_label: ConversationLabel = None,
     force: Force = False,
     *,
     reading: Reading,
 ) -> None:
-    """Show how the distribution of dialogue embeddings moves from one model to the next.
+    """Show how the distribution of conversation embeddings moves from one model to the next.
 
     Example: `turnwise papers plot alignment-uniformity dev.jsonl --model start --model trained --output moves.png`
     """
@@ -82,7 +83,7 @@ def alignment_uniformity(
             data,
             encoder=load_encoder(model),
             tasks="alignment-uniformity",
-            dialogue_label=dialogue_label,
+            conversation_label=conversation_label,
             read=reading.read,
         )
         figures: Any = found["alignment_uniformity"]
@@ -102,7 +103,7 @@ def additivity(
     *,
     reading: Reading,
 ) -> None:
-    """Show how much each turn of a context points to the actual next utterance rather than to other utterances.
+    """Show how much each turn of a context points to the actual next message rather than to other messages.
 
     Example: `turnwise papers plot additivity test.jsonl --model ccl --model c3l --output additivity.png`
     """

@@ -57,7 +57,7 @@ def reply(
     *,
     reading: Reading,
 ) -> None:
-    """Rank candidates for the next utterance of a conversation.
+    """Rank candidates for the next message of a conversation.
 
     Example: `turnwise reply model --candidates replies.txt --conversation chat.jsonl`
     """
@@ -98,7 +98,7 @@ def _reply_from_store(
     opened = ConversationStore.open(path, encoder=model, read_only=True)
     found = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
     if json_file is not None:
-        write_json(json_file, [{"utterance": hit["text"], "score": hit["score"], **hit} for hit in found])
+        write_json(json_file, [{"message": hit["text"], "score": hit["score"], **hit} for hit in found])
     print_hits(found)
 
 
@@ -120,7 +120,7 @@ def plan(
     *,
     reading: Reading,
 ) -> None:
-    """Rank candidates, given or generated, for the next utterance by how well they lead to a goal.
+    """Rank candidates, given or generated, for the next message by how well they lead to a goal.
 
     Example: `turnwise papers plan model --conversation chat.jsonl --goal "It is booked." --candidates replies.txt`
     """
@@ -166,7 +166,7 @@ def _embed_candidates(model: ReplyModel, texts: list[str], file: Path | None, ha
 
 
 def _generate(generator: str, messages: list[dict[str, Any]], number: int, speaker: str | None, seed: int) -> list[str]:
-    """Distinct utterances that a causal language model generates."""
+    """Distinct messages that a causal language model generates."""
     from turnwise.papers.generation import generate_candidates
 
     generated = generate_candidates(
@@ -178,7 +178,7 @@ def _generate(generator: str, messages: list[dict[str, Any]], number: int, speak
 def _show(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None) -> None:
     """Print the best texts, ties in their given order, and write them to the file if there is one."""
     order = (-scores).argsort(kind="stable")[:top]
-    ranking = [{"utterance": texts[row], "score": float(scores[row])} for row in order]
+    ranking = [{"message": texts[row], "score": float(scores[row])} for row in order]
     if json_file is not None:
         write_json(json_file, ranking)
     if json_file is None or not is_standard(json_file):

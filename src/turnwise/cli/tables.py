@@ -24,12 +24,12 @@ def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
     Args:
         title: Title of the table.
         rows: Encoder -> task -> figures. A figure may come with its interval or its standard deviation. The table also
-            shows the number of queries, pairs or dialogues.
+            shows the number of queries, pairs or conversations.
     """
     table = _table("encoder", "task", "figure", "value", "95 % interval or ± deviation", "n", title=title)
     for encoder, tasks in rows.items():
         for task, figures in tasks.items():
-            count = figures.get("queries", figures.get("pairs", figures.get("dialogues")))
+            count = figures.get("queries", figures.get("pairs", figures.get("conversations")))
             digits = 3 if task == "alignment_uniformity" else 1  # all others are percentages
             for name, value in figures.items():
                 if isinstance(value, float) and not name.endswith("_std"):
@@ -56,10 +56,10 @@ def print_modes(title: str, modes: dict[str, dict[str, Any]], metric: str) -> No
 
 
 def print_ranking(ranking: list[dict[str, Any]]) -> None:
-    """Print utterances and their scores, the best first."""
-    table = _table("rank", "score", "utterance")
+    """Print messages and their scores, the best first."""
+    table = _table("rank", "score", "message")
     for place, row in enumerate(ranking, start=1):
-        table.add_row(str(place), f"{row['score']:.3f}", row["utterance"])
+        table.add_row(str(place), f"{row['score']:.3f}", row["message"])
     console.print(table)
 
 

@@ -17,9 +17,9 @@ from turnwise.cli.explore import write_sample_report
 from turnwise.cli.options import (
     Assignments,
     BatchSize,
+    ConversationLabel,
     Data,
     DemoSteps,
-    DialogueLabel,
     Encoder,
     Epochs,
     Force,
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from turnwise.training.recipes import Recipe
 
 _VALIDATION_TASKS: dict[LevelName, str] = {
-    "utterance": "semantic-retrieval",
-    "dialogue": "dialogue-retrieval",
-    "turn-order": "next-utterance",
+    "message": "semantic-retrieval",
+    "conversation": "conversation-retrieval",
+    "reply": "next-message",
 }
 
 
@@ -132,7 +132,7 @@ def train(
     validation: Validation = None,
     task: ValidationTask = None,
     label: ValidationLabel = None,
-    dialogue_label: DialogueLabel = None,
+    conversation_label: ConversationLabel = None,
     max_queries: MaxQueries = None,
     engine: TrainEngine = "local",
     workers: WorkerCount = None,
@@ -141,7 +141,7 @@ def train(
     *,
     reading: Reading,
 ) -> None:
-    """Train an encoder of utterances, whole dialogues or the order of turns on conversations, without labels.
+    """Train an encoder of messages, whole conversations or the order of turns on conversations, without labels.
 
     Example: `turnwise train chats.jsonl --method dialogue-cse --set temperature=0.05 --max-steps 500 --output model`
     """
@@ -158,7 +158,7 @@ def train(
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
     flags |= {"learning_rate": learning_rate, "seed": seed}
     chosen = _recipe(method, preset, recipe, flags, assignments or [])
-    how = {"task": task, "label": label, "dialogue_label": dialogue_label, "max_queries": max_queries}
+    how = {"task": task, "label": label, "conversation_label": conversation_label, "max_queries": max_queries}
 
     def work(resume: bool) -> None:
         from turnwise.encoders.embed import holds_vectors
@@ -215,9 +215,9 @@ def _tell(output: Path, seconds: float) -> None:
 def _next_command(level: LevelName, data: str, output: Path) -> str:
     """The command that most users will run next with a new model."""
     model = shlex.quote(str(output))
-    if level == "turn-order":
+    if level == "reply":
         return f"turnwise reply {model} --candidates replies.txt --conversation chat.jsonl"
-    of_level = " --level dialogue" if level == "dialogue" else ""
+    of_level = " --level conversation" if level == "conversation" else ""
     return f"turnwise embed {data} --model {model}{of_level} --output vectors.parquet"
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,10 @@ class MessageCollator:
     """Makes batches of messages, each read alone, and of the numbers that say where they come from.
 
     Attributes:
-        utterances: The collator that makes the inputs of the encoder.
+        messages: The collator that makes the inputs of the encoder.
     """
 
-    utterances: UtteranceCollator
+    messages: TextCollator
 
     # The trainer asks every collator which columns hold labels. There are none.
     valid_label_columns: ClassVar[list[str]] = []
@@ -33,9 +33,9 @@ class MessageCollator:
                 own number among all messages.
 
         Returns:
-            What `UtteranceCollator` returns, with a turn for each message, and both numbers as
+            What `TextCollator` returns, with a turn for each message, and both numbers as
             ``messages_conversation`` and ``messages_message`` (messages,).
         """
-        batch = self.utterances([{"id": "", "messages": [{"content": row["text"]}]} for row in messages])
+        batch = self.messages([{"id": "", "messages": [{"content": row["text"]}]} for row in messages])
         numbers = {name: torch.tensor([row[name] for row in messages]) for name in ("conversation", "message")}
         return batch | {f"messages_{name}": tensor for name, tensor in numbers.items()}

@@ -30,13 +30,13 @@ def message_text(message: Mapping[str, Any], where: str) -> str:
     return content.strip()
 
 
-def distinct_utterances(conversations: Conversations) -> list[str]:
+def distinct_texts(conversations: Conversations) -> list[str]:
     """The distinct texts of all messages in order of first appearance, without surrounding space."""
     texts = (message_text(message, where) for where, message in _messages(conversations))
     return list(dict.fromkeys(text for text in texts if text))
 
 
-def labelled_utterances(conversations: Conversations, label: str) -> dict[str, str]:
+def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
     """Distinct labelled texts and their label, in order of first appearance.
 
     A text with two different labels ("Yes, please.") says nothing about either of them, so it is left out. So is a

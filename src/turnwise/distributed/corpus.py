@@ -29,7 +29,7 @@ def embed_corpus(
     *,
     output: str | os.PathLike[str],
     encoder: str | os.PathLike[str] | None = None,
-    level: str = "utterance",
+    level: str = "message",
     pooling: str = "mean",
     dtype: Half | None = None,
     engine: Engine = "local",
@@ -55,9 +55,9 @@ def embed_corpus(
             engine ``"local"`` also takes whatever else `turnwise.read_conversations` reads or gives.
         output: A folder or a URL, which all workers can write.
         encoder: A folder that all workers see, or a Hub name; by default the default encoder.
-        level: ``"utterance"``, a vector for each message; ``"utterance-with-history"``, the same with the messages
-            before it (`add_history`); ``"utterance-in-context"``, the same with all messages around it
-            (`turnwise.ConversationEncoder.encode_messages`); or ``"dialogue"``, a vector for each conversation.
+        level: ``"message"``, a vector for each message; ``"message-with-history"``, the same with the messages
+            before it (`add_history`); ``"message-in-context"``, the same with all messages around it
+            (`turnwise.ConversationEncoder.encode_messages`); or ``"conversation"``, a vector for each conversation.
         pooling: How whole conversations are pooled, see `turnwise.ConversationEncoder`.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
         engine: ``"local"``, this process, or ``"ray"``: the cluster that this process or ``RAY_ADDRESS`` names, else

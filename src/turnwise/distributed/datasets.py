@@ -72,7 +72,7 @@ def embed_dataset(
     dataset: ray.data.Dataset,
     *,
     encoder: str | None = None,
-    level: str = "utterance",
+    level: str = "message",
     pooling: str = "mean",
     dtype: Half | None = None,
     actors: int | None = None,
@@ -85,7 +85,7 @@ def embed_dataset(
     Args:
         dataset: Columns ``id`` and ``messages``, as `read_dataset` gives them.
         encoder: A folder that all workers see, or a Hub name; by default the default encoder.
-        level: ``"utterance"``, ``"utterance-with-history"``, ``"utterance-in-context"`` or ``"dialogue"``.
+        level: ``"message"``, ``"message-with-history"``, ``"message-in-context"`` or ``"conversation"``.
         pooling: How whole conversations are pooled, see `turnwise.ConversationEncoder`.
         dtype: As for `embed_corpus`.
         actors: As for `embed_corpus`.

@@ -17,14 +17,14 @@ from turnwise.encoders.loading import as_encoder
 from turnwise.encoders.vector_cache import VectorCache, can_be_cached
 from turnwise.encoders.vector_files import check_vector_file
 
-_CACHED = ("utterance", "utterance-with-history")
+_CACHED = ("message", "message-with-history")
 
 
 def embed(
     data: Given,
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
-    level: str = "utterance",
+    level: str = "message",
     pooling: str = "mean",
     dtype: Half | None = None,
     cache: bool = False,
@@ -40,9 +40,9 @@ def embed(
     Args:
         data: The conversations: what `turnwise.read_conversations` reads or gives.
         encoder: The encoder, or its name or path; ``None`` is the default encoder.
-        level: ``"utterance"``, a vector for each message; ``"utterance-with-history"``, the same with the messages
-            before it (`add_history`); ``"utterance-in-context"``, the same with all messages around it
-            (`encode_in_context`); or ``"dialogue"``, a vector for each conversation.
+        level: ``"message"``, a vector for each message; ``"message-with-history"``, the same with the messages
+            before it (`add_history`); ``"message-in-context"``, the same with all messages around it
+            (`encode_in_context`); or ``"conversation"``, a vector for each conversation.
         pooling: How whole conversations are pooled, see `ConversationEncoder.encode_conversations`.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
         cache: Keep the vectors of messages on disk for next time, see `turnwise.encoders.vector_cache`.

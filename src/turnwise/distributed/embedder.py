@@ -43,11 +43,11 @@ def rows_of_embedding(
     encoder: ConversationEncoder, embedding: Embedding, cache: VectorCache | None = None
 ) -> Callable[[Dataset], pa.Table]:
     """A function from conversations to the rows of ``turnwise embed``; it may look messages up in a cache."""
-    if embedding.level == "dialogue":
+    if embedding.level == "conversation":
         return partial(embed_whole, encoder, embedding.pooling, dtype=embedding.dtype)
-    if embedding.level == "utterance-in-context":
+    if embedding.level == "message-in-context":
         return partial(embed_messages_in_context, encoder, dtype=embedding.dtype)
-    history = embedding.level == "utterance-with-history"
+    history = embedding.level == "message-with-history"
     return partial(embed_messages, encoder, dtype=embedding.dtype, cache=cache, history=history)
 
 
@@ -55,7 +55,7 @@ def settings_of_embedding(encoder: ConversationEncoder, embedding: Embedding) ->
     """What the vectors depend on, in the form that outputs record."""
     what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
     digest = centre_digest(encoder.centre)
-    return {**what, "centre": digest} if digest and embedding.level == "dialogue" else what
+    return {**what, "centre": digest} if digest and embedding.level == "conversation" else what
 
 
 class ShardWriter:

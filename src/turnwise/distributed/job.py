@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from turnwise.encoders.inference import Half
 
 
-_LEVELS = ("utterance", "utterance-with-history", "utterance-in-context", "dialogue")
+_LEVELS = ("message", "message-with-history", "message-in-context", "conversation")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Embedding:
 
     Args:
         model: A folder that every process sees, or a Hub name; ``None`` is the default encoder.
-        level: ``"utterance"``, ``"utterance-with-history"``, ``"utterance-in-context"`` or ``"dialogue"``.
+        level: ``"message"``, ``"message-with-history"``, ``"message-in-context"`` or ``"conversation"``.
         pooling: How whole conversations are pooled.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
 
@@ -33,7 +33,7 @@ class Embedding:
     """
 
     model: str | None = None
-    level: str = "utterance"
+    level: str = "message"
     pooling: str = "mean"
     dtype: Half | None = None
 

@@ -91,6 +91,6 @@ def read_shards(
         said = [[row["id"], [[m["role"], m["content"]] for m in row["messages"]]] for row in rows]
         content = json.dumps(said, ensure_ascii=False).encode()
         digest = hashlib.blake2b(salt + content, digest_size=10).hexdigest()
-        vectors = len(rows) if settings["level"] == "dialogue" else sum(len(row["messages"]) for row in rows)
+        vectors = len(rows) if settings["level"] == "conversation" else sum(len(row["messages"]) for row in rows)
         shard = Shard(file.number, number, digest, len(rows), vectors, content)
     yield replace(shard, skipped=skipped.to_json())

@@ -1,9 +1,9 @@
-"""The centre of an encoder's dialogue vectors, kept in a small file beside a stock encoder.
+"""The centre of an encoder's conversation vectors, kept in a small file beside a stock encoder.
 
 All conversations of a corpus have much in common, and so have their vectors. The mean of these vectors is subtracted
 from each, so that cosines show what is particular to a conversation. What is left may be stretched a little along the
 directions in which conversations differ most, because these come from their topics more than from chance (the reverse
-of whitening). Where dialogues are pooled from messages, the weight of each message may be learned. The vectors of
+of whitening). Where conversations are pooled from messages, the weight of each message may be learned. The vectors of
 single messages stay as they are.
 """
 
@@ -21,7 +21,7 @@ from safetensors.numpy import save_file
 from turnwise._utils.vectors import FloatArray, unit_vectors
 
 # The name of its file, and the name that it had in turnwise 0.1.0.
-CENTRE_FILES = ("centre.safetensors", "dialogue_centre.safetensors")
+CENTRE_FILES = ("centre.safetensors", "centre.safetensors")
 _PARTS = ("mean", "stretch", "weight")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.messages import encode_messages
 
 
 def joined_context(texts: Sequence[str], separator_token: str | None) -> str:
@@ -58,4 +58,4 @@ def encode_contexts(
     separator = getattr(encoder.tokenizer, "sep_token", None)
     texts = [joined_context(turns, separator) for turns in contexts]
     with newest_words_kept(encoder.tokenizer):
-        return unit_vectors(encode_utterances(encoder, texts, batch_size, show_progress_bar))
+        return unit_vectors(encode_messages(encoder, texts, batch_size, show_progress_bar))

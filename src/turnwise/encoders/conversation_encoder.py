@@ -25,9 +25,9 @@ from turnwise.encoders.folders import first_file
 from turnwise.encoders.history import add_history
 from turnwise.encoders.in_context import encode_in_context
 from turnwise.encoders.inference import Half
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.rendering import Keep
 from turnwise.encoders.reply_head import HEAD_FILES, ReplyHead, check_head, read_head, write_head
-from turnwise.encoders.utterances import encode_utterances
 
 if TYPE_CHECKING:
     from turnwise.encoders.vector_cache import VectorCache
@@ -146,7 +146,7 @@ class ConversationEncoder(SentenceTransformer):
                 raise ValueError("batch_size, prompt_name and cache are for single texts: leave them out here")
             return encode_in_context(self, conversations, show_progress_bar, dtype)
         texts = messages if are_texts else [message["content"] for turns in conversations for message in turns]
-        vectors = encode_utterances(self, texts, batch_size, show_progress_bar, prompt_name, dtype, cache)
+        vectors = encode_messages(self, texts, batch_size, show_progress_bar, prompt_name, dtype, cache)
         return vectors if context is None else add_history(vectors, [len(turns) for turns in conversations])
 
     def encode_conversations(

@@ -20,9 +20,9 @@ from turnwise.encoders.centre import Centre
 from turnwise.encoders.forward import full_precision
 from turnwise.encoders.inference import Half, inference
 from turnwise.encoders.message_pooling import encode_from_messages
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.rendering import Keep, Renderer
 from turnwise.encoders.rows import encode_rows
-from turnwise.encoders.utterances import encode_utterances
 
 _CONVERSATIONS_AT_ONCE = 256
 
@@ -78,7 +78,7 @@ def _without_transformer(encoder: SentenceTransformer, conversations: Sequence[M
     if pooling != "mean":
         raise ValueError(f"pooling {pooling!r} needs a transformer: take 'mean' or 'messages' with a static encoder")
     texts = ["\n".join(message["content"] for message in messages) for messages in conversations]
-    return encode_utterances(encoder, texts)
+    return encode_messages(encoder, texts)
 
 
 def _sums_by_speaker(

@@ -25,12 +25,13 @@ from turnwise.encoders.history import add_history
 from turnwise.encoders.in_context import encode_in_context
 from turnwise.encoders.inference import Half
 from turnwise.encoders.loading import encoder_source, weights_digest
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.vector_cache import VectorCache
 from turnwise.encoders.vector_files import check_vector_file, write_vectors
 
 _CONVERSATIONS_IN_PART = 200
 _METADATA = "turnwise"  # what the vectors depend on, in the metadata of the file
+_ALONE = ("message", "utterance")  # the level of vectors of single messages; 0.1.0 wrote the latter
 
 
 def embed_messages(
@@ -45,7 +46,7 @@ def embed_messages(
     With ``history``, the vector of a message also contains the messages before it, see `add_history`.
     """
     table = _messages(conversations)
-    vectors = encode_utterances(encoder, table["text"].to_pylist(), dtype=dtype, cache=cache)
+    vectors = encode_messages(encoder, table["text"].to_pylist(), dtype=dtype, cache=cache)
     if history:
         vectors = add_history(vectors, [len(messages) for messages in conversations["messages"]])
     return _with_vectors(table, vectors)
@@ -79,7 +80,7 @@ def embed_taught(
         turns[max(0, turn - context_turns) : turn] or turns[:1] for turns in texts for turn in range(len(turns))
     ]
     table = _with_vectors(table, encode_contexts(teacher, contexts), "teacher_context")
-    return _with_vectors(table, encode_utterances(teacher, table["text"].to_pylist()), "teacher_response")
+    return _with_vectors(table, encode_messages(teacher, table["text"].to_pylist()), "teacher_response")
 
 
 def embed_whole(
@@ -183,10 +184,10 @@ def read_vectors(
             f"{path}: the vectors are of {record.get('encoder')}, not of {encoder_source(encoder)}: give the encoder "
             "they are of, or embed the conversations again"
         )
-    if record.get("level", "utterance") != "utterance":
+    if record.get("level", "message") not in _ALONE:
         raise ValueError(
             f"{path}: the vectors are of level {record['level']!r}, expected those of each message alone: embed the "
-            "conversations again, with --level utterance"
+            "conversations again, with --level message"
         )
     for name, value in (expected or {}).items():
         if record.get(name) != value:

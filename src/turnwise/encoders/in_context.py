@@ -30,7 +30,7 @@ def encode_in_context(
 ) -> np.ndarray:
     """Embed each message of conversations together with everything said before and after it.
 
-    The vector of "Yes, please." is close to that of the question, whereas `encode_utterances` sees only its words. The
+    The vector of "Yes, please." is close to that of the question, whereas `encode_messages` sees only its words. The
     mean of a conversation's messages, taken before they are scaled to length 1 and weighted by their tokens, is the
     mean of the tokens of its joined text.
 
@@ -39,7 +39,7 @@ def encode_in_context(
         conversations: Lists of messages, ``{"role", "content"}``, or what `turnwise.read_conversations` reads or
             gives. Conversations longer than the encoder's limit are read in overlapping windows of whole turns.
         show_progress_bar: Show a progress bar.
-        dtype: Half precision to compute in, see `encode_utterances`.
+        dtype: Half precision to compute in, see `encode_messages`.
 
     Returns:
         The messages of all conversations in a row, float32, of length 1; zero for a message without tokens (messages,

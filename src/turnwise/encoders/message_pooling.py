@@ -11,7 +11,7 @@ from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct, unit_v
 from turnwise.data.messages import Messages
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.inference import Half
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.messages import encode_messages
 
 
 def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray, centre: Centre | None = None) -> FloatArray:
@@ -73,5 +73,5 @@ def encode_from_messages(
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
     texts = [message["content"] for messages in conversations for message in messages]
     starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
-    vectors = encode_utterances(encoder, texts, show_progress_bar=show_progress_bar, dtype=dtype)
+    vectors = encode_messages(encoder, texts, show_progress_bar=show_progress_bar, dtype=dtype)
     return pool_messages(vectors, message_tokens(encoder, texts), starts, centre).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Whole conversations as token rows, exactly as the chat template of a saved dialogue model renders them."""
+"""Whole conversations as token rows, exactly as the chat template of a saved conversation model renders them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_conversational(
     """
     tokenizer = encoder.tokenizer
     if tokenizer.sep_token is None:
-        raise ValueError("dialogue models need a tokenizer with a separator token")
+        raise ValueError("conversation models need a tokenizer with a separator token")
     tokenizer.chat_template = SEPARATED_TURNS if separate_turns else PLAIN_TEXT
     accept_messages(encoder)
     encoder.max_seq_length = min(max_length, _positions(encoder))
@@ -56,8 +56,8 @@ class Renderer:
 
     Args:
         encoder: The encoder.
-        max_length: Longest row in tokens. By default, this is the limit of a dialogue model; for any other encoder it
-            is the number of the transformer's positions, but no more than 512.
+        max_length: Longest row in tokens. By default, this is the limit of a conversation model; for any other encoder
+            it is the number of the transformer's positions, but no more than 512.
         keep: Which turns of a longer conversation to keep: from its ``"head"``, its ``"tail"``, or ``"both"`` ends in
             turn. Turns are kept whole, with one exception: in a conversation that does not fit, turns longer than half
             a row are cut to that length, so that two always fit.
@@ -75,7 +75,7 @@ class Renderer:
         if self.max_length < 5:
             raise ValueError(f"max_length must leave room for two turns, got {max_length}")
         self.keep = keep
-        # A dialogue model may mark the end of every turn; for any other encoder a conversation is one plain text.
+        # A conversation model may mark the end of every turn; for any other encoder a conversation is one plain text.
         end = [self.tokenizer.sep_token_id] if self.tokenizer.sep_token_id is not None else []
         separated = template == SEPARATED_TURNS
         self._before_turn, self._after_turn, self._after_all = ("", end, []) if separated else (" ", [], end)

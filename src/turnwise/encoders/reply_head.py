@@ -6,7 +6,7 @@ another speaker than the candidate:
     query q = Σ_{d ≤ D} w[r_d, d] (I + W[r_d]) e_{t-d},    candidate a = (I + C) e,    score = cos(q, a)
 
 At the start W and C are zero and w falls with the distance, so the score is a sum of cosines in which older turns count
-less. The encoder's own vectors are not changed, so one store of them also serves search and whole dialogues.
+less. The encoder's own vectors are not changed, so one store of them also serves search and whole conversations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SAME, OTHER = 0, 1  # the speaker of a turn, seen from the candidate's
 
 
 class ReplyHead(nn.Module):
-    """Composes queries for the next utterance from the vectors of the last turns.
+    """Composes queries for the next message from the vectors of the last turns.
 
     Args:
         dim: Length of the encoder's vectors.

@@ -23,7 +23,7 @@ class TaskEvaluator(BaseEvaluator):
     """A task for ``SentenceTransformerTrainer(evaluator=...)``.
 
     Its figures are named after the task, such as ``semantic_retrieval_map``. A task with several ways of scoring has
-    the figures of each, such as ``next_utterance_bi_mrr``. Its main figure is also given without a way of scoring, and
+    the figures of each, such as ``next_message_bi_mrr``. Its main figure is also given without a way of scoring, and
     is then that of the first way in which the encoder can be scored. So the name in ``primary_metric`` does not depend
     on the encoder, and
     training arguments can have ``metric_for_best_model=f"eval_{evaluator.primary_metric}"`` together with
@@ -34,9 +34,9 @@ class TaskEvaluator(BaseEvaluator):
         data: See ``load_task``; loaded once, here.
         seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
         max_queries: Evaluate at most this many random queries; by default all.
-        label: Message field with the intent, for tasks on utterances built from conversations.
-        dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
-        pooling: How whole dialogues are embedded, see `turnwise.ConversationEncoder`.
+        label: Message field with the intent, for tasks on messages built from conversations.
+        conversation_label: Column with the label of whole conversations, see ``labelled_conversations``.
+        pooling: How whole conversations are embedded, see `turnwise.ConversationEncoder`.
         read: Reads conversations from a path that is no released file.
 
     Raises:
@@ -52,7 +52,7 @@ class TaskEvaluator(BaseEvaluator):
         seed: int = 0,
         max_queries: int | None = None,
         label: str = "intent",
-        dialogue_label: str | None = None,
+        conversation_label: str | None = None,
         pooling: str = "mean",
         read: Callable[[Path], Dataset] = read_conversations,
     ) -> None:
@@ -61,7 +61,7 @@ class TaskEvaluator(BaseEvaluator):
             "seed": seed,
             "max_queries": max_queries,
             "label": label,
-            "dialogue_label": dialogue_label,
+            "conversation_label": conversation_label,
         }
         self.task = find_task(task)
         self.data = load_task(task, data, **how, read=read)

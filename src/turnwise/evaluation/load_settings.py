@@ -10,13 +10,14 @@ class LoadSettings:
     """How a task is made from the data.
 
     Args:
-        label: Message field with the intent, for tasks on utterances built from conversations.
+        label: Message field with the intent, for tasks on messages built from conversations.
         max_queries: Use at most this many random queries; None for all.
         seed: Seed of the sample.
-        dialogue_label: Column with the label of a whole dialogue; None to let ``labelled_dialogues`` find it.
+        conversation_label: Column with the label of a whole conversation; None to let ``labelled_conversations`` find
+            it.
     """
 
     label: str = "intent"
     max_queries: int | None = None
     seed: int = 0
-    dialogue_label: str | None = None
+    conversation_label: str | None = None

@@ -25,7 +25,7 @@ def load_task(
     seed: int = 0,
     max_queries: int | None = None,
     label: str = "intent",
-    dialogue_label: str | None = None,
+    conversation_label: str | None = None,
     read: Callable[[Path], Dataset] = read_conversations,
 ) -> Any:
     """Load the data of a task once, to score any number of encoders on it: ``TASKS[name].score(encoder, data)``.
@@ -37,8 +37,8 @@ def load_task(
             A task that cannot be built from conversations reads any file in its released form, whatever its name.
         seed: Seed of the samples.
         max_queries: Use at most this many random queries; by default all.
-        label: Message field with the intent, for tasks on utterances built from conversations.
-        dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
+        label: Message field with the intent, for tasks on messages built from conversations.
+        conversation_label: Column with the label of whole conversations, see ``labelled_conversations``.
         read: Reads conversations from a path that is no released file.
 
     Raises:
@@ -46,7 +46,7 @@ def load_task(
         ConversationError: The task cannot be made from the data.
     """
     task = find_task(name)
-    settings = LoadSettings(label, max_queries, seed, dialogue_label)
+    settings = LoadSettings(label, max_queries, seed, conversation_label)
     if not isinstance(data, (str, os.PathLike)):
         if task.build is None:
             raise ConversationError("conversations", _not_served(task))

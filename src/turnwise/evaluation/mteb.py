@@ -15,13 +15,13 @@ from datasets import Dataset, DatasetDict
 from turnwise._utils.optional import require
 from turnwise.data.messages import document
 from turnwise.data.reading.given import Given
-from turnwise.evaluation.dialogues.labelled import LabelledDialogues
+from turnwise.evaluation.conversations.labelled import LabelledConversations
 from turnwise.evaluation.loading import load_task
+from turnwise.evaluation.messages.semantic_retrieval import RetrievalTask
 from turnwise.evaluation.tasks import TASKS
-from turnwise.evaluation.utterances.semantic_retrieval import RetrievalTask
 
 _SPLIT = "test"
-_NAMES = ("utterances", "dialogues", "clusters")
+_NAMES = ("messages", "conversations", "clusters")
 
 
 def mteb_tasks(
@@ -33,7 +33,7 @@ def mteb_tasks(
     seed: int = 0,
     max_queries: int | None = None,
     label: str = "intent",
-    dialogue_label: str | None = None,
+    conversation_label: str | None = None,
 ) -> list[Any]:
     """Make MTEB tasks of conversations.
 
@@ -41,16 +41,16 @@ def mteb_tasks(
 
     Args:
         data: Conversations, or a file of them, as for ``turnwise.evaluate``.
-        tasks: ``"utterances"``: rerank the candidates of ``semantic-retrieval``, main score MAP; ``"dialogues"``: find
-            the dialogues of the same label as in ``dialogue-retrieval``, main score MAP; ``"clusters"``: MTEB's own
-            clustering of the dialogues of ``domain-categorization``, main score V-measure.
+        tasks: ``"messages"``: rerank the candidates of ``semantic-retrieval``, main score MAP; ``"conversations"``:
+            find the conversations of the same label as in ``conversation-retrieval``, main score MAP; ``"clusters"``: MTEB's
+            own clustering of the conversations of ``domain-categorization``, main score V-measure.
         name: Name of the corpus; the names of the tasks start with it.
         language: Its language and script, such as ``"zho-Hans"``.
         seed: Seed of the samples.
         max_queries: Evaluate at most this many random queries; by default all. MTEB keeps the score of every query
-            and dialogue in a dictionary: about 100 bytes each.
-        label: Message field with the intent, for ``"utterances"``.
-        dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
+            and conversation in a dictionary: about 100 bytes each.
+        label: Message field with the intent, for ``"messages"``.
+        conversation_label: Column with the label of whole conversations, see ``labelled_conversations``.
 
     Raises:
         ImportError: mteb is not installed.
@@ -61,18 +61,23 @@ def mteb_tasks(
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     if not names or not set(names) <= set(_NAMES):
         raise ValueError(f"tasks must be among {', '.join(_NAMES)}, got {', '.join(names) or 'none'}")
-    how: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "label": label, "dialogue_label": dialogue_label}
+    how: dict[str, Any] = {
+        "seed": seed,
+        "max_queries": max_queries,
+        "label": label,
+        "conversation_label": conversation_label,
+    }
     made: list[Any] = []
-    if "utterances" in names:
-        made.append(_utterances(load_task("semantic-retrieval", data, **how), name, language))
-    if {"dialogues", "clusters"} & set(names):
-        dialogues = load_task("dialogue-retrieval", data, **how)
-        texts = [document(messages) for messages in dialogues.conversations]
-        made += [_DIALOGUES[one](dialogues, texts, name, language) for one in names if one in _DIALOGUES]
+    if "messages" in names:
+        made.append(_messages(load_task("semantic-retrieval", data, **how), name, language))
+    if {"conversations", "clusters"} & set(names):
+        conversations = load_task("conversation-retrieval", data, **how)
+        texts = [document(messages) for messages in conversations.conversations]
+        made += [_CONVERSATIONS[one](conversations, texts, name, language) for one in names if one in _CONVERSATIONS]
     return made
 
 
-def _utterances(task: RetrievalTask, name: str, language: str) -> Any:
+def _messages(task: RetrievalTask, name: str, language: str) -> Any:
     """A corpus of texts in which each query has candidates of its own."""
     ranked = {
         str(query): [*map(str, positives.tolist()), *map(str, negatives.tolist())]
@@ -84,25 +89,25 @@ def _utterances(task: RetrievalTask, name: str, language: str) -> Any:
     }
     corpus = {str(index): text for index, text in enumerate(task.texts)}
     metadata = {"type": "Reranking", **_told("semantic-retrieval")}
-    return _retrieval(f"{name}UtteranceReranking", language, metadata, corpus, relevant, ranked)
+    return _retrieval(f"{name}MessageReranking", language, metadata, corpus, relevant, ranked)
 
 
-def _dialogues(dialogues: LabelledDialogues, texts: list[str], name: str, language: str) -> Any:
-    """Each dialogue as a query in the corpus of all others: equal ids are ignored."""
-    members = [np.flatnonzero(dialogues.codes == code).tolist() for code in range(len(dialogues.labels))]
+def _conversations(conversations: LabelledConversations, texts: list[str], name: str, language: str) -> Any:
+    """Each conversation as a query in the corpus of all others: equal ids are ignored."""
+    members = [np.flatnonzero(conversations.codes == code).tolist() for code in range(len(conversations.labels))]
     relevant = {
-        str(query): {str(other): 1 for other in members[dialogues.codes[query]] if other != query}
-        for query in dialogues.queries.tolist()
+        str(query): {str(other): 1 for other in members[conversations.codes[query]] if other != query}
+        for query in conversations.queries.tolist()
     }
     corpus = {str(index): text for index, text in enumerate(texts)}
-    metadata = {"type": "Retrieval", **_told("dialogue-retrieval")}
-    return _retrieval(f"{name}DialogueRetrieval", language, metadata, corpus, relevant, None)
+    metadata = {"type": "Retrieval", **_told("conversation-retrieval")}
+    return _retrieval(f"{name}ConversationRetrieval", language, metadata, corpus, relevant, None)
 
 
-def _clusters(dialogues: LabelledDialogues, texts: list[str], name: str, language: str) -> Any:
+def _clusters(conversations: LabelledConversations, texts: list[str], name: str, language: str) -> Any:
     from mteb.abstasks.clustering import AbsTaskClustering
 
-    labels = [dialogues.labels[code] for code in dialogues.codes]
+    labels = [conversations.labels[code] for code in conversations.codes]
     metadata = {"type": "Clustering", **_told("domain-categorization")}
     rows = Dataset.from_dict({"sentences": texts, "labels": labels})
     members = {
@@ -112,7 +117,7 @@ def _clusters(dialogues: LabelledDialogues, texts: list[str], name: str, languag
     content = repr((texts, labels))
     return _task(
         AbsTaskClustering,
-        f"{name}DialogueClustering",
+        f"{name}ConversationClustering",
         language,
         {**metadata, "main_score": "v_measure", "category": "t2c"},
         members,
@@ -121,8 +126,8 @@ def _clusters(dialogues: LabelledDialogues, texts: list[str], name: str, languag
     )
 
 
-_DIALOGUES: dict[str, Callable[[LabelledDialogues, list[str], str, str], Any]] = {
-    "dialogues": _dialogues,
+_CONVERSATIONS: dict[str, Callable[[LabelledConversations, list[str], str, str], Any]] = {
+    "conversations": _conversations,
     "clusters": _clusters,
 }
 

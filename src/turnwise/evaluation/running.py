@@ -28,33 +28,33 @@ def evaluate(
     seed: int = 0,
     max_queries: int | None = None,
     label: str = "intent",
-    dialogue_label: str | None = None,
+    conversation_label: str | None = None,
     read: Callable[[Path], Dataset] = read_conversations,
 ) -> dict[str, dict[str, object]]:
     """Run evaluation tasks on an encoder.
 
-    Tasks on whole dialogues share one embedding of each dialogue, and tasks on sequences share theirs.
+    Tasks on whole conversations share one embedding of each conversation, and tasks on sequences share theirs.
 
     Args:
         data: The conversations, or the folder or file of a released benchmark; see ``load_task``.
         encoder: An encoder, or its name or path; ``None`` is the default encoder. For tasks on
-            utterances, any function will do that embeds a list of texts, (texts,) -> (texts, dim); for tasks on whole
-            dialogues, one that embeds a list of conversations, each a list of messages ``{"role", "content"}``,
+            messages, any function will do that embeds a list of texts, (texts,) -> (texts, dim); for tasks on whole
+            conversations, one that embeds a list of conversations, each a list of messages ``{"role", "content"}``,
             (conversations,) -> (conversations, dim).
         tasks: Names of tasks, see ``TASKS``, or tasks themselves; a single name may be given as it is.
-        pooling: How an encoder embeds whole dialogues, see `turnwise.ConversationEncoder`.
+        pooling: How an encoder embeds whole conversations, see `turnwise.ConversationEncoder`.
         seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
         max_queries: Evaluate at most this many random queries; by default all. A query of a task on sequences is a
-            conversation whose next utterances are asked for.
-        label: Message field with the intent, for tasks on utterances built from conversations.
-        dialogue_label: Column with the label of whole dialogues, see ``labelled_dialogues``.
+            conversation whose next messages are asked for.
+        label: Message field with the intent, for tasks on messages built from conversations.
+        conversation_label: Column with the label of whole conversations, see ``labelled_conversations``.
         read: Reads conversations from a path that is no released file.
 
     Returns:
         For each task, under its name with underscores, the figures, in percent where they are shares or correlations,
         with 95 % intervals and the number of queries or pairs:
         ``{"semantic_retrieval": {"map": 58.3, "map_interval": [56.1, 60.4], …}}``. A task on sequences has such figures
-        for each way of scoring: ``{"next_utterance": {"bi": {"average_rank": 15.2, …}, "bm25": …}}``.
+        for each way of scoring: ``{"next_message": {"bi": {"average_rank": 15.2, …}, "bm25": …}}``.
 
     Raises:
         ValueError: A task is unknown, or the encoder cannot be evaluated on it.
@@ -65,7 +65,12 @@ def evaluate(
         encoder = load_encoder(encoder)
     _check_served(encoder, chosen)
     # All are loaded before the first is scored, so that bad data is reported before minutes of embedding.
-    how: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "label": label, "dialogue_label": dialogue_label}
+    how: dict[str, Any] = {
+        "seed": seed,
+        "max_queries": max_queries,
+        "label": label,
+        "conversation_label": conversation_label,
+    }
     loaded: dict[str, Any] = {}
     for task in chosen:
         if task.data_key not in loaded:
@@ -90,5 +95,5 @@ def _check_served(encoder: Encoder, tasks: Sequence[Task]) -> None:
     if not isinstance(encoder, SentenceTransformer) and not (len(levels) == 1 and levels.pop().takes_functions):
         names = ", ".join(task.name for task in tasks)
         raise ValueError(
-            f"a function serves tasks on utterances or tasks on dialogues, got {names}: give the encoder itself"
+            f"a function serves tasks on messages or tasks on conversations, got {names}: give the encoder itself"
         )

@@ -27,12 +27,12 @@ class Task:
 
     Args:
         name: Its name, words joined by hyphens.
-        level: What it embeds: utterances, whole dialogues (its data is then ``LabelledDialogues``), or the utterances
-            of sequences (``Sequences``).
+        level: What it embeds: messages, whole conversations (its data is then ``LabelledConversations``), or the
+            messages of sequences (``Sequences``).
         metric: The main one among the figures it reports.
         description: What it asks of an encoder.
         citation: BibTeX of the paper that defines it.
-        measure: Scores: ``measure(encode, data, seed)`` on utterances, ``measure(embedded, seed)`` on the others.
+        measure: Scores: ``measure(encode, data, seed)`` on messages, ``measure(embedded, seed)`` on the others.
         released_file: Name of the file in which the authors of the paper published its data; "" if they did not.
         read: Reads that file.
         build: Builds the data from conversations; None where people must annotate it.

@@ -1,4 +1,4 @@
-"""Composed queries: the reply head learns by telling the true next utterance from those of other conversations.
+"""Composed queries: the reply head learns by telling the true next message from those of other conversations.
 
 The query that is used at inference is the one that is trained, over all prefixes of all conversations of a batch, by
 cross-entropy over their responses (as SASRec learns sequences of items; Kang and McAuley, ICDM 2018), instead of the

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from turnwise.collators.utterances import Row, UtteranceCollator
+from turnwise.collators.texts import Row, TextCollator
 from turnwise.encoders.contexts import joined_context, newest_words_kept
 
 
 @dataclass(frozen=True)
-class JoinedContextCollator(UtteranceCollator):
+class JoinedContextCollator(TextCollator):
     """Collates utterances, and for each of them a further text that joins the turns before it.
 
     Attributes:
@@ -27,7 +27,7 @@ class JoinedContextCollator(UtteranceCollator):
 
     @override
     def __call__(self, conversations: Sequence[Row]) -> dict[str, Tensor]:
-        """As for `UtteranceCollator`, and also ``context_text`` (turns,).
+        """As for `TextCollator`, and also ``context_text`` (turns,).
 
         This is the row of each turn's joined context, or -1 where nothing precedes the turn.
         """

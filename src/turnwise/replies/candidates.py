@@ -1,4 +1,4 @@
-"""Candidate utterances from files, and their embeddings kept in a file that is mapped instead of read."""
+"""Candidate messages from files, and their embeddings kept in a file that is mapped instead of read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from datasets import Dataset
 
 from turnwise._utils.files import atomic_path, existing_file, is_standard
 from turnwise.data.conversations import read_conversations
-from turnwise.data.messages import distinct_utterances
+from turnwise.data.messages import distinct_texts
 from turnwise.data.reading.standard_input import standard_input
 from turnwise.replies.reply_model import ReplyModel
 
@@ -21,7 +21,7 @@ _ROUNDING = 2e-3  # more than the rounding of a component in half precision
 
 
 def read_candidates(path: str | os.PathLike[str], read: Callable[[Path], Dataset] = read_conversations) -> list[str]:
-    """The distinct utterances of a ``.txt`` file with one utterance per line, or of any file of conversations.
+    """The distinct messages of a ``.txt`` file with one message per line, or of any file of conversations.
 
     Args:
         path: The file.
@@ -29,20 +29,20 @@ def read_candidates(path: str | os.PathLike[str], read: Callable[[Path], Dataset
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: There are no utterances, or the file cannot be read.
+        ValueError: There are no messages, or the file cannot be read.
     """
     path = standard_input() if is_standard(path) else Path(path)
     if path.suffix == ".txt":
-        existing_file(path, "candidates, a text file with one utterance a line")
+        existing_file(path, "candidates, a text file with one message a line")
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError:
             raise ValueError(f"{path}: not UTF-8 text; save the file as UTF-8") from None
         candidates = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
     else:
-        candidates = distinct_utterances(read(path))
+        candidates = distinct_texts(read(path))
     if not candidates:
-        raise ValueError(f"{path}: found no utterance, expected one a line")
+        raise ValueError(f"{path}: found no message, expected one a line")
     return candidates
 
 
@@ -53,7 +53,7 @@ def candidate_embeddings(
 
     Args:
         model: The model.
-        candidates: The utterances.
+        candidates: The messages.
         path: A ``.npy`` file, written if it is missing. Beside it, ``<path>.blake2b`` identifies the candidates.
         half: Write float16: half the size, scores accurate to about three digits.
 

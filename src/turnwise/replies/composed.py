@@ -30,7 +30,7 @@ class ComposedContext:
         self._turns.appendleft((relation, self._mapped(vector, relation)))
 
     def query(self) -> FloatArray:
-        """The query for the next utterance, of length 1 (dim,)."""
+        """The query for the next message, of length 1 (dim,)."""
         return unit_vectors(self._sum(start=0))
 
     def queries_after(self, vectors: FloatArray, same: bool) -> FloatArray:

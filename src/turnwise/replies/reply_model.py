@@ -13,8 +13,8 @@ from turnwise._utils.names import REPLY_MODELS
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.reply_head import map_candidates
-from turnwise.encoders.utterances import encode_utterances
 from turnwise.replies.composed import ComposedContext
 from turnwise.replies.scores import bi_query, inner_products
 
@@ -69,7 +69,7 @@ class ReplyModel:
             float32 (len(texts), dim)
         """
         if vectors is None:
-            vectors = encode_utterances(self.encoder, texts, show_progress_bar=show_progress_bar)
+            vectors = encode_messages(self.encoder, texts, show_progress_bar=show_progress_bar)
         return self._candidates(vectors)
 
     def _candidates(self, vectors: np.ndarray) -> np.ndarray:
@@ -156,7 +156,7 @@ class RunningConversation:
 
     def _encode(self, turns: Sequence[Turn], view: str) -> np.ndarray:
         """Turns in a view (turns, dim). There is a single one here; an encoder of a paper may have more."""
-        return encode_utterances(self._model.encoder, [turn.text for turn in turns])
+        return encode_messages(self._model.encoder, [turn.text for turn in turns])
 
 
 class ComposedReplies(ReplyModel):

@@ -66,7 +66,7 @@ def checked_context(*views: ArrayLike) -> list[NDArray[np.float64]]:
     shapes = [array.shape for array in arrays]
     if len(set(shapes)) > 1 or arrays[0].ndim < 2 or arrays[0].shape[-2] == 0:
         wanted = " of one shape" if len(views) > 1 else ""
-        raise ValueError(f"expected at least one utterance (..., n, dim){wanted}, got {' and '.join(map(str, shapes))}")
+        raise ValueError(f"expected at least one message (..., n, dim){wanted}, got {' and '.join(map(str, shapes))}")
     return arrays
 
 

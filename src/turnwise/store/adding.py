@@ -61,7 +61,7 @@ def add_batch(changes: Changes, encoder: StoreEncoder, records: Sequence[Record]
     work = _to_do(tables, records)
     if work:
         embedded = _embed(encoder, work)
-        vectors = _dialogue_vectors(tables, encoder, work, embedded)
+        vectors = _conversation_vectors(tables, encoder, work, embedded)
         _replace(changes, work)
         rows = [row for one in work for row in message_rows(one.record, one.start)]
         tables.messages.add(table_of(rows, tables.messages.schema, **embedded))
@@ -112,7 +112,7 @@ def _embed(encoder: StoreEncoder, work: Sequence[_Work]) -> dict[str, np.ndarray
     return encoder.messages([text for one in work for text in one.record.texts[one.start :]])
 
 
-def _dialogue_vectors(
+def _conversation_vectors(
     tables: Tables, encoder: StoreEncoder, work: Sequence[_Work], embedded: Mapping[str, np.ndarray]
 ) -> np.ndarray:
     """The vector of each conversation; if the pooling allows, from stored and new vectors of its messages."""

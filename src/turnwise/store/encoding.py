@@ -18,7 +18,7 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.long_texts import starts_of
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.vector_cache import VectorCache, can_be_cached
 from turnwise.replies.reply_model import ReplyModel, next_speaker
 
@@ -72,7 +72,7 @@ class StoreEncoder:
         """The columns of messages: vectors of length 1, those as candidates (n, dim), and numbers of tokens (n,)."""
         with self._lock:
             texts = starts_of(self.encoder, texts)
-            vectors = encode_utterances(self.encoder, texts, cache=self._cache)
+            vectors = encode_messages(self.encoder, texts, cache=self._cache)
             columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(self.encoder, texts)}
             replies = ReplyModel(self.encoder)
             if replies.own_candidates:
@@ -82,7 +82,7 @@ class StoreEncoder:
     def conversations(
         self, conversations: Sequence[Sequence[Message]], vectors: np.ndarray, tokens: np.ndarray
     ) -> np.ndarray:
-        """Dialogue vectors of length 1 (n, dim).
+        """Conversation vectors of length 1 (n, dim).
 
         Args:
             conversations: Their messages.
@@ -99,7 +99,7 @@ class StoreEncoder:
     def text_query(self, text: str) -> np.ndarray:
         """The query (dim,) that finds messages similar to a text."""
         with self._lock:
-            return unit_vectors(encode_utterances(self.encoder, starts_of(self.encoder, [text])))[0]
+            return unit_vectors(encode_messages(self.encoder, starts_of(self.encoder, [text])))[0]
 
     def conversation_query(self, messages: Sequence[Message]) -> np.ndarray:
         """The query (dim,) that finds conversations similar to this one."""

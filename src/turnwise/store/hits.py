@@ -58,7 +58,7 @@ class ConversationHit:
     """A conversation that was found.
 
     Attributes:
-        score: The cosine of the dialogue vectors.
+        score: The cosine of the conversation vectors.
         conversation: Its id.
         turns: How many messages it has.
         speakers: Their roles, in order of appearance.

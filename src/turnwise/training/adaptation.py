@@ -117,14 +117,14 @@ def adapt_encoder(
     set_seed(settings.seed)
     encoder.centre = {}  # training changes the vectors that it was fitted to
     model = masked_language_model(encoder)
-    utterances = conversations.map(
+    messages = conversations.map(
         lambda rows: {
             "text": [m["content"] for messages in rows["messages"] for m in messages if m["content"].strip()]
         },
         batched=True,
         remove_columns=conversations.column_names,
     )
-    if len(utterances) == 0:
+    if len(messages) == 0:
         raise ValueError("no conversation to adapt the encoder to says anything")
     with tempfile.TemporaryDirectory() as unused:
         trainer = Trainer(
@@ -133,7 +133,7 @@ def adapt_encoder(
                 **training_arguments(settings, checkpoints or Path(unused), save=checkpoints is not None),
                 remove_unused_columns=False,
             ),
-            train_dataset=utterances,
+            train_dataset=messages,
             data_collator=MaskingCollator(encoder, settings),
         )
         fit(trainer, checkpoints, "adaptation")
@@ -176,7 +176,7 @@ def _share(model: PreTrainedModel, transformer: nn.Module) -> None:
 
 
 class MaskingCollator:
-    """Tokenise utterances and mask tokens to predict, at most ``max_predictions`` in each."""
+    """Tokenise messages and mask tokens to predict, at most ``max_predictions`` in each."""
 
     def __init__(self, encoder: SentenceTransformer, settings: Adaptation) -> None:
         self.tokenizer = encoder.tokenizer
@@ -185,7 +185,7 @@ class MaskingCollator:
         self.mask = DataCollatorForLanguageModeling(self.tokenizer, mlm_probability=settings.mask_probability)
 
     def __call__(self, rows: Sequence[dict[str, str]]) -> dict[str, Tensor]:
-        """Collate utterances.
+        """Collate messages.
 
         Returns:
             ``input_ids``, ``attention_mask`` and ``labels`` (-100 where nothing is predicted), (rows, length).

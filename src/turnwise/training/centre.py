@@ -1,4 +1,4 @@
-"""Fitting the centre of an encoder's dialogue vectors to conversations without labels, and saving the model."""
+"""Fitting the centre of an encoder's conversation vectors to conversations without labels, and saving the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from turnwise.encoders.centre import Centre
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import as_encoder, encoder_source
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
-from turnwise.training.dialogue_distillation import distill_centre
+from turnwise.training.conversation_distillation import distill_centre
 from turnwise.training.saving import save_encoder
 
 # For centring, more conversations change nothing; for distilling, they would still help: docs/results.md.
@@ -51,9 +51,9 @@ def centre(
         encoder: The encoder (it is changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer.
         stretch: Each principal component is multiplied by this power of its variance; 0 only centres.
-        distill: Learn the centre for the pooling ``"messages"`` such that dialogues become as similar as their joined
-            texts are. The weights of messages, what is subtracted and how the rest is stretched are learned. This needs
-            no labels, and it helps where messages say little by themselves, as in small talk.
+        distill: Learn the centre for the pooling ``"messages"`` such that conversations become as similar as their
+            joined texts are. The weights of messages, what is subtracted and how the rest is stretched are learned.
+            This needs no labels, and it helps where messages say little by themselves, as in small talk.
         seed: Seed of the sample and of what is learned.
         force: Overwrite the output.
 

@@ -28,7 +28,7 @@ def merge(
     """Make one encoder from several that were trained from the same one, each for a different purpose.
 
     What each has learned is the difference of its weights from those it started from, and these differences mostly add
-    up. Reply heads and centres of dialogue vectors are left out: they fit the vectors of one encoder only, and
+    up. Reply heads and centres of conversation vectors are left out: they fit the vectors of one encoder only, and
     fitting new ones to the merged encoder is quick.
 
     Args:
@@ -63,7 +63,7 @@ def merge(
     if output is not None:
         record = {
             "turnwise": turnwise.__version__,
-            "level": "utterance",
+            "level": "message",
             "recipe": {"method": "merge", "scale": scale, "models": len(trained)},
             "encoder": source,
             "conversations": "those its models learned from",

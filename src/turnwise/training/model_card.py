@@ -34,8 +34,8 @@ Trained on: {conversations}
 
 
 _EXAMPLES = {
-    "utterance": '["where is my parcel", "i want to speak to a human"]',
-    "dialogue": '[[{"role": "user", "content": "where is my parcel"}, {"role": "assistant", "content": "on its way"}]]',
+    "message": '["where is my parcel", "i want to speak to a human"]',
+    "conversation": '[[{"role": "user", "content": "where is my parcel"}, {"role": "agent", "content": "on its way"}]]',
 }
 
 
@@ -58,7 +58,7 @@ def model_card(record: dict[str, Any], has_head: bool, has_centre: bool, prompt:
         prompt: A prompt that texts need, as its method trained it.
     """
     rows = "\n".join(f"| {name} | {value} |" for name, value in record.get("recipe", {}).items())
-    level = record.get("level", "utterance")
+    level = record.get("level", "message")
     has_tables = record.get("recipe", {}).get("turn_inputs", False)
     note = "Its turn and role inputs need `turnwise.load_encoder` and `encode_conversations`.\n\n" if has_tables else ""
     if has_centre:
@@ -67,7 +67,7 @@ def model_card(record: dict[str, Any], has_head: bool, has_centre: bool, prompt:
         note += f"Its reply head, {HEAD_FILES[0]}, is for `turnwise.ReplyModel`; `encode` goes on without it.\n\n"
     elif prompt is not None:
         note += "Its prompts, listed in `encoder.prompts`, say what a text is to it; see turnwise for their use.\n\n"
-    example = _EXAMPLES["dialogue" if level == "dialogue" else "utterance"]
+    example = _EXAMPLES["conversation" if level == "conversation" else "message"]
     if prompt is not None and not has_head:
         example += f', prompt_name="{prompt}"'
     texts = {"note": note, "level": level.capitalize(), "example": example}

@@ -21,7 +21,7 @@ from transformers import get_linear_schedule_with_warmup
 
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.runs import RunFolder, process_state
-from turnwise.collators.utterances import text_key
+from turnwise.collators.texts import text_key
 from turnwise.data.cleaning import drop_empty_messages
 from turnwise.data.conversations import read_conversations
 from turnwise.data.drawing import draw_conversations
@@ -161,7 +161,7 @@ def _embedded(
         return embed(conversations)
     path = run.folder / "vectors.parquet"
     if not path.is_file():
-        what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "utterance", **taught}
+        what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "message", **taught}
         write_embeddings(embed, what, conversations, path, resume=True)
     return read_vectors(path, encoder, taught)
 

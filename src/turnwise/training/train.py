@@ -39,7 +39,7 @@ def train(
     force: bool = False,
     evaluator: BaseEvaluator | None = None,
 ) -> ConversationEncoder:
-    """Train an encoder of utterances or whole dialogues on conversations, without labels.
+    """Train an encoder of messages or whole conversations on conversations, without labels.
 
     Args:
         data: The conversations: what `turnwise.read_conversations` reads or gives. A reply head also learns from the

@@ -15,13 +15,13 @@ import turnwise
 from tiny_encoder import save_random_encoder
 from turnwise.data.tokens import tokenize
 from turnwise.evaluation import (
-    LabelledDialogues,
+    LabelledConversations,
     RetrievalTask,
     compare_results,
-    embed_dialogues,
-    evaluate_dialogue_retrieval,
+    embed_labelled,
+    evaluate_conversation_retrieval,
     evaluate_retrieval,
-    labelled_dialogues,
+    labelled_conversations,
     load_task,
 )
 
@@ -38,8 +38,8 @@ def retrieval(corpus: Dataset) -> RetrievalTask:
 
 
 @pytest.fixture(scope="session")
-def dialogues(corpus: Dataset) -> LabelledDialogues:
-    return labelled_dialogues(corpus)
+def dialogues(corpus: Dataset) -> LabelledConversations:
+    return labelled_conversations(corpus)
 
 
 @pytest.fixture(scope="session")
@@ -63,17 +63,17 @@ def random_vectors() -> Callable[[list[Any]], np.ndarray]:
 
 @pytest.fixture
 def beats_random(
-    retrieval: RetrievalTask, dialogues: LabelledDialogues, random_vectors: Callable[[list[Any]], np.ndarray]
+    retrieval: RetrievalTask, dialogues: LabelledConversations, random_vectors: Callable[[list[Any]], np.ndarray]
 ) -> Callable[[Any], None]:
     """Asserts that a baseline has a higher MAP than random vectors at all levels it serves, beyond chance."""
 
     def check(baseline: Any) -> None:
         pairs = []
-        if hasattr(baseline, "encode_utterances"):
-            pairs.append([evaluate_retrieval(e, retrieval) for e in (random_vectors, baseline.encode_utterances)])
+        if hasattr(baseline, "encode_messages"):
+            pairs.append([evaluate_retrieval(e, retrieval) for e in (random_vectors, baseline.encode_messages)])
         if hasattr(baseline, "encode_conversations"):
-            embedded = [embed_dialogues(e, dialogues) for e in (random_vectors, baseline.encode_conversations)]
-            pairs.append([evaluate_dialogue_retrieval(some) for some in embedded])
+            embedded = [embed_labelled(e, dialogues) for e in (random_vectors, baseline.encode_conversations)]
+            pairs.append([evaluate_conversation_retrieval(some) for some in embedded])
         assert pairs
         for floor, result in pairs:
             assert result.map > floor.map and compare_results(floor, result) < 0.05, (floor.map, result.map)

@@ -17,7 +17,7 @@ def talk(*texts: str) -> list[dict[str, str]]:
 
 def test_the_mean_counts_repetitions(tiny_encoder: SentenceTransformer) -> None:
     pooled = PooledEncoder(tiny_encoder)
-    thanks, pizza, card = pooled.encode_utterances(["thanks", "pizza", "card"])
+    thanks, pizza, card = pooled.encode_messages(["thanks", "pizza", "card"])
     found = MeanOfUtterances(pooled).encode_conversations([talk("thanks", "pizza", "thanks"), talk("card")])
     assert found.dtype == np.float32
     assert_same_vectors(found, np.stack([(2 * thanks + pizza) / 3, card]))
@@ -34,14 +34,14 @@ def test_concatenation_takes_whole_turns_for_as_long_as_they_fit(tiny_encoder: S
     ]
     assert joined.fitting(conversations) == [2, 1, 1, 1]
     texts = ["i want to order the pizza", "i want to order", "i want to order a pizza", "thanks"]
-    assert_same_vectors(joined.encode_conversations(conversations), pooled.encode_utterances(texts))
+    assert_same_vectors(joined.encode_conversations(conversations), pooled.encode_messages(texts))
 
 
 def test_without_a_limit_all_turns_count(corpus: Dataset) -> None:
     model = TfIdf().fit(corpus)
     conversations = corpus["messages"][:3]
     whole = [" ".join(message["content"] for message in messages) for messages in conversations]
-    assert np.array_equal(Concatenation(model).encode_conversations(conversations), model.encode_utterances(whole))
+    assert np.array_equal(Concatenation(model).encode_conversations(conversations), model.encode_messages(whole))
 
 
 def test_for_a_plain_encoder_it_is_what_turnwise_itself_does(
@@ -72,5 +72,5 @@ def test_models_with_tokens_of_speakers_are_told_who_speaks(tiny_encoder: Senten
         [starts_with_assistant, by_names, talk("i want to", "the pizza", "thanks")]
     )
     texts = ["[sys] card [usr] order a pizza", "[usr] card [sys] thanks", "[usr] i want to [sys] the pizza"]
-    assert_same_vectors(found, pooled.encode_utterances(texts))
+    assert_same_vectors(found, pooled.encode_messages(texts))
     assert pooled.count_tokens(["[usr] i"]) == [2]

@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-from turnwise.evaluation import LabelledDialogues, RetrievalTask
+from turnwise.evaluation import LabelledConversations, RetrievalTask
 from turnwise.papers.baselines import BASELINES, PooledEncoder, SimCSE, build_baseline
 from turnwise.papers.baselines.dialogues import Concatenation, MeanOfUtterances
 
@@ -23,7 +23,7 @@ def test_every_baseline_gives_what_the_table_says(
     corpus: Dataset,
     tmp_path: Path,
     retrieval: RetrievalTask,
-    dialogues: LabelledDialogues,
+    dialogues: LabelledConversations,
 ) -> None:
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("order 1 0\ncancel 0 1\ni 1 1\n")
@@ -34,10 +34,10 @@ def test_every_baseline_gives_what_the_table_says(
     for level in baseline.levels:
         model = build_baseline(name, level, **given).fit(few)
         if baseline.gives == "rankings":
-            scored = {"utterance": model.score_retrieval, "dialogue": model.score_dialogue_retrieval}[level]
-            assert scored(retrieval if level == "utterance" else dialogues).map > 0
-        elif level == "utterance":
-            found = model.encode_utterances(["I want to cancel", "my order"])
+            scored = {"message": model.score_retrieval, "conversation": model.score_conversation_retrieval}[level]
+            assert scored(retrieval if level == "message" else dialogues).map > 0
+        elif level == "message":
+            found = model.encode_messages(["I want to cancel", "my order"])
             assert found.dtype == np.float32 and len(found) == 2 and np.isfinite(found).all()
         else:
             found = model.encode_conversations(few["messages"][:3])
@@ -57,15 +57,15 @@ def test_names_mean_what_they_say(tiny_encoder: SentenceTransformer) -> None:
     assert build_baseline("flow", encoder=tiny_encoder, seed=7).seed == 7
     simcse = build_baseline("simcse", encoder=tiny_encoder, seed=7)
     assert isinstance(simcse, SimCSE) and simcse.settings.seed == 7
-    assert isinstance(build_baseline("simcse", "dialogue", encoder=tiny_encoder), MeanOfUtterances)
-    whole = build_baseline("cls", "dialogue", encoder=tiny_encoder)
+    assert isinstance(build_baseline("simcse", "conversation", encoder=tiny_encoder), MeanOfUtterances)
+    whole = build_baseline("cls", "conversation", encoder=tiny_encoder)
     assert isinstance(whole, Concatenation) and whole.limit is whole.utterances
 
 
 def test_misuse_is_named() -> None:
     with pytest.raises(ValueError, match="unknown baseline 'bert': expected one of glove, word2vec"):
         build_baseline("bert")
-    with pytest.raises(ValueError, match="the baseline lda serves dialogue, got level 'utterance'"):
+    with pytest.raises(ValueError, match="the baseline lda serves dialogue, got level 'message'"):
         build_baseline("lda")
     with pytest.raises(ValueError, match="the baseline glove needs word_vectors, got none"):
         build_baseline("glove")

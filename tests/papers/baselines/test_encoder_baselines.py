@@ -27,16 +27,16 @@ class Fixed:
     def fit(self, conversations: Any) -> Self:
         return self
 
-    def encode_utterances(self, texts: Any) -> np.ndarray:
+    def encode_messages(self, texts: Any) -> np.ndarray:
         rows = [np.random.default_rng(list(text.encode())).normal(size=self.rank) for text in texts]
         return (5 + np.array(rows) @ self.mix).astype(np.float32)
 
 
 def test_pooling_is_that_of_the_encoder_itself(tiny_encoder: SentenceTransformer, corpus: Dataset) -> None:
     texts = utterances(corpus)[:30]
-    assert_same_vectors(PooledEncoder(tiny_encoder).encode_utterances(texts), tiny_encoder.encode(texts))
+    assert_same_vectors(PooledEncoder(tiny_encoder).encode_messages(texts), tiny_encoder.encode(texts))
     tiny_encoder[1].pooling_mode = "cls"
-    found = PooledEncoder(tiny_encoder, "cls").fit(corpus).encode_utterances(texts)
+    found = PooledEncoder(tiny_encoder, "cls").fit(corpus).encode_messages(texts)
     assert_same_vectors(found, tiny_encoder.encode(texts))
 
 
@@ -50,43 +50,43 @@ def test_adaptation_changes_a_copy_and_is_settled_by_its_seed(
     word_encoder: SentenceTransformer, corpus: Dataset, beats_random
 ) -> None:
     texts = ["i want to cancel my order", "thanks"]
-    before = PooledEncoder(word_encoder).encode_utterances(texts)
+    before = PooledEncoder(word_encoder).encode_messages(texts)
     settings = Adaptation(max_steps=2, batch_size=16, learning_rate=1e-3)
     first, second = (PooledEncoder(word_encoder, adaptation=settings).fit(corpus) for _ in range(2))
-    found = first.encode_utterances(texts)
+    found = first.encode_messages(texts)
     assert np.abs(found - before).max() > 1e-3
-    assert np.array_equal(found, second.encode_utterances(texts))
-    assert np.array_equal(PooledEncoder(word_encoder).encode_utterances(texts), before)
+    assert np.array_equal(found, second.encode_messages(texts))
+    assert np.array_equal(PooledEncoder(word_encoder).encode_messages(texts), before)
     beats_random(first)
 
 
 def test_whitened_embeddings_have_the_identity_as_covariance(corpus: Dataset) -> None:
     texts = utterances(corpus)
-    white = Whitening(Fixed()).fit(corpus).encode_utterances(texts).astype(np.float64)
+    white = Whitening(Fixed()).fit(corpus).encode_messages(texts).astype(np.float64)
     assert white.shape == (len(texts), 6)
     assert white.mean(axis=0) == pytest.approx(np.zeros(6), abs=1e-5)
     assert white.T @ white / len(texts) == pytest.approx(np.eye(6), abs=1e-5)
     # The first k directions are those of most variance, and dimensions without variance are no directions.
-    some = Whitening(Fixed(), dim=2).fit(corpus).encode_utterances(texts)
+    some = Whitening(Fixed(), dim=2).fit(corpus).encode_messages(texts)
     assert_same_vectors(some, white[:, :2])
-    flat = Whitening(Fixed(rank=4)).fit(corpus).encode_utterances(texts)
+    flat = Whitening(Fixed(rank=4)).fit(corpus).encode_messages(texts)
     assert flat.shape == (len(texts), 4)
     assert np.cov(flat.T, bias=True) == pytest.approx(np.eye(4), abs=1e-4)
 
 
 def test_whitening_is_the_papers_formula(corpus: Dataset) -> None:
     texts = utterances(corpus)
-    vectors = Fixed().encode_utterances(texts).astype(np.float64)
+    vectors = Fixed().encode_messages(texts).astype(np.float64)
     mean = vectors.sum(axis=0) / len(vectors)
     u, s, _ = np.linalg.svd(np.cov(vectors.T, bias=True))
     literal = (vectors - mean) @ (u @ np.diag(np.sqrt(1 / s)))
-    found = Whitening(Fixed()).fit(corpus).encode_utterances(texts)
+    found = Whitening(Fixed()).fit(corpus).encode_messages(texts)
     assert np.abs(found) == pytest.approx(np.abs(literal), abs=1e-4)  # the sign of a direction is free
 
 
 def test_the_flow_is_invertible_and_raises_the_likelihood(corpus: Dataset) -> None:
     flow = Flow(Fixed(dim=16), epochs=4).fit(corpus)
-    embeddings = torch.from_numpy(Fixed(dim=16).encode_utterances(utterances(corpus)))
+    embeddings = torch.from_numpy(Fixed(dim=16).encode_messages(utterances(corpus)))
     mapped = flow.forward(embeddings)
     assert (flow.inverse(mapped) - embeddings).abs().max() < 1e-4 * embeddings.abs().max()
     assert (mapped - (embeddings - flow.centre) / flow.scale).abs().max() > 0.1
@@ -109,7 +109,7 @@ def test_the_flow_is_settled_by_its_seed_and_leaves_the_generator_alone(corpus: 
     texts = utterances(corpus)[:5]
 
     def mapped(seed: int) -> np.ndarray:
-        return Flow(Fixed(), epochs=1, seed=seed).fit(corpus).encode_utterances(texts)
+        return Flow(Fixed(), epochs=1, seed=seed).fit(corpus).encode_messages(texts)
 
     torch.manual_seed(5)
     state = torch.get_rng_state()
@@ -123,7 +123,7 @@ def test_the_flow_is_settled_by_its_seed_and_leaves_the_generator_alone(corpus: 
 def test_misuse_is_named(corpus: Dataset) -> None:
     for unfitted in (Whitening(Fixed()), Flow(Fixed())):
         with pytest.raises(ValueError, match="has learned nothing yet"):
-            unfitted.encode_utterances(["hello"])
+            unfitted.encode_messages(["hello"])
         with pytest.raises(ValueError, match="no conversations with text"):
             unfitted.fit([])
     with pytest.raises(ValueError, match="dim must be 1 or more, got 0"):

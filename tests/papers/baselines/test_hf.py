@@ -89,14 +89,14 @@ def test_the_adapter_is_the_literal_forward(kind: str, tmp_path: Path) -> None:
             hidden = encoder(input_ids=ids).last_hidden_state[0]  # (tokens, dim)
         return (hidden.mean(0) if pooling == "mean" else hidden[0]).numpy()
 
-    found = model.fit([]).encode_utterances(TEXTS)
+    found = model.fit([]).encode_messages(TEXTS)
     assert found.dtype == np.float32
     assert_same_vectors(found, np.stack([literal(text, "mean") for text in TEXTS]))
     assert np.array_equal(found[1], found[4])
     assert np.linalg.norm(found[0] - found[3]) > 0.01
-    assert model.encode_utterances([]).shape == (0, 16)
+    assert model.encode_messages([]).shape == (0, 16)
     if kind in ("bert", "roberta"):
-        found = HuggingFaceModel(tmp_path, "cls", device="cpu").encode_utterances(TEXTS)
+        found = HuggingFaceModel(tmp_path, "cls", device="cpu").encode_messages(TEXTS)
         assert_same_vectors(found, np.stack([literal(text, "cls") for text in TEXTS]))
     else:
         with pytest.raises(ValueError, match="do not start with a classification token: use pooling 'mean'"):
@@ -112,7 +112,7 @@ def test_texts_may_be_as_long_as_there_are_positions(kind: str, limit: int, tmp_
     special = 2 if kind in ("bert", "roberta") else 1
     assert model.room == limit - special
     exactly, over = ["pizza " * (model.room - 1) + end for end in ("card", "card flight")]
-    full, cut = model.encode_utterances([exactly, over])
+    full, cut = model.encode_messages([exactly, over])
     assert_same_vectors(full, cut)
     assert model.count_tokens(["i want zzz", "pizza"]) == [3, 1]
     assert HuggingFaceModel(tmp_path, max_length=9, device="cpu").max_length == 9

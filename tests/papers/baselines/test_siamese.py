@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.papers.baselines.siamese import SiameseLoss, SiameseSettings
 from turnwise.papers.joined_contexts import JoinedContextCollator
 
 
 def features_of(encoder, conversations, joined: int = 0) -> list[dict[str, torch.Tensor]]:
-    collate = JoinedContextCollator(encoder, context_turns=joined) if joined else UtteranceCollator(encoder)
+    collate = JoinedContextCollator(encoder, context_turns=joined) if joined else TextCollator(encoder)
     batch = collate(list(conversations))
     return [{name.removeprefix("messages_"): value for name, value in batch.items()}]
 

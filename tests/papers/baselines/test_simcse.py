@@ -25,13 +25,13 @@ def spread(vectors: np.ndarray) -> float:
 
 def test_the_loss_falls_and_embeddings_spread_out(tiny_encoder: SentenceTransformer, corpus: Dataset) -> None:
     texts = utterances(corpus)[:200]
-    before = PooledEncoder(tiny_encoder).encode_utterances(texts)
+    before = PooledEncoder(tiny_encoder).encode_messages(texts)
     model = SimCSE(tiny_encoder, QUICK).fit(corpus)
     assert len(model.losses) == 3 and model.losses[-1] < model.losses[0]
-    after = model.encode_utterances(texts)
+    after = model.encode_messages(texts)
     assert spread(after) < spread(before) - 0.1
     # The encoder it started from is as it was, and so is what limits the length of texts.
-    assert np.array_equal(PooledEncoder(tiny_encoder).encode_utterances(texts), before)
+    assert np.array_equal(PooledEncoder(tiny_encoder).encode_messages(texts), before)
     assert model.trained is not None and model.trained.max_seq_length == tiny_encoder.max_seq_length
 
 
@@ -44,10 +44,10 @@ def test_beats_random_and_is_settled_by_its_seed(
 
     texts = ["i want to order a pizza", "thanks"]
     first = fitted(0)
-    vectors = first.encode_utterances(texts)
+    vectors = first.encode_messages(texts)
     beats_random(first)
-    assert np.array_equal(first.fit(corpus).encode_utterances(texts), vectors)
-    assert not np.array_equal(fitted(1).encode_utterances(texts), vectors)
+    assert np.array_equal(first.fit(corpus).encode_messages(texts), vectors)
+    assert not np.array_equal(fitted(1).encode_messages(texts), vectors)
 
 
 def test_the_two_sides_of_a_pair_have_other_dropout_masks(tiny_encoder: SentenceTransformer, corpus: Dataset) -> None:
@@ -66,7 +66,7 @@ def test_the_two_sides_of_a_pair_have_other_dropout_masks(tiny_encoder: Sentence
 
 def test_misuse_is_named(tiny_encoder: SentenceTransformer) -> None:
     with pytest.raises(ValueError, match="SimCSE has learned nothing yet"):
-        SimCSE(tiny_encoder).encode_utterances(["hello"])
+        SimCSE(tiny_encoder).encode_messages(["hello"])
     with pytest.raises(ValueError, match="no conversations with text"):
         SimCSE(tiny_encoder).fit([])
     with pytest.raises(ValueError, match="batch_size must be at least 2"):

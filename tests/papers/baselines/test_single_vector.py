@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity, normalize
 
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
 from turnwise.papers.joined_contexts import JoinedContextCollator
 from turnwise.training.recipes import get_recipe
 
 
 def features_of(encoder, conversations, turns: int = 3) -> list[dict[str, torch.Tensor]]:
-    collate = JoinedContextCollator(encoder, context_turns=turns) if turns else UtteranceCollator(encoder)
+    collate = JoinedContextCollator(encoder, context_turns=turns) if turns else TextCollator(encoder)
     batch = collate(list(conversations))
     return [{name.removeprefix("messages_"): value for name, value in batch.items()}]
 

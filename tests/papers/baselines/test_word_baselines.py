@@ -15,10 +15,10 @@ from datasets import Dataset
 from closeness import rounding
 from turnwise.errors import ConversationError
 from turnwise.evaluation import (
-    LabelledDialogues,
+    LabelledConversations,
     RetrievalTask,
-    embed_dialogues,
-    evaluate_dialogue_retrieval,
+    embed_labelled,
+    evaluate_conversation_retrieval,
     evaluate_retrieval,
 )
 from turnwise.evaluation.metrics.clustering import purity
@@ -42,7 +42,7 @@ def test_word_vectors_of_a_file_by_hand(tmp_path: Path, header: str, packed: boo
     path = tmp_path / ("vectors.txt.gz" if packed else "vectors.txt")
     content = (header + GLOVE).encode()
     path.write_bytes(gzip.compress(content) if packed else content)
-    found = WordVectors(path).encode_utterances(["Red taxi!", "red RED wine", "green", ""])
+    found = WordVectors(path).encode_messages(["Red taxi!", "red RED wine", "green", ""])
     assert found.dtype == np.float32
     assert found == pytest.approx(np.array([[0.5, 0.5, 0], [2 / 3, 0, -2 / 3], [0, 0, 0], [0, 0, 0]]))
 
@@ -50,7 +50,7 @@ def test_word_vectors_of_a_file_by_hand(tmp_path: Path, header: str, packed: boo
 def test_word_vectors_of_one_dimension_are_no_header(tmp_path: Path) -> None:
     path = tmp_path / "vectors.txt"
     path.write_text("red 2\ntaxi 4\n")
-    assert WordVectors(path).encode_utterances(["red taxi"]).tolist() == [[3.0]]
+    assert WordVectors(path).encode_messages(["red taxi"]).tolist() == [[3.0]]
 
 
 def test_other_files_are_refused_unopened(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_words_beat_random(corpus: Dataset, beats_random, tmp_path: Path) -> Non
     trained.vectors.save_word2vec_format(str(tmp_path / "own.txt"))
     from_file = WordVectors(tmp_path / "own.txt").fit(corpus)
     texts = ["I want to cancel my order", "nothing"]
-    assert from_file.encode_utterances(texts) == pytest.approx(trained.encode_utterances(texts), abs=1e-6)
+    assert from_file.encode_messages(texts) == pytest.approx(trained.encode_messages(texts), abs=1e-6)
     tfidf = TfIdf().fit(corpus)
     beats_random(tfidf)
     beats_random(Concatenation(tfidf))
@@ -93,7 +93,7 @@ def test_words_beat_random(corpus: Dataset, beats_random, tmp_path: Path) -> Non
 
 
 def test_tfidf_keeps_the_most_frequent_words(corpus: Dataset) -> None:
-    few = TfIdf(max_words=7).fit(corpus).encode_utterances(["please help the customer", "zzz"])
+    few = TfIdf(max_words=7).fit(corpus).encode_messages(["please help the customer", "zzz"])
     assert few.shape == (2, 7) and few.dtype == np.float32
     assert np.linalg.norm(few, axis=1) == pytest.approx([1, 0])
 
@@ -110,7 +110,7 @@ def test_doc2vec_beats_random_and_infers_each_dialogue_on_its_own(corpus: Datase
     assert not model.encode_conversations([unknown]).any()
 
 
-def test_topics_agree_with_labels_more_than_random_clusters(corpus: Dataset, dialogues: LabelledDialogues) -> None:
+def test_topics_agree_with_labels_more_than_random_clusters(corpus: Dataset, dialogues: LabelledConversations) -> None:
     model = LDA(topics=8).fit(corpus)
     shares = model.encode_conversations(dialogues.conversations)
     assert shares.sum(axis=1) == pytest.approx(np.ones(len(shares)), abs=rounding())
@@ -120,12 +120,12 @@ def test_topics_agree_with_labels_more_than_random_clusters(corpus: Dataset, dia
     assert purity(clusters, dialogues.codes) > max(by_chance)
 
 
-def test_bm25_beats_random(retrieval: RetrievalTask, dialogues: LabelledDialogues, random_vectors) -> None:
+def test_bm25_beats_random(retrieval: RetrievalTask, dialogues: LabelledConversations, random_vectors) -> None:
     for result, floor in [
         (BM25().score_retrieval(retrieval), evaluate_retrieval(random_vectors, retrieval)),
         (
-            BM25().score_dialogue_retrieval(dialogues),
-            evaluate_dialogue_retrieval(embed_dialogues(random_vectors, dialogues)),
+            BM25().score_conversation_retrieval(dialogues),
+            evaluate_conversation_retrieval(embed_labelled(random_vectors, dialogues)),
         ),
     ]:
         assert result.map_interval[0] > floor.map_interval[1]
@@ -159,7 +159,7 @@ def test_the_seed_matters_and_another_fit_starts_again(corpus: Dataset) -> None:
         model.fit(few)
         if hasattr(model, "encode_conversations"):
             return model.encode_conversations(few["messages"][:])
-        return model.encode_utterances(few["messages"][0][0]["content"].split())
+        return model.encode_messages(few["messages"][0][0]["content"].split())
 
     for make in (partial(Doc2Vec, epochs=2), partial(Word2Vec, epochs=2), partial(LDA, topics=3, iterations=2)):
         model = make()
@@ -172,6 +172,6 @@ def test_the_seed_matters_and_another_fit_starts_again(corpus: Dataset) -> None:
 def test_misuse_is_named(make: type, corpus: Dataset) -> None:
     with pytest.raises(ValueError, match=f"{make.__name__} has learned nothing yet"):
         model = make()
-        (model.encode_conversations if hasattr(model, "encode_conversations") else model.encode_utterances)([])
+        (model.encode_conversations if hasattr(model, "encode_conversations") else model.encode_messages)([])
     with pytest.raises(ValueError, match="no conversations with text"):
         make().fit([])

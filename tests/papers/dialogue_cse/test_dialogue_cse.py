@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from closeness import assert_same_vectors
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.encoders.forward import TokenSlice, encode_sliced
 from turnwise.papers.dialogue_cse.loss import (
     DialogueCSELoss,
@@ -173,7 +173,7 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
     tiny_encoder, conversations, aggregation, check_learning
 ) -> None:
     loss = DialogueCSELoss(tiny_encoder, DialogueCSESettings(aggregation=aggregation))
-    batch = UtteranceCollator(tiny_encoder)(list(conversations))
+    batch = TextCollator(tiny_encoder)(list(conversations))
     features = [{name.removeprefix("messages_"): value for name, value in batch.items()}]
     check_learning(loss, features)
 
@@ -190,7 +190,7 @@ def test_mixed_precision_stops_at_the_encoder(tiny_encoder) -> None:
 
 def test_frozen_layers_get_no_gradient_and_no_dropout(tiny_encoder, conversations) -> None:
     loss = DialogueCSELoss(tiny_encoder)
-    batch = UtteranceCollator(tiny_encoder)(list(conversations))
+    batch = TextCollator(tiny_encoder)(list(conversations))
     bert = tiny_encoder.transformers_model
     seen = []
     handle = bert.encoder.layer[1].register_forward_hook(lambda *event: seen.append(event[2]))
@@ -235,7 +235,7 @@ def test_settings_out_of_range_are_refused(setting, message) -> None:
 
 
 def test_sliced_encoding_equals_encoding_text_by_text(tiny_encoder, conversations) -> None:
-    batch = UtteranceCollator(tiny_encoder)(list(conversations))
+    batch = TextCollator(tiny_encoder)(list(conversations))
     ids, mask = batch["messages_input_ids"], batch["messages_attention_mask"]
     with torch.no_grad():
         slices = list(encode_sliced(tiny_encoder, ids, mask, tokens_per_slice=20))

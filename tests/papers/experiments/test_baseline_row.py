@@ -23,13 +23,13 @@ def test_a_row_needs_and_learns_what_its_baseline_does(name: str) -> None:
 
 
 def test_rankings_and_clusters_serve_some_tasks_only() -> None:
-    assert baseline_row("bm25", "utterance", "BM25").tasks == ("semantic-retrieval",)
-    assert baseline_row("bm25", "dialogue", "BM25").tasks == ("dialogue-retrieval",)
-    assert baseline_row("lda", "dialogue", "LDA").tasks == ("domain-categorization",)
+    assert baseline_row("bm25", "message", "BM25").tasks == ("semantic-retrieval",)
+    assert baseline_row("bm25", "conversation", "BM25").tasks == ("conversation-retrieval",)
+    assert baseline_row("lda", "conversation", "LDA").tasks == ("domain-categorization",)
 
 
 def test_a_row_after_a_training_has_a_name_of_its_own() -> None:
-    row = baseline_row("cls", "utterance", "adapted", name="cls-adapted", stages=(Stage("adapt"),))
+    row = baseline_row("cls", "message", "adapted", name="cls-adapted", stages=(Stage("adapt"),))
     assert row.name == "cls-adapted" and row.needs_seeds and row.needs_conversations
 
 
@@ -39,7 +39,7 @@ def test_one_speaker_in_one_dialogue_does_not_fail_a_row(tiny_encoder) -> None:
         for text, roles in (("pizza", "ab"), ("pizza", "ba"), ("card", "a"), ("card", "ab"))
     ]
     inputs = ScoringInputs(tiny_encoder, None, 0, None)
-    tasks = {"dialogue-retrieval": load_task("dialogue-retrieval", rows)}
+    tasks = {"conversation-retrieval": load_task("conversation-retrieval", rows)}
     for first in (True, False):
-        figures = one_interlocutor(first)(inputs, tasks)["dialogue-retrieval"].summary
+        figures = one_interlocutor(first)(inputs, tasks)["conversation-retrieval"].summary
         assert figures["queries"] == 4

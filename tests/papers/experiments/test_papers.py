@@ -93,17 +93,17 @@ def test_triple_encoder_tables_agree() -> None:
 def test_one_figure_with_its_encoder() -> None:
     paper = load_paper("dial2vec")
     assert paper.figure("dial2vec", "sgd", "domain_categorization", "purity") == "86.2 (PLATO)"
-    assert paper.figure("doc2vec", "self-dialogue", "dialogue_retrieval", "map") == "16.3 (none)"
-    assert paper.figure("lda", "sgd", "dialogue_retrieval", "map") == ""
+    assert paper.figure("doc2vec", "self-dialogue", "conversation_retrieval", "map") == "16.3 (none)"
+    assert paper.figure("lda", "sgd", "conversation_retrieval", "map") == ""
     assert paper.figure("dial2vec", "sample", "domain_categorization", "purity") == ""
     assert load_paper("dialoguecse").figure("glove", "ecd", "dialogue_sts", "spearman") == "19.80 (GloVe vectors)"
     figure = load_paper("triple").figure
-    assert figure("c3l/last-2", "dailydialog", "next_utterance", "average_rank_over_lengths") == "19.75 (GTE)"
+    assert figure("c3l/last-2", "dailydialog", "next_message", "average_rank_over_lengths") == "19.75 (GTE)"
 
 
 def test_notes_of_the_tables_of_a_data_set() -> None:
     paper = load_paper("triple")
-    daily = paper.notes("dailydialog", "next_utterance")
+    daily = paper.notes("dailydialog", "next_message")
     assert daily[0] == "The paper's Table 2: the longer contexts" and not any("Table 7" in note for note in daily)
-    assert any("Children's Book Test" in note for note in paper.notes("cbt", "next_utterance"))
-    assert paper.notes("sample", "next_utterance") == []
+    assert any("Children's Book Test" in note for note in paper.notes("cbt", "next_message"))
+    assert paper.notes("sample", "next_message") == []

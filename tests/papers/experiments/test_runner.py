@@ -156,13 +156,15 @@ def test_structure_is_what_is_left(tiny_encoder: SentenceTransformer, tiny_encod
 def test_values_of_queries_belong_to_the_figures(tiny_encoder_path: Path, tmp_path: Path) -> None:
     results = run_suite(smaller("dial2vec"), None, str(tiny_encoder_path), tmp_path / "a", ["bm25"], seeds=1)
     for cell in results["cells"]:
-        values = cell["per_query"]["dialogue_retrieval"]["values"]
-        assert 100 * sum(values) / len(values) == pytest.approx(cell["figures"]["dialogue_retrieval"]["map"], abs=1e-3)
+        values = cell["per_query"]["conversation_retrieval"]["values"]
+        assert 100 * sum(values) / len(values) == pytest.approx(
+            cell["figures"]["conversation_retrieval"]["map"], abs=1e-3
+        )
     results = run_suite(smaller("triple"), None, str(tiny_encoder_path), tmp_path / "b", ["bm25"], seeds=1)
     untouched, bm25 = results["cells"]
-    assert set(untouched["figures"]["next_utterance"]) == {"bi", "single"}
-    values = bm25["per_query"]["next_utterance/bm25"]["values"]
-    shown = bm25["figures"]["next_utterance"]["bm25"]["average_rank"]
+    assert set(untouched["figures"]["next_message"]) == {"bi", "single"}
+    values = bm25["per_query"]["next_message/bm25"]["values"]
+    shown = bm25["figures"]["next_message"]["bm25"]["average_rank"]
     assert sum(values) / len(values) == pytest.approx(shown, abs=1e-4)
 
 
@@ -201,7 +203,7 @@ def test_a_broken_run_goes_on_where_it_was(
     count_trainings: list[str],
 ) -> None:
     arguments: Any = (smaller("dialoguecse"), None, str(tiny_encoder_path))
-    embed = scoring.encode_utterances
+    embed = scoring.encode_messages
     calls = 0
 
     def broken(*given: Any, **named: Any) -> Any:
@@ -211,7 +213,7 @@ def test_a_broken_run_goes_on_where_it_was(
             raise error
         return embed(*given, **named)
 
-    monkeypatch.setattr(scoring, "encode_utterances", broken)
+    monkeypatch.setattr(scoring, "encode_messages", broken)
     out = tmp_path / "broken"
     if isinstance(error, Exception):
         cells = {cell["method"]: cell for cell in run_suite(*arguments, out, CHOSEN, seeds=1)["cells"]}
@@ -221,7 +223,7 @@ def test_a_broken_run_goes_on_where_it_was(
         with pytest.raises(KeyboardInterrupt):
             run_suite(*arguments, out, CHOSEN, seeds=1)
         assert [cell["status"] for cell in read(out)["cells"]] == ["done", "done"]
-    monkeypatch.setattr(scoring, "encode_utterances", embed)
+    monkeypatch.setattr(scoring, "encode_messages", embed)
     run_suite(*arguments, out, CHOSEN, seeds=1)
     assert count_trainings == ["siamese"]
     assert (out / "results.json").read_bytes() == whole

@@ -79,7 +79,7 @@ def test_steps_move_the_encoder_towards_what_it_was(
 ) -> None:
     wholes = tiny_encoder.encode_conversations(conversations["messages"][:])
     loss = LocalToGlobalLoss(tiny_encoder, wholes)
-    rows = [{**row, "dialogue": number} for number, row in enumerate(conversations)]
+    rows = [{**row, "conversation": number} for number, row in enumerate(conversations)]
     batch = {
         name.removeprefix("messages_"): tensor for name, tensor in PartsCollator(tiny_encoder, seed=1)(rows).items()
     }

@@ -7,7 +7,7 @@ from turnwise.papers.tried.parts_collator import PartsCollator
 
 
 def numbered(conversations) -> list[dict]:
-    return [{**row, "dialogue": 7 * number} for number, row in enumerate(conversations)]
+    return [{**row, "conversation": 7 * number} for number, row in enumerate(conversations)]
 
 
 def test_some_messages_of_each_conversation_in_their_order(tiny_encoder: SentenceTransformer) -> None:
@@ -21,7 +21,7 @@ def test_some_messages_of_each_conversation_in_their_order(tiny_encoder: Sentenc
         part = collator._part({"id": "a", "messages": messages})
         assert part == [message for message in messages if message in part]
         counts.add(len(part))
-        batch = collator([{"id": "a", "messages": messages, "dialogue": 3}])
+        batch = collator([{"id": "a", "messages": messages, "conversation": 3}])
         expected = [token for message in part for token in of_text[message["content"]]]
         row = batch["messages_input_ids"][0, batch["messages_turn"][0] >= 0]
         assert row.tolist() == expected and batch["messages_dialogue"].tolist() == [3]

@@ -8,7 +8,7 @@ from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
 from closeness import assert_same_vectors
-from turnwise.collators import UtteranceCollator
+from turnwise.collators import TextCollator
 from turnwise.encoders.forward import encode_sliced, sliced_means, take
 from turnwise.papers.joined_contexts import JoinedContextCollator
 from turnwise.papers.tried.teacher_vectors import TeacherVectors
@@ -22,7 +22,7 @@ def rows(conversations) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def collator(tiny_encoder) -> UtteranceCollator:
+def collator(tiny_encoder) -> TextCollator:
     return JoinedContextCollator(tiny_encoder)
 
 

@@ -5,10 +5,10 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
-from turnwise.collators import UtteranceCollator
+from turnwise.collators import TextCollator
 from turnwise.encoders.contexts import encode_contexts
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.encoders.utterances import encode_utterances
 from turnwise.losses import composed_loss
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss
 from turnwise.papers.joined_contexts import JoinedContextCollator
@@ -31,7 +31,7 @@ ROWS = [
 
 def features(encoder: SentenceTransformer, teacher: SentenceTransformer | None = None) -> dict[str, torch.Tensor]:
     taught = teacher and TeacherVectors(JoinedContextCollator(teacher, context_turns=10))
-    batch = TaughtCollator(UtteranceCollator(encoder), taught)(ROWS)
+    batch = TaughtCollator(TextCollator(encoder), taught)(ROWS)
     return {name.removeprefix("messages_"): tensor for name, tensor in batch.items()}
 
 
@@ -52,7 +52,7 @@ def test_speakers_are_numbered_by_who_speaks_first(tiny_encoder) -> None:
 def test_the_sum_of_both_losses_of_the_same_pass(tiny_encoder, weight: float) -> None:
     batch, head = features(tiny_encoder), ReplyHead(32)
     settings = UnifiedSettings(utterance_weight=weight)
-    vectors = torch.from_numpy(encode_utterances(tiny_encoder, [m["content"] for r in ROWS for m in r["messages"]]))
+    vectors = torch.from_numpy(encode_messages(tiny_encoder, [m["content"] for r in ROWS for m in r["messages"]]))
     turns = {name: batch[name] for name in ("speaker", "conversation", "text_key")}
     expected = composed_loss(head, normalize(vectors, dim=1), **turns, settings=settings)
     expected = expected + weight * DialogueCSELoss(tiny_encoder).compute_loss(batch)
@@ -67,9 +67,9 @@ def test_the_teacher_reads_the_turns_before_as_one_text(tiny_encoder, teacher) -
     texts = [[message["content"] for message in row["messages"]] for row in ROWS]
     contexts = [turns[:turn] or ["my"] for turns in texts for turn in range(len(turns))]
     with torch.no_grad():
-        responses = torch.from_numpy(encode_utterances(teacher, [text for turns in texts for text in turns]))
+        responses = torch.from_numpy(encode_messages(teacher, [text for turns in texts for text in turns]))
         taught = torch.from_numpy(encode_contexts(teacher, contexts)), normalize(responses, dim=1)
-        own = encode_utterances(tiny_encoder, [text for turns in texts for text in turns])
+        own = encode_messages(tiny_encoder, [text for turns in texts for text in turns])
     turns = {name: batch[name] for name in ("speaker", "conversation", "text_key")}
     expected = composed_loss(head, normalize(torch.from_numpy(own), dim=1), **turns, settings=settings, teacher=taught)
     tiny_encoder.reply_head = head

@@ -133,7 +133,7 @@ def test_the_head_of_the_encoder_learns_further(tiny_encoder, corpus) -> None:
 
 def test_the_best_step_brings_its_head(tiny_encoder_path, corpus, tmp_path: Path) -> None:
     """What the evaluator measured at the best step is what the model returned has."""
-    evaluator = TaskEvaluator("next-utterance", turnwise.sample_conversations(20, seed=2))
+    evaluator = TaskEvaluator("next-message", turnwise.sample_conversations(20, seed=2))
     recipe = Unified(batch_size=4, max_steps=6, checkpoint_steps=2, interpolation=1.0, learning_rate=1e-2)
     trained = turnwise.train(
         corpus, method=recipe, encoder=str(tiny_encoder_path), output=tmp_path / "model", evaluator=evaluator

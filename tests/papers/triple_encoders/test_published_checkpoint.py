@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from sequence_cases import cosine, embedded, numbered
 from turnwise.encoders.transformer import transformer_of
-from turnwise.evaluation import evaluate_next_utterance
+from turnwise.evaluation import evaluate_next_message
 from turnwise.papers.triple_encoders.short_term_planning import evaluate_short_term_planning
 from turnwise.papers.triple_encoders.views import Views, add_views, views_of
 
@@ -76,7 +76,7 @@ def test_next_utterances_are_ranked_as_by_the_authors(published) -> None:
     stock.prompts = {}
     for last_rows in (None, 2):
         mode = "average" if last_rows is None else f"last-{last_rows}"
-        result = evaluate_next_utterance(embedded(turnwise.load_encoder(path), rows), modes=(mode,))
+        result = evaluate_next_message(embedded(turnwise.load_encoder(path), rows), modes=(mode,))
         for length in range(2, 7):
             ranks = []
             after = [stock.encode("[AFTER] " + row["messages"][length]["content"]) for row in rows]

@@ -146,8 +146,8 @@ def test_generated_candidates_are_kept(save_generator, tmp_path, monkeypatch) ->
 
 def test_planning_with_given_candidates_is_evaluated_beside_other_tasks(tiny_encoder) -> None:
     planning = planning_with(lambda *_, **__: ["yes"])
-    found = turnwise.evaluate(numbered(3, 5), encoder=tiny_encoder, tasks=["next-utterance", planning])
-    assert list(found) == ["next_utterance", "short_term_planning"]
+    found = turnwise.evaluate(numbered(3, 5), encoder=tiny_encoder, tasks=["next-message", planning])
+    assert list(found) == ["next_message", "short_term_planning"]
     assert found["short_term_planning"]["bi"]["average_rank"] <= 2
 
 

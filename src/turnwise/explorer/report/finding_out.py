@@ -13,11 +13,11 @@ from turnwise.explorer.corpus import Corpus, with_history
 from turnwise.explorer.groups.memory import KINDS, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import Survey, survey
+from turnwise.explorer.measuring_surprise import measure_surprise
 from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings
 from turnwise.explorer.report.groups import Naming, named_groups
 from turnwise.explorer.report.report import Report
-from turnwise.explorer.turn_order import measure_surprise
 from turnwise.store import ConversationStore
 
 _SIMILAR = 5
@@ -35,7 +35,7 @@ def find_out(
     """Compute the findings about a store, and what the store will remember about its groups.
 
     Args:
-        store: The store; its encoder is loaded only if it has turn order.
+        store: The store; its encoder is loaded only if it has a reply head.
         corpus: The content of the store.
         folder: A folder for temporary files of vectors.
         settings: How groups are made.

@@ -1,7 +1,7 @@
 """BM25 as a row of the retrieval tasks (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009).
 
 BM25 is not an embedding: its score of a text for a query is not a cosine of two vectors computed separately. So it has
-no ``encode_utterances``; it takes the tasks themselves and ranks the same candidates that embeddings rank.
+no ``encode_messages``; it takes the tasks themselves and ranks the same candidates that embeddings rank.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.data.messages import Conversations, document
 from turnwise.evaluation.bm25 import bm25_scorer
-from turnwise.evaluation.dialogues.dialogue_retrieval import DialogueRetrievalResult
-from turnwise.evaluation.dialogues.labelled import LabelledDialogues
+from turnwise.evaluation.conversations.conversation_retrieval import ConversationRetrievalResult
+from turnwise.evaluation.conversations.labelled import LabelledConversations
+from turnwise.evaluation.messages.semantic_retrieval import RetrievalResult, RetrievalTask
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
-from turnwise.evaluation.utterances.semantic_retrieval import RetrievalResult, RetrievalTask
 
 # A query, its candidates, and which of those are relevant.
 Query = tuple[int, IntArray, BoolArray]
@@ -41,8 +41,10 @@ class BM25:
         queries = tuple(task.texts[query] for query in task.queries)
         return RetrievalResult(queries, precision, reciprocal, task.dropped, seed)
 
-    def score_dialogue_retrieval(self, dialogues: LabelledDialogues, seed: int = 0) -> DialogueRetrievalResult:
-        """Rank all other dialogues by BM25 for the whole text of each one; as ``evaluate_dialogue_retrieval``."""
+    def score_conversation_retrieval(
+        self, dialogues: LabelledConversations, seed: int = 0
+    ) -> ConversationRetrievalResult:
+        """Rank all other dialogues by BM25 for the whole text of each one; as ``evaluate_conversation_retrieval``."""
         texts = [document(messages) for messages in dialogues.conversations]
         codes = dialogues.codes
         candidates = (
@@ -50,7 +52,9 @@ class BM25:
             for query in dialogues.queries.tolist()
         )
         precision, reciprocal = _ranked(texts, candidates, len(dialogues.queries))
-        return DialogueRetrievalResult(dialogues.query_ids, precision, reciprocal, dialogues.dropped, seed, dialogues)
+        return ConversationRetrievalResult(
+            dialogues.query_ids, precision, reciprocal, dialogues.dropped, seed, dialogues
+        )
 
 
 def _ranked(texts: Sequence[str], queries: Iterable[Query], count: int) -> tuple[FloatArray, FloatArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from turnwise.data.messages import Conversations, distinct_utterances, document
+from turnwise.data.messages import Conversations, distinct_texts, document
 
 Learned = TypeVar("Learned")
 
@@ -16,7 +16,7 @@ def utterances(conversations: Conversations) -> list[str]:
         ValueError: There are none.
         ConversationError: A row is malformed.
     """
-    texts = distinct_utterances(conversations)
+    texts = distinct_texts(conversations)
     if not texts:
         raise ValueError("no conversations with text to fit a baseline to")
     return texts

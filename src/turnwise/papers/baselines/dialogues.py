@@ -38,7 +38,7 @@ class MeanOfUtterances:
         check_messages(conversations)
         contents = [[message["content"] for message in messages] for messages in conversations]
         place = {text: row for row, text in enumerate(dict.fromkeys(text for turns in contents for text in turns))}
-        embeddings = self.utterances.encode_utterances(list(place))  # (distinct utterances, dim)
+        embeddings = self.utterances.encode_messages(list(place))  # (distinct utterances, dim)
         means = np.zeros((len(contents), embeddings.shape[1]), dtype=np.float32)
         for row, turns in enumerate(contents):
             means[row] = embeddings[[place[text] for text in turns]].mean(axis=0)
@@ -74,7 +74,7 @@ class Concatenation:
         """
         check_messages(conversations)
         told = [self._told(messages) for messages in conversations]
-        return self.utterances.encode_utterances(
+        return self.utterances.encode_messages(
             [document(messages[:turns]) for messages, turns in zip(told, self.fitting(told))]
         )
 

@@ -60,7 +60,7 @@ class Flow:
         """
         real_nvp = require("zuko.flows", "baselines").RealNVP
         texts = utterances(conversations)
-        embeddings = torch.from_numpy(self.base.fit(conversations).encode_utterances(texts))
+        embeddings = torch.from_numpy(self.base.fit(conversations).encode_messages(texts))
         # Glow's first layer: each dimension starts with mean 0 and deviation 1.
         self.centre = embeddings.mean(0)
         self.scale = embeddings.std(0, unbiased=False).clamp(min=1e-6)
@@ -72,10 +72,10 @@ class Flow:
             self.likelihoods = self._train(self.flow, standard)
         return self
 
-    def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
+    def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, dim)."""
         fitted(self.flow, self)
-        return self.forward(torch.from_numpy(self.base.encode_utterances(texts))).numpy()
+        return self.forward(torch.from_numpy(self.base.encode_messages(texts))).numpy()
 
     def forward(self, embeddings: Tensor) -> Tensor:
         """From the base's embeddings to the flow's: (texts, dim) both."""

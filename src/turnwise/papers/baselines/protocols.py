@@ -17,7 +17,7 @@ class UtteranceBaseline(Protocol):
         """Learn from conversations, if there is anything to learn."""
         ...
 
-    def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
+    def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, dim)."""
         ...
 

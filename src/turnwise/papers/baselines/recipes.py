@@ -8,7 +8,7 @@ from datasets import Dataset
 from typing_extensions import override
 
 from turnwise._utils.settings import check_positive
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.papers.baselines.siamese import SiameseLoss, SiameseSettings
 from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
@@ -33,7 +33,7 @@ class Siamese(InBatch, SiameseSettings):
 
     @override
     def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
-        collator = UtteranceCollator(encoder, self.max_length)
+        collator = TextCollator(encoder, self.max_length)
         if self.context == "multi":
             collator = JoinedContextCollator(encoder, self.max_length, self.context_turns)
         loss = SiameseLoss(encoder, SiameseSettings.of(self))

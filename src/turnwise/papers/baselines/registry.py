@@ -59,11 +59,11 @@ def _mean(make: Make) -> Make:
 
 
 def _as_one_text(make: Make) -> dict[LevelName, Make]:
-    return {"utterance": make, "dialogue": _one_text(make)}
+    return {"message": make, "conversation": _one_text(make)}
 
 
 def _as_mean(make: Make) -> dict[LevelName, Make]:
-    return {"utterance": make, "dialogue": _mean(make)}
+    return {"message": make, "conversation": _mean(make)}
 
 
 BASELINES = {
@@ -94,21 +94,21 @@ BASELINES = {
             "bm25",
             "BM25 scores",
             "Robertson and Zaragoza, 2009",
-            {"utterance": lambda inputs: BM25(), "dialogue": lambda inputs: BM25()},
+            {"message": lambda inputs: BM25(), "conversation": lambda inputs: BM25()},
             gives="rankings",
         ),
         Baseline(
             "doc2vec",
             "Doc2Vec of dialogues, trained on the conversations",
             "Le and Mikolov, 2014",
-            {"dialogue": lambda inputs: Doc2Vec(seed=inputs.seed)},
+            {"conversation": lambda inputs: Doc2Vec(seed=inputs.seed)},
             learns="randomly",
         ),
         Baseline(
             "lda",
             "topics of dialogues as clusters",
             "Blei et al., 2003",
-            {"dialogue": lambda inputs: LDA(inputs.topics, seed=inputs.seed)},
+            {"conversation": lambda inputs: LDA(inputs.topics, seed=inputs.seed)},
             learns="randomly",
             gives="clusters",
         ),
@@ -122,7 +122,7 @@ BASELINES = {
             "mean-of-utterances",
             "the mean of the utterances' means",
             "Liu et al., 2022",
-            {"dialogue": _mean(_pooled("mean"))},
+            {"conversation": _mean(_pooled("mean"))},
             needs="encoder",
         ),
         Baseline(
@@ -194,7 +194,7 @@ BASELINES = {
 
 def build_baseline(
     name: str,
-    level: LevelName = "utterance",
+    level: LevelName = "message",
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     word_vectors: str | os.PathLike[str] | None = None,
@@ -206,7 +206,7 @@ def build_baseline(
 
     Args:
         name: Its name.
-        level: What it is to embed, ``"utterance"`` or ``"dialogue"``.
+        level: What it is to embed, ``"message"`` or ``"conversation"``.
         encoder: An encoder, or its name or path, for baselines that need one; it is not changed. None means the
             default.
         word_vectors: A text file of word vectors, for those that need one.
@@ -216,9 +216,9 @@ def build_baseline(
 
     Returns:
         An object with ``fit(conversations)`` and, depending on its level and on what it gives,
-        ``encode_utterances(texts)``,
+        ``encode_messages(texts)``,
         ``encode_conversations(conversations)``, ``clusters(conversations)``; or (BM25)
-        ``score_retrieval(task, seed)`` and ``score_dialogue_retrieval(dialogues, seed)``.
+        ``score_retrieval(task, seed)`` and ``score_conversation_retrieval(dialogues, seed)``.
 
     Raises:
         ValueError: The name is unknown, the baseline does not serve the level, or something that it needs is missing.

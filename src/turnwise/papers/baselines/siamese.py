@@ -41,7 +41,7 @@ class SiameseSettings(InBatchSettings):
 class SiameseLoss(ConversationLoss[SiameseSettings]):
     """Dot product of context and transformed response, softmax over the responses of the batch.
 
-    Takes the features of `turnwise.collators.UtteranceCollator`, or for ``context="multi"`` those of
+    Takes the features of `turnwise.collators.TextCollator`, or for ``context="multi"`` those of
     `turnwise.papers.JoinedContextCollator`.
 
     Args:

@@ -16,8 +16,8 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from transformers import set_seed
 
 from turnwise.data.messages import Conversations
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.transformer import use_mean_pooling
-from turnwise.encoders.utterances import encode_utterances
 from turnwise.papers.baselines.corpus import fitted, utterances
 from turnwise.training.recipes import Schedule
 from turnwise.training.trainer import ConversationTrainer, fit, training_arguments
@@ -88,6 +88,6 @@ class SimCSE:
         self.losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
         return self
 
-    def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
+    def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, dim)."""
-        return encode_utterances(fitted(self.trained, self), texts)
+        return encode_messages(fitted(self.trained, self), texts)

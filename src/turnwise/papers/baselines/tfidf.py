@@ -39,7 +39,7 @@ class TfIdf:
         self.vectorizer = vectorizer.fit(utterances(conversations))
         return self
 
-    def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
+    def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, words)."""
         vectorizer = fitted(self.vectorizer, self)
         if not len(texts):

@@ -44,7 +44,7 @@ class TokenPooling:
         self.pooling = pooling
         self.max_length = max_length
 
-    def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
+    def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, each distinct one once: float32 (texts, dim)."""
         row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
         distinct = sorted(row_of, key=len)  # so that texts padded together are of similar length

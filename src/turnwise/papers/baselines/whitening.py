@@ -38,15 +38,15 @@ class Whitening:
         Raises:
             ValueError: There is no text, or all texts have the same embedding.
         """
-        embeddings = self.base.fit(conversations).encode_utterances(utterances(conversations)).astype(np.float64)
+        embeddings = self.base.fit(conversations).encode_messages(utterances(conversations)).astype(np.float64)
         self.mean = embeddings.mean(axis=0)
         self.matrix = whitening_matrix(embeddings - self.mean, self.dim)
         return self
 
-    def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
+    def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, dim)."""
         mean, matrix = fitted(self.mean, self), fitted(self.matrix, self)
-        return ((self.base.encode_utterances(texts) - mean) @ matrix).astype(np.float32)
+        return ((self.base.encode_messages(texts) - mean) @ matrix).astype(np.float32)
 
 
 def whitening_matrix(centred: NDArray[np.float64], dim: int | None = None) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ class _Averaged:
 
     vectors: Any = None  # gensim's KeyedVectors
 
-    def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
+    def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, dim)."""
         known = fitted(self.vectors, self)
         means = np.zeros((len(texts), known.vector_size), dtype=np.float32)

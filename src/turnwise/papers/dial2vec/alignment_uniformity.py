@@ -9,9 +9,9 @@ import numpy as np
 from turnwise._utils.citations import DIAL2VEC
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, LabelledDialogues, build_dialogues
-from turnwise.evaluation.dialogues.ranking import BLOCK, PRODUCT_UNIT, on_grid, product_blocks
-from turnwise.evaluation.levels import DIALOGUE
+from turnwise.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
+from turnwise.evaluation.conversations.ranking import BLOCK, PRODUCT_UNIT, on_grid, product_blocks
+from turnwise.evaluation.levels import CONVERSATION
 from turnwise.evaluation.task import Task
 
 
@@ -25,7 +25,7 @@ class AlignmentUniformityResult:
         uniformity: Equation 9, in [-8, 0].
     """
 
-    dialogues: LabelledDialogues
+    dialogues: LabelledConversations
     alignment: float
     adjusted_alignment: float
     uniformity: float
@@ -40,16 +40,16 @@ class AlignmentUniformityResult:
         }
 
 
-def evaluate_alignment_uniformity(embedded: EmbeddedDialogues, seed: int = 0) -> AlignmentUniformityResult:
+def evaluate_alignment_uniformity(embedded: EmbeddedConversations, seed: int = 0) -> AlignmentUniformityResult:
     """Compute all three over all pairs of distinct dialogues. Nothing is random: the seed is ignored.
 
     Args:
-        embedded: From ``embed_dialogues``.
+        embedded: From ``embed_labelled``.
         seed: Ignored; all tasks share a signature.
     """
-    positive, negative = mean_squared_distances(embedded.units, embedded.dialogues.codes)
+    positive, negative = mean_squared_distances(embedded.units, embedded.conversations.codes)
     return AlignmentUniformityResult(
-        dialogues=embedded.dialogues,
+        dialogues=embedded.conversations,
         alignment=round(positive, 6),
         adjusted_alignment=round(positive - negative, 6),
         uniformity=round(uniformity(embedded.units), 6),
@@ -103,10 +103,10 @@ def uniformity(units: FloatArray, block: int = BLOCK) -> float:
 
 ALIGNMENT_UNIFORMITY = Task(
     name="alignment-uniformity",
-    level=DIALOGUE,
+    level=CONVERSATION,
     metric="adjusted_alignment",
     description="Are dialogues of one label close, and all of them spread out? Lower is better.",
     citation=DIAL2VEC,
     measure=evaluate_alignment_uniformity,
-    build=build_dialogues,
+    build=build_conversations,
 )

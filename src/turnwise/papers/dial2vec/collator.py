@@ -87,7 +87,7 @@ class ConversationCollator:
             raise ValueError("no conversation of this batch has two speakers: leave such conversations out")
         tensors = {
             **self.renderer.rows(rows).as_dict(),
-            "dialogue": torch.tensor(dialogue, dtype=torch.long),
+            "conversation": torch.tensor(dialogue, dtype=torch.long),
             "is_real": torch.tensor(is_real, dtype=torch.bool),
             "speakers": torch.tensor(speakers, dtype=torch.long),
         }

@@ -141,7 +141,7 @@ class Dial2vecLoss(ConversationLoss[Dial2vecSettings]):
             fits.append(self.fit(piece.tokens, speaker[piece.rows, :length], turn[piece.rows, :length], speakers))
             order.append(piece.rows)
         fit = torch.cat(fits)[torch.cat(order).argsort()]  # (rows, speakers)
-        return self.compute_loss_from_fit(fit, features["dialogue"], features["is_real"], features["speakers"])
+        return self.compute_loss_from_fit(fit, features["conversation"], features["is_real"], features["speakers"])
 
     def fit(self, tokens: Tensor, speaker: Tensor, turn: Tensor, speakers: int) -> Tensor:
         """Cosine of self- and cross-representation of each speaker (B, speakers), 0 for absent speakers."""

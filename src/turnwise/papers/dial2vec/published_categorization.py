@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from turnwise._utils.citations import DIAL2VEC
-from turnwise.evaluation.dialogues.domain_categorization import CategorizationResult, evaluate_categorization
-from turnwise.evaluation.dialogues.labelled import EmbeddedDialogues, build_dialogues
-from turnwise.evaluation.levels import DIALOGUE
+from turnwise.evaluation.conversations.domain_categorization import CategorizationResult, evaluate_categorization
+from turnwise.evaluation.conversations.labelled import EmbeddedConversations, build_conversations
+from turnwise.evaluation.levels import CONVERSATION
 from turnwise.evaluation.task import Task
 
 
-def evaluate_published_categorization(embedded: EmbeddedDialogues, seed: int = 0) -> CategorizationResult:
+def evaluate_published_categorization(embedded: EmbeddedConversations, seed: int = 0) -> CategorizationResult:
     """Cluster as dial2vec's released code does: unscaled embeddings, and the best of ten initialisations per run."""
     return evaluate_categorization(embedded, seed, n_init=10, scaled=False)
 
 
 PUBLISHED_CATEGORIZATION = Task(
     name="domain-categorization-published",
-    level=DIALOGUE,
+    level=CONVERSATION,
     metric="purity",
     description="The same with k-means as in dial2vec's code: embeddings not scaled, the best of ten starts.",
     citation=DIAL2VEC,
     measure=evaluate_published_categorization,
-    build=build_dialogues,
+    build=build_conversations,
 )

@@ -31,7 +31,7 @@ class Dial2vec(EncoderRecipe, Dial2vecSettings):
             have the learning rate of the other weights, or are frozen with the embeddings.
     """
 
-    level: ClassVar[LevelName] = "dialogue"
+    level: ClassVar[LevelName] = "conversation"
     min_speakers: ClassVar[int] = 2
 
     # The paper has 1e-5 and 1. These values keep both what is learned and what the encoder knew, see docs/results.md.

@@ -15,17 +15,17 @@ _PAPER = (Stage("dial2vec:paper"),)
 
 _METHODS = (
     Method("untouched", "encoder, untouched: whole text, mean", whole_dialogue("mean")),
-    baseline_row("bm25", "dialogue", "BM25"),
-    baseline_row("lda", "dialogue", "LDA"),
-    baseline_row("tf-idf", "dialogue", "TF-IDF"),
-    baseline_row("glove", "dialogue", "averaged GloVe"),
-    baseline_row("word2vec", "dialogue", "averaged word2vec, on the corpus"),
-    baseline_row("doc2vec", "dialogue", "Doc2Vec"),
+    baseline_row("bm25", "conversation", "BM25"),
+    baseline_row("lda", "conversation", "LDA"),
+    baseline_row("tf-idf", "conversation", "TF-IDF"),
+    baseline_row("glove", "conversation", "averaged GloVe"),
+    baseline_row("word2vec", "conversation", "averaged word2vec, on the corpus"),
+    baseline_row("doc2vec", "conversation", "Doc2Vec"),
     Method("messages", "messages weighted by tokens, encoder", whole_dialogue("messages")),
     Method("mean-of-utterances", "mean of utterances, encoder", mean_of_utterances),
     Method("simcse", "mean of utterances, SimCSE", mean_of_utterances, (Stage("simcse"),)),
     Method("dialogue-cse", "mean of utterances, DialogueCSE", mean_of_utterances, (Stage("dialogue-cse"),)),
-    baseline_row("mean", "dialogue", "first turns that fit, mean of tokens"),
+    baseline_row("mean", "conversation", "first turns that fit, mean of tokens"),
     Method("untouched-p1", "encoder, untouched: who starts", one_interlocutor(first=True)),
     Method("untouched-p2", "encoder, untouched: the other", one_interlocutor(first=False)),
     Method("untouched-interlocutor", "encoder, untouched: interlocutor pooling", whole_dialogue("interlocutor")),
@@ -38,7 +38,7 @@ _METHODS = (
 
 # --- Data sets
 
-_TASKS = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval", "alignment-uniformity")
+_TASKS = ("domain-categorization", "semantic-relatedness", "conversation-retrieval", "alignment-uniformity")
 
 _DATA = (
     DataSet("sgd", "Schema-Guided Dialogue", _TASKS, SGD),
@@ -56,7 +56,7 @@ _STEPS = Study("steps", "Alignment and uniformity while training (Figure 3)", ("
 
 SUITE = Suite(
     name="dial2vec",
-    level="dialogue",
+    level="conversation",
     methods=_METHODS,
     data=_DATA,
     studies=(_STEPS,),

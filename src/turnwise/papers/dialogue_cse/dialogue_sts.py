@@ -12,12 +12,12 @@ import numpy as np
 from turnwise._utils.citations import DIALOGUE_CSE
 from turnwise._utils.vectors import FloatArray
 from turnwise.errors import ConversationError
-from turnwise.evaluation.levels import UTTERANCE
+from turnwise.evaluation.levels import MESSAGE
+from turnwise.evaluation.messages.released import tab_separated_lines
 from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.metrics.correlation import spearman, spearman_rows
 from turnwise.evaluation.scoring import Encode, cosines, percent, unit_embeddings
 from turnwise.evaluation.task import Task
-from turnwise.evaluation.utterances.released import tab_separated_lines
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def evaluate_sts(encode: Encode, task: StsTask, seed: int = 0) -> StsResult:
 
 DIALOGUE_STS = Task(
     name="dialogue-sts",
-    level=UTTERANCE,
+    level=MESSAGE,
     metric="spearman",
     description="Does the cosine of two utterances follow the similarity people gave them?",
     citation=DIALOGUE_CSE,

@@ -113,7 +113,7 @@ class DialogueCSESettings(InBatchSettings):
 class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
     """Contrast each response's context-aware with its context-free embedding, against other conversations' responses.
 
-    Takes the features of `turnwise.collators.UtteranceCollator`. Every distinct text of the batch is encoded once; all
+    Takes the features of `turnwise.collators.TextCollator`. Every distinct text of the batch is encoded once; all
     pairs of contexts and responses are scored by algebra, so more negatives cost nothing.
 
     Args:

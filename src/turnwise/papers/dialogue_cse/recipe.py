@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datasets import Dataset
 from typing_extensions import override
 
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
 from turnwise.papers.in_batch import InBatch
@@ -22,6 +22,6 @@ class DialogueCSE(InBatch, DialogueCSESettings):
     def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         return {
             "train_dataset": conversations,
-            "data_collator": UtteranceCollator(encoder, self.max_length),
+            "data_collator": TextCollator(encoder, self.max_length),
             "loss": DialogueCSELoss(encoder, DialogueCSESettings.of(self)),
         }

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from turnwise.collators.utterances import Row, UtteranceCollator
+from turnwise.collators.texts import Row, TextCollator
 from turnwise.data.messages import Message
 from turnwise.papers.utterance_pool import UtterancePool
 
@@ -52,7 +52,7 @@ class ResponseNegatives:
 
 
 @dataclass(frozen=True)
-class ResponseNegativesCollator(UtteranceCollator):
+class ResponseNegativesCollator(TextCollator):
     """Collates utterances together with negatives of each response, which are drawn from the corpus and encoded, too.
 
     Attributes:
@@ -67,7 +67,7 @@ class ResponseNegativesCollator(UtteranceCollator):
 
     @override
     def turns(self, conversations: Sequence[Row]) -> tuple[dict[str, int], dict[str, Tensor]]:
-        """As for `UtteranceCollator`, and ``negative_text`` (turns, count), the rows of each turn's negatives.
+        """As for `TextCollator`, and ``negative_text`` (turns, count), the rows of each turn's negatives.
 
         The rows are -1 where the turn is not a response. In a row of data with ``response``, the number of a message,
         only that message is a response.

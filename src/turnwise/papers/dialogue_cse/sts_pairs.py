@@ -18,7 +18,7 @@ from sklearn.preprocessing import normalize
 from turnwise._utils.files import atomic_path, check_file
 from turnwise._utils.optional import require
 from turnwise._utils.vectors import FloatArray
-from turnwise.data.messages import Conversations, distinct_utterances, labelled_utterances
+from turnwise.data.messages import Conversations, distinct_texts, labelled_texts
 from turnwise.data.tokens import tokenize
 from turnwise.errors import ConversationError
 
@@ -69,9 +69,9 @@ def propose_sts_pairs(
     if n < 3:
         raise ValueError(f"n must be 3 or more, a pair for each heuristic, got {n}")
     generator = np.random.default_rng(seed)
-    texts = [text for text in distinct_utterances(conversations) if tokenize(text)]
+    texts = [text for text in distinct_texts(conversations) if tokenize(text)]
     texts = [texts[index] for index in generator.permutation(len(texts))[:pool]]
-    labels = labelled_utterances(conversations, label)
+    labels = labelled_texts(conversations, label)
     heuristics: dict[str, Callable[[], Pairs]] = {
         "unigram": lambda: _neighbour_pairs(texts, _unigrams(texts), generator),
         "word-vectors": lambda: _neighbour_pairs(*_mean_vectors(texts, word_vectors, seed), generator),

@@ -13,7 +13,7 @@ from turnwise.evaluation import CategorizationResult
 from turnwise.papers.baselines import BASELINES, build_baseline
 from turnwise.papers.baselines.baseline import Output
 from turnwise.papers.experiments.method import Method, ScoringInputs, Stage, TaskFigures, Tasks
-from turnwise.papers.experiments.scoring import EVALUATION_SEED, dialogue_figures, task_figures, utterance_figures
+from turnwise.papers.experiments.scoring import EVALUATION_SEED, conversation_figures, message_figures, task_figures
 
 Build = Callable[..., Any]  # ``build_baseline`` with everything but the number of topics
 ScoreBaseline = Callable[[Build, Any, Tasks], dict[str, TaskFigures]]
@@ -26,7 +26,7 @@ def baseline_row(
 
     Args:
         baseline: Its name in ``BASELINES``.
-        level: What it embeds, ``"utterance"`` or ``"dialogue"``.
+        level: What it embeds, ``"message"`` or ``"conversation"``.
         title: The row's name in the report.
         name: The row's name; by default the baseline's.
         stages: Trainings of the encoder that the baseline is then given.
@@ -51,11 +51,11 @@ def baseline_row(
 
 
 def _embedded_utterances(build: Build, train: Any, tasks: Tasks) -> dict[str, TaskFigures]:
-    return utterance_figures(build().fit(train).encode_utterances, tasks)
+    return message_figures(build().fit(train).encode_messages, tasks)
 
 
 def _embedded_dialogues(build: Build, train: Any, tasks: Tasks) -> dict[str, TaskFigures]:
-    return dialogue_figures(build().fit(train).encode_conversations, tasks)
+    return conversation_figures(build().fit(train).encode_conversations, tasks)
 
 
 def _ranked_utterances(build: Build, train: Any, tasks: Tasks) -> dict[str, TaskFigures]:
@@ -66,7 +66,7 @@ def _ranked_utterances(build: Build, train: Any, tasks: Tasks) -> dict[str, Task
 def _ranked_dialogues(build: Build, train: Any, tasks: Tasks) -> dict[str, TaskFigures]:
     ranking = build().fit(train)
     return {
-        name: task_figures(name, ranking.score_dialogue_retrieval(task, EVALUATION_SEED))
+        name: task_figures(name, ranking.score_conversation_retrieval(task, EVALUATION_SEED))
         for name, task in tasks.items()
     }
 
@@ -81,9 +81,9 @@ def _clustered_dialogues(build: Build, train: Any, tasks: Tasks) -> dict[str, Ta
 
 # Level and what the baseline gives -> how that is scored, and which tasks it serves; None means all of the suite.
 _SCORING: dict[tuple[LevelName, Output], tuple[ScoreBaseline, tuple[str, ...] | None]] = {
-    ("utterance", "embeddings"): (_embedded_utterances, None),
-    ("utterance", "rankings"): (_ranked_utterances, ("semantic-retrieval",)),
-    ("dialogue", "embeddings"): (_embedded_dialogues, None),
-    ("dialogue", "rankings"): (_ranked_dialogues, ("dialogue-retrieval",)),
-    ("dialogue", "clusters"): (_clustered_dialogues, ("domain-categorization",)),
+    ("message", "embeddings"): (_embedded_utterances, None),
+    ("message", "rankings"): (_ranked_utterances, ("semantic-retrieval",)),
+    ("conversation", "embeddings"): (_embedded_dialogues, None),
+    ("conversation", "rankings"): (_ranked_dialogues, ("conversation-retrieval",)),
+    ("conversation", "clusters"): (_clustered_dialogues, ("domain-categorization",)),
 }

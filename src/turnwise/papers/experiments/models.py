@@ -191,7 +191,7 @@ class ModelFolder:
             # A training that failed begins again, but one that was stopped continues.
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
-        level = getattr(training.settings, "level", "utterance")
+        level = getattr(training.settings, "level", "message")
         record = {
             "turnwise": self.base["turnwise"],
             "level": level,

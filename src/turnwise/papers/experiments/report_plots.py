@@ -72,7 +72,7 @@ def _by_value(cells: Sequence[CellRecord], task: str, metric: str) -> dict[str, 
 def _context_lengths(results: Results) -> Iterator[Drawing]:
     """The rank of the next utterance by the length of the context (Triple-Encoders, Figure 6)."""
     for data in distinct(results["cells"], "data"):
-        rows = rows_of(cells_of(results, data), "next_utterance")
+        rows = rows_of(cells_of(results, data), "next_message")
         lines = {
             row.title: {
                 float(length): [one["by_context_length"][length]["average_rank"] for one in row.figures]

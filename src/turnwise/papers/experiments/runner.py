@@ -96,7 +96,7 @@ class SuiteRunner:
         generator: str | None,
         choice: Sequence[str],
     ) -> None:
-        if generator is not None and suite.level != "turn-order":
+        if generator is not None and suite.level != "reply":
             raise ValueError(f"a generator is for short-term planning, which {suite.name} does not have: leave it out")
         if unknown := sorted(set(settings) - set(_SETTINGS)):
             raise ValueError(f"no setting of every training: {', '.join(unknown)}; expected {', '.join(_SETTINGS)}")

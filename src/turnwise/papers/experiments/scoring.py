@@ -12,8 +12,8 @@ from sentence_transformers import SentenceTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from turnwise.encoders.loading import load_encoder
-from turnwise.encoders.utterances import encode_utterances
-from turnwise.evaluation import TASKS, EmbeddedSequences, embed_dialogues, evaluate_next_utterance
+from turnwise.encoders.messages import encode_messages
+from turnwise.evaluation import TASKS, EmbeddedSequences, embed_labelled, evaluate_next_message
 from turnwise.evaluation.agreement import agreement, sample_texts
 from turnwise.papers.baselines import MeanOfUtterances
 from turnwise.papers.experiments.method import PLANNING, Score, ScoringInputs, TaskFigures, Tasks
@@ -39,28 +39,28 @@ def task_figures(name: str, result: Any) -> TaskFigures:
 # --- Utterances
 
 
-def utterance_figures(encode: Callable[[list[str]], Any], tasks: Tasks) -> dict[str, TaskFigures]:
+def message_figures(encode: Callable[[list[str]], Any], tasks: Tasks) -> dict[str, TaskFigures]:
     """The figures of a function that embeds texts."""
     return {name: task_figures(name, TASKS[name].score(encode, task, EVALUATION_SEED)) for name, task in tasks.items()}
 
 
 def as_trained(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
     """The encoder's own sentence embeddings."""
-    return utterance_figures(partial(encode_utterances, inputs.encoder, show_progress_bar=True), tasks)
+    return message_figures(partial(encode_messages, inputs.encoder, show_progress_bar=True), tasks)
 
 
 def character_ngrams(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
     """One to three characters, hashed: needs no training and works in any language."""
     hashed = HashingVectorizer(analyzer="char_wb", ngram_range=(1, 3), n_features=4096)
-    return utterance_figures(lambda texts: hashed.transform(texts).toarray(), tasks)
+    return message_figures(lambda texts: hashed.transform(texts).toarray(), tasks)
 
 
 # --- Whole dialogues
 
 
-def dialogue_figures(encode: Callable[[list[Any]], Any], tasks: Tasks) -> dict[str, TaskFigures]:
+def conversation_figures(encode: Callable[[list[Any]], Any], tasks: Tasks) -> dict[str, TaskFigures]:
     """The figures of a function that embeds whole conversations; each is embedded once for all tasks."""
-    embedded = embed_dialogues(encode, next(iter(tasks.values())))
+    embedded = embed_labelled(encode, next(iter(tasks.values())))
     return {name: task_figures(name, TASKS[name].measure(embedded, EVALUATION_SEED)) for name in tasks}
 
 
@@ -69,7 +69,7 @@ def whole_dialogue(pooling: str) -> Score:
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
         embed = partial(inputs.encoder.encode_conversations, pooling=pooling, show_progress_bar=True)
-        return dialogue_figures(embed, tasks)
+        return conversation_figures(embed, tasks)
 
     return score
 
@@ -86,7 +86,7 @@ def one_interlocutor(first: bool) -> Score:
             renamed = [_first_and_other(messages) for messages in conversations]
             return inputs.encoder.encode_conversations(renamed, pooling=pooling, show_progress_bar=True, absent="zero")
 
-        return dialogue_figures(embed, tasks)
+        return conversation_figures(embed, tasks)
 
     return score
 
@@ -98,7 +98,7 @@ def _first_and_other(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]
 
 def mean_of_utterances(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
     """The mean of the encoder's own embeddings of the utterances."""
-    return dialogue_figures(MeanOfUtterances(_OwnEmbeddings(inputs.encoder)).encode_conversations, tasks)
+    return conversation_figures(MeanOfUtterances(_OwnEmbeddings(inputs.encoder)).encode_conversations, tasks)
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class _OwnEmbeddings:
     def fit(self, conversations: Any) -> Self:
         return self
 
-    def encode_utterances(self, texts: Sequence[str]) -> np.ndarray:
-        return encode_utterances(self.encoder, texts, show_progress_bar=True)
+    def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
+        return encode_messages(self.encoder, texts, show_progress_bar=True)
 
 
 # --- The order of turns
@@ -124,8 +124,8 @@ def turn_order(*modes: str) -> Score:
         embedded = EmbeddedSequences(inputs.encoder, next(iter(tasks.values())))
         found = {}
         for name in tasks:
-            if name == "next-utterance":
-                result: Any = evaluate_next_utterance(embedded, EVALUATION_SEED, modes)
+            if name == "next-message":
+                result: Any = evaluate_next_message(embedded, EVALUATION_SEED, modes)
             else:
                 further = {"candidates": inputs.candidates} if name == PLANNING else {}
                 result = TASKS[name].measure(embedded, EVALUATION_SEED, **further)
@@ -147,9 +147,9 @@ def every_level(pooling: str, *modes: str) -> Score:
     percent.
     """
     by_level: dict[str, Score] = {
-        "utterance": as_trained,
-        "dialogue": whole_dialogue(pooling),
-        "turn-order": turn_order(*modes),
+        "message": as_trained,
+        "conversation": whole_dialogue(pooling),
+        "reply": turn_order(*modes),
     }
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
@@ -166,10 +166,10 @@ def every_level(pooling: str, *modes: str) -> Score:
 
 def _structure(inputs: ScoringInputs, texts: Sequence[str]) -> float:
     some = sample_texts(texts, _COMPARED, EVALUATION_SEED)
-    found = encode_utterances(inputs.encoder, some, show_progress_bar=True)
+    found = encode_messages(inputs.encoder, some, show_progress_bar=True)
     return agreement(_at_the_start(inputs.start, tuple(some)), found)["cosine_correlation"]
 
 
 @lru_cache(maxsize=8)  # every row of a data set is compared with the same vectors
 def _at_the_start(start: str | None, texts: tuple[str, ...]) -> Any:
-    return encode_utterances(load_encoder(start), texts, show_progress_bar=True)
+    return encode_messages(load_encoder(start), texts, show_progress_bar=True)

@@ -66,7 +66,7 @@ def chosen_methods(suite: Suite, names: Sequence[str] | None) -> dict[str, Metho
         ValueError: There is no such method.
     """
     table = suite.methods_by_name
-    serves_models = suite.level != "turn-order"
+    serves_models = suite.level != "reply"
     models = [name for name in names or () if serves_models and name.startswith(_MODEL) and name != _MODEL]
     if unknown := sorted(set(names or ()) - set(table) - set(models)):
         further = f", or {_MODEL}NAME for a Hugging Face model" if serves_models else ""

@@ -69,7 +69,7 @@ class LocalToGlobalLoss(ConversationLoss[LocalToGlobalSettings]):
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         parts = sliced_means(encode_rows(self.model, features))
         with full_precision(parts.device):
-            return self.compute_loss_from_embeddings(parts.float(), features["dialogue"])
+            return self.compute_loss_from_embeddings(parts.float(), features["conversation"])
 
     def compute_loss_from_embeddings(self, parts: Tensor, dialogue: Tensor) -> Tensor:
         """The loss from the vectors of parts (parts, dim) and the numbers of their dialogues (parts,), a scalar."""

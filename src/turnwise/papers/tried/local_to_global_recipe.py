@@ -28,7 +28,7 @@ class LocalToGlobal(EncoderRecipe, LocalToGlobalSettings):
         keep: Which turns to keep of conversations that are too long.
     """
 
-    level: ClassVar[LevelName] = "dialogue"
+    level: ClassVar[LevelName] = "conversation"
 
     learning_rate: float = 1e-4
     attention_dropout: bool = False
@@ -56,7 +56,7 @@ class LocalToGlobal(EncoderRecipe, LocalToGlobalSettings):
             sample["messages"][:], keep=self.keep, show_progress_bar=True, dtype=half_precision(self)
         )
         return {
-            "train_dataset": sample.add_column("dialogue", np.arange(len(sample))),
+            "train_dataset": sample.add_column("conversation", np.arange(len(sample))),
             "data_collator": PartsCollator(encoder, self.max_length, self.keep, self.seed),
             "loss": LocalToGlobalLoss(encoder, wholes, LocalToGlobalSettings.of(self)),
         }

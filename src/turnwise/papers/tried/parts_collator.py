@@ -54,7 +54,7 @@ class PartsCollator:
             (conversations,).
         """
         rows = self.renderer.rows([self._part(row) for row in conversations])
-        tensors = {**rows.as_dict(), "dialogue": torch.tensor([row["dialogue"] for row in conversations])}
+        tensors = {**rows.as_dict(), "conversation": torch.tensor([row["conversation"] for row in conversations])}
         return {f"messages_{name}": tensor for name, tensor in tensors.items()}
 
     def _part(self, row: dict[str, Any]) -> list[Message]:

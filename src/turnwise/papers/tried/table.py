@@ -55,8 +55,8 @@ _METHODS = (
 # Chosen on the development sets, see docs/results.md: messages of small talk say little by themselves.
 _OF_TASKS, _OF_SMALL_TALK = {"centre": {"stretch": 0.0}}, {"centre": {"distill": True}}
 
-_INTENTS, _NEXT = "semantic-retrieval", "next-utterance"
-_DIALOGUES = ("domain-categorization", "semantic-relatedness", "dialogue-retrieval")
+_INTENTS, _NEXT = "semantic-retrieval", "next-message"
+_DIALOGUES = ("domain-categorization", "semantic-relatedness", "conversation-retrieval")
 
 
 def _sgd_elsewhere(folder: Path) -> Splits:
@@ -90,7 +90,7 @@ _TRAININGS = ("dialogue-cse", "dial2vec", "ccl", "c3l", "in-context", "single-ve
 
 SUITE = Suite(
     name="unified",
-    level="turn-order",
+    level="reply",
     methods=_METHODS,
     data=_DATA,
     # The same small number of steps for all, so that a run takes hours and not days.

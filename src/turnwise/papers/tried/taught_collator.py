@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from turnwise.collators.utterances import Row, UtteranceCollator
+from turnwise.collators.texts import Row, TextCollator
 from turnwise.papers.tried.teacher_vectors import TeacherVectors
 
 
@@ -22,7 +22,7 @@ class TaughtCollator:
         teacher: The teacher's vectors. The teacher runs on the encoder's device, in the process that collates.
     """
 
-    utterances: UtteranceCollator
+    utterances: TextCollator
     teacher: TeacherVectors | None = None
 
     # The trainer asks every collator which columns hold labels. There are none.
@@ -32,7 +32,7 @@ class TaughtCollator:
         """Collate a batch.
 
         Returns:
-            What `UtteranceCollator` returns; ``messages_speaker``, a number for each speaker of a conversation
+            What `TextCollator` returns; ``messages_speaker``, a number for each speaker of a conversation
             (turns,); and with a teacher ``messages_teacher_context`` and ``messages_teacher_response``, its vectors of
             each turn's joined context, arbitrary where nothing precedes it, and of each turn, of length 1
             (turns, its dim) each.

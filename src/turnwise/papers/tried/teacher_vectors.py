@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from turnwise.collators.utterances import Row
+from turnwise.collators.texts import Row
 from turnwise.encoders.forward import encode_sliced, sliced_means, take
 from turnwise.encoders.inference import inference
 from turnwise.papers.joined_contexts import JoinedContextCollator

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import use_mean_pooling
@@ -33,7 +33,7 @@ class Unified(EncoderRecipe, UnifiedSettings):
             single-vector`` trains. Its distribution over the next utterances is learned as well.
     """
 
-    level: ClassVar[LevelName] = "turn-order"
+    level: ClassVar[LevelName] = "reply"
 
     learning_rate: float = 2e-4
     batch_size: int = 16
@@ -61,9 +61,7 @@ class Unified(EncoderRecipe, UnifiedSettings):
     def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         return {
             "train_dataset": conversations,
-            "data_collator": TaughtCollator(
-                UtteranceCollator(encoder, self.max_length), self._teacher_vectors(encoder)
-            ),
+            "data_collator": TaughtCollator(TextCollator(encoder, self.max_length), self._teacher_vectors(encoder)),
             "loss": UnifiedLoss(encoder, UnifiedSettings.of(self)),
         }
 

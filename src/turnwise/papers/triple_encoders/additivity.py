@@ -11,11 +11,11 @@ from turnwise._utils.citations import TRIPLE_ENCODERS
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.evaluation.figures import DIFFERENCE, RANDOM, TRUE
-from turnwise.evaluation.levels import TURN_ORDER
+from turnwise.evaluation.levels import REPLY
+from turnwise.evaluation.replies.context_scores import ContextScores
+from turnwise.evaluation.replies.depths import LENGTHS, Depth, find_depths, per_context
+from turnwise.evaluation.replies.sequences import EmbeddedSequences, Sequences, build_task_sequences
 from turnwise.evaluation.task import Task
-from turnwise.evaluation.turn_order.context_scores import ContextScores
-from turnwise.evaluation.turn_order.depths import LENGTHS, Depth, find_depths, per_context
-from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, Sequences, build_task_sequences
 from turnwise.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnwise.papers.triple_encoders.scores import inverse_pair_norms
 
@@ -167,7 +167,7 @@ def _scores(
 
 ADDITIVITY = Task(
     name="additivity",
-    level=TURN_ORDER,
+    level=REPLY,
     metric="difference",
     description="Are contexts closer to the true next utterance than to others, and which turns make them so?",
     citation=TRIPLE_ENCODERS,

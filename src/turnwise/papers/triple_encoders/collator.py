@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from turnwise.collators.utterances import text_key
+from turnwise.collators.texts import text_key
 from turnwise.papers.triple_encoders.corpus_negatives import CorpusNegatives, Pair
 from turnwise.papers.triple_encoders.views import View, view_prompt, views_of
 

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from turnwise._utils.citations import TRIPLE_ENCODERS
-from turnwise.evaluation.levels import TURN_ORDER
+from turnwise.evaluation.levels import REPLY
+from turnwise.evaluation.replies.next_message import NextMessageResult, evaluate_next_message
+from turnwise.evaluation.replies.sequences import EmbeddedSequences, build_task_sequences
 from turnwise.evaluation.task import Task
-from turnwise.evaluation.turn_order.next_utterance import NextUtteranceResult, evaluate_next_utterance
-from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, build_task_sequences
 from turnwise.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnwise.papers.triple_encoders.modes import COMPONENTS
 
 
-def evaluate_components(embedded: EmbeddedSequences, seed: int = 0) -> NextUtteranceResult:
-    """As ``evaluate_next_utterance``, with parts of a triple-encoder only: the modes are ``COMPONENTS``.
+def evaluate_components(embedded: EmbeddedSequences, seed: int = 0) -> NextMessageResult:
+    """As ``evaluate_next_message``, with parts of a triple-encoder only: the modes are ``COMPONENTS``.
 
     Raises:
         ValueError: The encoder is not a triple-encoder.
     """
     if not EmbeddedViews(embedded).triple:
         raise ValueError("component-analysis takes a triple-encoder apart: the model must be trained with c3l")
-    return evaluate_next_utterance(embedded, seed, tuple(COMPONENTS))
+    return evaluate_next_message(embedded, seed, tuple(COMPONENTS))
 
 
 COMPONENT_ANALYSIS = Task(
     name="component-analysis",
-    level=TURN_ORDER,
+    level=REPLY,
     metric="average_rank",
     description="Next utterance with parts of a triple-encoder only: which of them matter?",
     citation=TRIPLE_ENCODERS,

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
+from turnwise.evaluation.replies.depths import Depth, all_turns, context_turns
+from turnwise.evaluation.replies.sequences import EmbeddedSequences
 from turnwise.evaluation.scoring import unit_rows
-from turnwise.evaluation.turn_order.depths import Depth, all_turns, context_turns
-from turnwise.evaluation.turn_order.sequences import EmbeddedSequences
 from turnwise.papers.triple_encoders.views import View, view_prompt, views_of
 
 

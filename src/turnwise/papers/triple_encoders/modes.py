@@ -10,10 +10,10 @@ import numpy as np
 from typing_extensions import override
 
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.evaluation.dialogues.ranking import on_grid
-from turnwise.evaluation.turn_order.depths import Depth
-from turnwise.evaluation.turn_order.modes import Modes, Scorer, mean_cosine_query
-from turnwise.evaluation.turn_order.sequences import EmbeddedSequences
+from turnwise.evaluation.conversations.ranking import on_grid
+from turnwise.evaluation.replies.depths import Depth
+from turnwise.evaluation.replies.modes import Modes, Scorer, mean_cosine_query
+from turnwise.evaluation.replies.sequences import EmbeddedSequences
 from turnwise.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnwise.papers.triple_encoders.replies import LAST_ROWS
 from turnwise.papers.triple_encoders.scores import max_scores, triple_query

@@ -12,8 +12,8 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.reply_head import ReplyHead, map_candidates
-from turnwise.encoders.utterances import encode_utterances
 from turnwise.papers.triple_encoders.replies import TripleReplies, encode_turns
 from turnwise.papers.triple_encoders.scores import inverse_pair_norms
 from turnwise.papers.triple_encoders.views import encode_view
@@ -122,7 +122,7 @@ def _composed(
     goal_speaker: str | None,
 ) -> np.ndarray:
     """How well the goal would follow each candidate, as cosines, computed from one vector for each text."""
-    vectors = encode_utterances(encoder, [*(message["content"] for message in context), *candidates, goal])
+    vectors = encode_messages(encoder, [*(message["content"] for message in context), *candidates, goal])
     state = ComposedContext(head)
     for message, vector in zip(context, vectors):
         state.add(vector, message["role"] == goal_speaker)

@@ -10,7 +10,7 @@ import numpy as np
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import BoolArray, IntArray
 from turnwise.errors import ConversationError
-from turnwise.evaluation.turn_order.sequences import TURNS, Sequences
+from turnwise.evaluation.replies.sequences import TURNS, Sequences
 
 # A context and the next speaker -> what could be said; called with the keyword ``speaker``.
 Candidates = Callable[..., Sequence[str]]

@@ -43,7 +43,7 @@ class TurnOrder(EncoderRecipe, TurnOrderSettings):
         nli_pairs: Pairs in such a batch for each of ``batch_size``.
     """
 
-    level: ClassVar[LevelName] = "turn-order"
+    level: ClassVar[LevelName] = "reply"
     views: ClassVar[Literal["ccl", "c3l"]]
     # By default that of the views the encoder has, see `turnwise.papers.add_views`.
     token_order: ClassVar[TokenOrder | None] = None

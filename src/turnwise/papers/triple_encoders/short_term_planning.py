@@ -11,12 +11,12 @@ import numpy as np
 from turnwise._utils.citations import TRIPLE_ENCODERS
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.evaluation.levels import TURN_ORDER
+from turnwise.evaluation.levels import REPLY
+from turnwise.evaluation.replies.context_scores import ContextScores
+from turnwise.evaluation.replies.sequences import EmbeddedSequences, build_task_sequences
+from turnwise.evaluation.replies.tied_ranks import TiedRanks
 from turnwise.evaluation.scoring import DECIMALS
 from turnwise.evaluation.task import Task
-from turnwise.evaluation.turn_order.context_scores import ContextScores
-from turnwise.evaluation.turn_order.sequences import EmbeddedSequences, build_task_sequences
-from turnwise.evaluation.turn_order.tied_ranks import TiedRanks
 from turnwise.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnwise.papers.triple_encoders.planning import bi_plan_scores, triple_plan_scores
 from turnwise.papers.triple_encoders.plans import (
@@ -148,7 +148,7 @@ def _scores(views: EmbeddedViews, plan: Plan, name: str) -> FloatArray:
 
 SHORT_TERM_PLANNING = Task(
     name="short-term-planning",
-    level=TURN_ORDER,
+    level=REPLY,
     metric="average_rank",
     description="Rank utterances by how well they lead to a goal: does the one that did come first?",
     citation=TRIPLE_ENCODERS,

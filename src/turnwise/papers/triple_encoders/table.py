@@ -13,7 +13,7 @@ from turnwise.papers.experiments.suite import Scale, Suite, same_settings
 
 # --- Rows
 
-_NEXT = ("next-utterance",)
+_NEXT = ("next-message",)
 _ORDER = (*_NEXT, "short-term-planning", "additivity")
 
 _TRIPLE = turn_order("average", "last-1", "last-2", "last-3", "last-4", "max", "bi")
@@ -96,7 +96,7 @@ _PAPER = ("ccl:paper", "c3l:paper")
 
 SUITE = Suite(
     name="triple",
-    level="turn-order",
+    level="reply",
     methods=_METHODS,
     data=_DATA,
     full=Scale(settings=same_settings(_TRAININGS, max_steps=300), test=1000),

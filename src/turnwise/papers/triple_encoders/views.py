@@ -19,8 +19,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
+from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.transformer import transformer_of
-from turnwise.encoders.utterances import encode_utterances
 
 View = Literal["before", "before1", "before2", "after"]
 TokenOrder = Literal["turnwise", "published"]
@@ -180,7 +180,7 @@ def encode_view(
         ValueError: The encoder has views, but not this one.
     """
     name = view_prompt(encoder, view, same) if views_of(encoder) is not None else None
-    return encode_utterances(encoder, texts, batch_size, show_progress_bar, prompt_name=name)
+    return encode_messages(encoder, texts, batch_size, show_progress_bar, prompt_name=name)
 
 
 def _add_tokens(encoder: SentenceTransformer) -> None:

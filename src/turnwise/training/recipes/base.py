@@ -21,7 +21,7 @@ class Pace(Settings):
 
     Attributes:
         learning_rate: Peak learning rate of AdamW, reached after a tenth of the steps and then falling linearly to 0.
-        batch_size: Rows (conversations; for adaptation, utterances) per step and process.
+        batch_size: Rows (conversations; for adaptation, messages) per step and process.
         epochs: Passes over the data; ignored where ``max_steps`` is given.
         max_steps: Number of steps.
         seed: Seed of data order, dropout and drawn negatives.
@@ -48,7 +48,7 @@ class Recipe(Pace):
     that stays as it is.
     """
 
-    level: ClassVar[LevelName] = "utterance"  # what the trained encoder embeds
+    level: ClassVar[LevelName] = "message"  # what the trained encoder embeds
     learns_on: ClassVar[Literal["texts", "vectors"]] = "texts"
 
 
@@ -58,7 +58,7 @@ class Schedule(Pace):
 
     Attributes:
         gradient_accumulation_steps: How many batches make up one step with their gradients. Saves memory.
-        max_length: Longest text in tokens. A text is an utterance, or for whole-dialogue methods a conversation.
+        max_length: Longest text in tokens. A text is a message, or for whole-conversation methods a conversation.
         checkpoint_steps: Write a checkpoint every this many steps.
         bf16: Run the encoder in bfloat16, which is several times as fast on processors and GPUs made for it. By default
             this is done on such GPUs only, and on processors not made for it only if ``"forced"``. Losses are always
@@ -77,11 +77,11 @@ class Schedule(Pace):
 
 @dataclass(frozen=True)
 class Adaptation(Schedule):
-    """Continued pre-training as a masked language model on the utterances (DialogueCSE, section 5.3).
+    """Continued pre-training as a masked language model on the messages (DialogueCSE, section 5.3).
 
     Attributes:
         mask_probability: Share of tokens to predict.
-        max_predictions: Predict at most this many tokens of an utterance.
+        max_predictions: Predict at most this many tokens of a message.
     """
 
     learning_rate: float = 2e-5

@@ -11,12 +11,12 @@ from typing_extensions import override
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.collators.messages import MessageCollator
-from turnwise.collators.utterances import UtteranceCollator
+from turnwise.collators.texts import TextCollator
 from turnwise.data.drawing import draw_conversations
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.history import add_surroundings
 from turnwise.encoders.in_context import encode_in_context
-from turnwise.encoders.utterances import encode_utterances
+from turnwise.encoders.messages import encode_messages
 from turnwise.losses.in_context import InContextLoss, InContextSettings
 from turnwise.training.precision import half_precision
 from turnwise.training.recipes.base import EncoderRecipe, Inputs
@@ -55,7 +55,7 @@ class InContext(EncoderRecipe, InContextSettings):
         # The encoder has not learned yet, even if a run is continued, because its checkpoint is loaded later.
         in_context = encode_in_context(encoder, sample, show_progress_bar=True, dtype=half_precision(self))
         if self.context == "both":
-            alone = encode_utterances(encoder, texts, show_progress_bar=True, dtype=half_precision(self))
+            alone = encode_messages(encoder, texts, show_progress_bar=True, dtype=half_precision(self))
             joined = unit_vectors(in_context - in_context.mean(axis=0))
             in_context = np.concatenate([joined, add_surroundings(alone, turns)], axis=1)
         messages = {
@@ -65,6 +65,6 @@ class InContext(EncoderRecipe, InContextSettings):
         }
         return {
             "train_dataset": Dataset.from_dict(messages),
-            "data_collator": MessageCollator(UtteranceCollator(encoder, self.max_length)),
+            "data_collator": MessageCollator(TextCollator(encoder, self.max_length)),
             "loss": InContextLoss(encoder, in_context, InContextSettings.of(self)),
         }

@@ -24,12 +24,12 @@ class ReplyHeadRecipe(Recipe, ComposedSettings):
         sample: Learn from this many conversations, drawn at random; by default from all.
         held_out: Share of the conversations that are held out to choose the best epoch; with 0 the last epoch is taken.
         teacher: The folder or name of a model that reads the whole context as one text, such as ``--method
-            single-vector`` trains. Its distribution over the next utterances is learned as well.
+            single-vector`` trains. Its distribution over the next messages is learned as well.
         interpolation: The position of the head on the straight line from the sum of cosines that it starts as (0) to
             what it has learned (1). In between, it ranks chats of another kind better than at either end.
     """
 
-    level: ClassVar[LevelName] = "turn-order"
+    level: ClassVar[LevelName] = "reply"
     learns_on: ClassVar[Literal["texts", "vectors"]] = "vectors"
 
     learning_rate: float = 1e-3

@@ -1,0 +1,53 @@
+"""Conversation retrieval: do conversations of the same label come first? (dial2vec, EMNLP 2022, section 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+
+from turnwise._utils.citations import DIAL2VEC
+from turnwise.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
+from turnwise.evaluation.levels import CONVERSATION
+from turnwise.evaluation.ranking_result import RankingResult
+from turnwise.evaluation.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class ConversationRetrievalResult(RankingResult):
+    """Also says what was ranked. Queries are ids of conversations; those whose label no other one has are dropped."""
+
+    conversations: LabelledConversations
+
+    @override
+    def summary(self) -> dict[str, object]:
+        """The figures without the per-query values, ready for JSON."""
+        return {**super().summary(), **self.conversations.counts()}
+
+
+def evaluate_conversation_retrieval(embedded: EmbeddedConversations, seed: int = 0) -> ConversationRetrievalResult:
+    """Rank all other conversations by cosine with each query; those of its label are relevant.
+
+    Args:
+        embedded: From ``embed_labelled``.
+        seed: Seed of the bootstrap.
+    """
+    return ConversationRetrievalResult(
+        queries=embedded.conversations.query_ids,
+        average_precision=embedded.ranking.average_precision,
+        reciprocal_rank=embedded.ranking.reciprocal_rank,
+        dropped=embedded.conversations.dropped,
+        seed=seed,
+        conversations=embedded.conversations,
+    )
+
+
+CONVERSATION_RETRIEVAL = Task(
+    name="conversation-retrieval",
+    level=CONVERSATION,
+    metric="map",
+    description="Rank all other conversations: do those of the same label come first?",
+    citation=DIAL2VEC,
+    measure=evaluate_conversation_retrieval,
+    build=build_conversations,
+)

@@ -1,0 +1,74 @@
+"""Semantic retrieval of messages with what was said before them, from the vectors of single messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnwise._utils.citations import DIALOGUE_CSE
+from turnwise.data.messages import Conversations, plain_messages
+from turnwise.encoders.history import add_history
+from turnwise.evaluation.levels import MESSAGE
+from turnwise.evaluation.messages.semantic_retrieval import (
+    RetrievalResult,
+    RetrievalTask,
+    build_retrieval_task,
+    evaluate_retrieval,
+)
+from turnwise.evaluation.scoring import Encode, unit_embeddings
+from turnwise.evaluation.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class RetrievalWithHistory:
+    """Queries with their candidates, and the conversations they were said in.
+
+    Args:
+        task: The queries and candidates of semantic retrieval.
+        conversations: The texts of all messages of conversations, empty ones left out.
+    """
+
+    task: RetrievalTask
+    conversations: tuple[tuple[str, ...], ...]
+
+
+def build_retrieval_with_history(
+    conversations: Conversations, label: str = "intent", max_queries: int | None = None, seed: int = 0
+) -> RetrievalWithHistory:
+    """Build the task of ``build_retrieval_task``; arguments and errors are the same."""
+    rows = list(conversations)
+    task = build_retrieval_task(rows, label, max_queries=max_queries, seed=seed)
+    talks = (plain_messages(row["messages"], f"row {number}") for number, row in enumerate(rows) if row["messages"])
+    wanted = set(task.texts)
+    said = (tuple(message["content"] for message in talk if message["content"]) for talk in talks)
+    return RetrievalWithHistory(task, tuple(texts for texts in said if not wanted.isdisjoint(texts)))
+
+
+def evaluate_retrieval_with_history(encode: Encode, data: RetrievalWithHistory, seed: int = 0) -> RetrievalResult:
+    """Rank as ``evaluate_retrieval``, by vectors to which ``add_history`` has added the messages before.
+
+    The vector of a text that was said several times is the mean over its occurrences.
+
+    Args:
+        encode: Embeds a list of texts, (texts,) -> (texts, dim); called once, with all distinct messages.
+        data: From ``build_retrieval_with_history``.
+        seed: Seed of the bootstrap.
+    """
+    said = [text for texts in data.conversations for text in texts]
+    vectors = add_history(unit_embeddings(encode, said), [len(texts) for texts in data.conversations])
+    row_of = {text: row for row, text in enumerate(dict.fromkeys(said))}
+    means = np.zeros((len(row_of), vectors.shape[1]))
+    np.add.at(means, [row_of[text] for text in said], vectors)
+    return evaluate_retrieval(lambda texts: means[[row_of[text] for text in texts]], data.task, seed)
+
+
+RETRIEVAL_WITH_HISTORY = Task(
+    name="semantic-retrieval-with-history",
+    level=MESSAGE,
+    metric="map",
+    description="The same, with the vectors of earlier messages added to the vector of each message.",
+    citation=DIALOGUE_CSE,
+    measure=evaluate_retrieval_with_history,
+    build=lambda rows, how: build_retrieval_with_history(rows, how.label, how.max_queries, how.seed),
+)

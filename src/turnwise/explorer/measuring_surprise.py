@@ -1,0 +1,84 @@
+"""Surprise for a store, measured with the reply head of its encoder, or with heads fitted to its vectors.
+
+A head that learned from the conversations that it ranks would find all of them expected. So two heads are fitted, each
+to one half of the conversations, and each ranks the other half.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from turnwise._utils.progress import progress_bar
+from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.encoders.reply_head import ReplyHead
+from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.groups.sample import keys_of
+from turnwise.explorer.report.report import Surprise
+from turnwise.explorer.surprise import surprise_of_turns
+from turnwise.store import ConversationStore
+from turnwise.training.recipes.reply_head import ReplyHeadRecipe
+from turnwise.training.reply_head import fit_reply_head
+
+LEAST_CONVERSATIONS = 200  # with two messages or more, so that a head can learn something from one half of them
+_LEARNED = 2000  # conversations that a head is fitted to, at most
+_RANKED = (
+    "The share of a thousand messages of the same role that fit better than this one after the turns before it: "
+    "0 is expected, 1 is a surprise."
+)
+
+
+def measure_surprise(store: ConversationStore, corpus: Corpus, seed: int) -> tuple[Surprise | None, FloatArray]:
+    """The surprise of every message (n,). With too few conversations, all values are NaN and there is no `Surprise`.
+
+    Args:
+        store: The store; its encoder is loaded only if it has a reply head.
+        corpus: The content of the store.
+        seed: Seed of the sampled messages and of the heads that are fitted.
+    """
+    encoder = store.encoder() if store.tables().state.has_replies else None
+    head = encoder.encoder.reply_head if encoder is not None else None
+    if encoder is not None and head is not None:
+        everything = np.ones(len(corpus.texts), bool)
+        how = f"{_RANKED} By the reply head of the encoder."
+        return Surprise(how, encoder.name), _ranked(head, corpus, everything, seed)
+    found = np.full(len(corpus.texts), np.nan, np.float32)
+    if (corpus.turns > 1).sum() < LEAST_CONVERSATIONS:
+        return None, found
+    keys = keys_of(corpus.ids, seed)
+    for half in (0, 1):
+        learned = _smallest_keys(keys, (keys & 1 == half) & (corpus.turns > 1))
+        ranked = (keys & 1 != half)[corpus.conversation]
+        fitted, _ = fit_reply_head(_embedded(corpus, learned), ReplyHeadRecipe(seed=seed))
+        found[ranked] = _ranked(fitted, corpus, ranked, seed)[ranked]
+    how = f"{_RANKED} By reply heads fitted to these conversations, each half ranked by that of the other half."
+    return Surprise(how, store.tables().state.encoder), found
+
+
+def _ranked(head: ReplyHead, corpus: Corpus, wanted: np.ndarray, seed: int) -> FloatArray:
+    with progress_bar() as bar:
+        task = bar.add_task("measuring surprise", total=len(wanted))
+        return surprise_of_turns(
+            head, corpus.vectors, corpus.role, corpus.turn, wanted, seed=seed, advance=lambda n: bar.advance(task, n)
+        )
+
+
+def _smallest_keys(keys: np.ndarray, usable: np.ndarray) -> IntArray:
+    """The usable conversations with the smallest keys, up to a maximum, in their order (conversations,)."""
+    rows = np.flatnonzero(usable)
+    return np.sort(rows[np.argsort(keys[rows], kind="stable")[:_LEARNED]])
+
+
+def _embedded(corpus: Corpus, conversations: IntArray) -> pa.Table:
+    """The messages of conversations, as a table like the one that `turnwise embed` writes."""
+    spans = [(int(corpus.first[one]), int(corpus.first[one] + corpus.turns[one])) for one in conversations]
+    rows = np.concatenate([np.arange(start, end) for start, end in spans])
+    vectors = np.array(corpus.vectors[rows], np.float32)
+    return pa.table(
+        {
+            "id": [corpus.ids[one] for one in corpus.conversation[rows]],
+            "role": [corpus.roles[one] for one in corpus.role[rows]],
+            "text": [corpus.texts[row] for row in rows],
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1]),
+        }
+    )

@@ -1,0 +1,53 @@
+"""Distinct utterances and which labels they keep."""
+
+from __future__ import annotations
+
+import pytest
+from datasets import Dataset
+
+from turnwise.data.messages import distinct_texts, labelled_texts
+from turnwise.errors import ConversationError
+
+
+def conversation(*messages: tuple[str, str | None]) -> dict[str, object]:
+    return {"messages": [{"role": "user", "content": text, "intent": intent} for text, intent in messages]}
+
+
+def test_a_text_of_several_labels_is_left_out_even_if_seen_again() -> None:
+    rows = [conversation(("Yes", "book"), ("Taxi!", "ride")), conversation(("Yes", "ride"), ("Yes", "book"))]
+    assert labelled_texts(rows, "intent") == {"Taxi!": "ride"}
+
+
+def test_unlabelled_and_empty_messages_do_not_count() -> None:
+    rows = [conversation((" Hi ", "greet"), ("Hi", None), ("Hi", ""), ("  ", "greet"), ("Bye", None))]
+    assert labelled_texts(rows, "intent") == {"Hi": "greet"}
+    assert distinct_texts(rows) == ["Hi", "Bye"]
+
+
+def test_a_dataset_serves_as_rows_and_number_labels_work() -> None:
+    messages = [{"role": "a", "content": "x", "act": 0}, {"role": "b", "content": "y", "act": None}]
+    rows = Dataset.from_list([{"id": "1", "messages": messages}])
+    assert labelled_texts(rows, "act") == {"x": "0"}
+
+
+def test_of_lists_of_labels_those_with_one_count() -> None:
+    acts = [("a", ["greet"]), ("b", ["greet", "ask"]), ("c", []), ("d", ["ask"]), ("a", ["greet"]), ("d", ["greet"])]
+    rows = [{"messages": [{"role": "u", "content": text, "acts": found} for text, found in acts]}]
+    assert labelled_texts(rows, "acts") == {"a": "greet"}
+    with pytest.raises(ConversationError, match="a text, a whole number or a list of these"):
+        labelled_texts([{"messages": [{"role": "u", "content": "x", "acts": [0.5]}]}], "acts")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([conversation(("Hi", None))], "no message carries the label 'intent'; messages have: role, content, intent"),
+        ([], "no message carries the label 'intent'; messages have: no field at all"),
+        ([{"text": "Hi"}], 'row 0: expected "messages"'),
+        ([conversation(("Hi", "a")), {"messages": [{"role": "user", "intent": "a"}]}], "row 1, message 0: .*content"),
+        ([{"messages": [{"content": "Hi", "intent": {"a": "b"}}]}], "row 0, message 0: label 'intent' must be"),
+    ],
+)
+def test_bad_rows_are_named(rows: list[dict[str, object]], message: str) -> None:
+    with pytest.raises(ConversationError, match=message):
+        labelled_texts(rows, "intent")
