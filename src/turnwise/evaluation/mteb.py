@@ -42,8 +42,8 @@ def mteb_tasks(
     Args:
         data: Conversations, or a file of them, as for ``turnwise.evaluate``.
         tasks: ``"messages"``: rerank the candidates of ``semantic-retrieval``, main score MAP; ``"conversations"``:
-            find the conversations of the same label as in ``conversation-retrieval``, main score MAP; ``"clusters"``: MTEB's
-            own clustering of the conversations of ``domain-categorization``, main score V-measure.
+            find the conversations of the same label as in ``conversation-retrieval``, main score MAP; ``"clusters"``:
+            MTEB's own clustering of the conversations of ``domain-categorization``, main score V-measure.
         name: Name of the corpus; the names of the tasks start with it.
         language: Its language and script, such as ``"zho-Hans"``.
         seed: Seed of the samples.
