@@ -138,8 +138,9 @@ def figures(embedded: EmbeddedConversations, known: set[str], untouched: np.ndar
     for name in FIGURES:
         found[name] = TASKS[name].measure(embedded, 0).summary()
     precision = embedded.ranking.average_precision
-    labels = embedded.dialogues.labels
-    unseen = np.array([labels[code] not in known for code in embedded.dialogues.codes[embedded.dialogues.queries]])
+    labels = embedded.conversations.labels
+    codes = embedded.conversations.codes[embedded.conversations.queries]
+    unseen = np.array([labels[code] not in known for code in codes])
     found["map unseen"] = 100 * float(precision[unseen].mean()) if unseen.any() else None
     found["p"] = None if untouched is None else paired_bootstrap_p(precision, untouched)
     return found

@@ -12,7 +12,6 @@ from types import FrameType
 from typing import Any
 
 import datasets
-from turnwise.evaluation.utterances.semantic_retrieval import read_retrieval_task
 
 from turnwise._utils.strict_json import strict_json
 from turnwise.data.conversations import iterate_conversations
@@ -23,6 +22,7 @@ from turnwise.data.reading.options import ReadingOptions
 from turnwise.data.redaction import Redaction
 from turnwise.encoders.loading import load_encoder
 from turnwise.errors import ConversationError
+from turnwise.evaluation.messages.semantic_retrieval import read_retrieval_task
 from turnwise.papers.dialogue_cse.dialogue_sts import read_sts_task
 from turnwise.papers.triple_encoders.nli import read_nli
 from turnwise.replies.candidates import read_candidates

@@ -145,7 +145,7 @@ def test_plan_ranks_given_and_generated_candidates(model, files, tmp_path, save_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("reply", "--candidates", "EMPTY"), "found no utterance"),
+        (("reply", "--candidates", "EMPTY"), "found no message"),
         (("reply", "--candidates", "REPLIES", "--id", "third"), "found no conversation 'third'"),
         (("reply", "--candidates", "REPLIES", "--mode", "mean"), "not one of this model's, which are average, last-1"),
         (("reply", "--candidates", "nowhere.txt"), "nowhere.txt"),

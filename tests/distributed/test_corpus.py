@@ -115,7 +115,7 @@ def test_files_of_the_same_content_are_both_there(embed, corpus, tmp_path) -> No
 
 def test_other_settings_are_refused_and_forced(embed, tmp_path) -> None:
     embed(tmp_path / "out")
-    with pytest.raises(ValueError, match=r"start over with --force \(.*utterance"):
+    with pytest.raises(ValueError, match=r"start over with --force \(.*message"):
         embed(tmp_path / "out", level="conversation", resume=True)
     assert embed(tmp_path / "out", level="conversation", force=True) == 48
     assert pq.read_table(tmp_path / "out").column_names == ["id", "vector"]
@@ -167,7 +167,7 @@ def test_redacted_ids_of_two_files_stay_apart(embed, tmp_path) -> None:
     ("arguments", "problem"),
     [
         ({"engine": "spark"}, "expected 'local' or 'ray'"),
-        ({"level": "word"}, "expected one of utterance, utterance-with-history, utterance-in-context, dialogue"),
+        ({"level": "word"}, "expected one of message, message-with-history, message-in-context, conversation"),
         ({"paths": "-"}, "standard input"),
         ({"paths": "memory://nowhere/*.jsonl"}, "found no conversations"),
     ],

@@ -139,7 +139,7 @@ def test_the_model_card_names_task_and_figures(tiny_encoder, corpus, tmp_path) -
     assert tiny_encoder.model_card_data.eval_results_dict == {evaluator: found}
     tiny_encoder.save_pretrained(str(tmp_path / "model"))
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    assert "Dialogue Retrieval" in card and "**map**" in card and '"conversation_label": "domain"' in card
+    assert "Conversation Retrieval" in card and "**map**" in card and '"conversation_label": "domain"' in card
     assert not (tmp_path / "eval").exists()
 
 

@@ -52,5 +52,5 @@ def test_unknown_tasks_and_a_missing_library(monkeypatch: pytest.MonkeyPatch) ->
         mteb_tasks(sample_conversations(30))
     monkeypatch.undo()
     pytest.importorskip("mteb", reason="mteb is not installed: pip install 'turnwise[mteb]'")
-    with pytest.raises(ValueError, match="tasks must be among utterances, dialogues, clusters, got sts"):
+    with pytest.raises(ValueError, match="tasks must be among messages, conversations, clusters, got sts"):
         mteb_tasks(sample_conversations(30), tasks="sts")

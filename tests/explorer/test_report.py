@@ -17,7 +17,7 @@ pytest.importorskip("igraph", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.explorer import GroupSettings, Report, build_report, edits, turn_order, write_report
+from turnwise.explorer import GroupSettings, Report, build_report, edits, measuring_surprise, write_report
 from turnwise.explorer.live_report import LiveReport
 from turnwise.store import ConversationStore
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
@@ -261,14 +261,14 @@ def test_without_turn_order_each_half_is_ranked_by_a_head_that_saw_the_other(
     tmp_path: Path, tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[set[str]] = []
-    fit = turn_order.fit_reply_head
+    fit = measuring_surprise.fit_reply_head
 
     def quick(table: Any, recipe: ReplyHeadRecipe) -> Any:
         seen.append(set(table["id"].to_pylist()))
         return fit(table, replace(recipe, max_steps=2))
 
-    monkeypatch.setattr(turn_order, "LEAST_CONVERSATIONS", 36)
-    monkeypatch.setattr(turn_order, "fit_reply_head", quick)
+    monkeypatch.setattr(measuring_surprise, "LEAST_CONVERSATIONS", 36)
+    monkeypatch.setattr(measuring_surprise, "fit_reply_head", quick)
     store = ConversationStore.open(tmp_path / "plain", encoder=tiny_encoder)
     store.add(talks(60))
     report = build_report(store, settings=SETTINGS)

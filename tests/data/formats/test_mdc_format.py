@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from format_cases import read, write
-from turnwise.evaluation.utterances.semantic_retrieval import build_retrieval_task
 
 from turnwise.data.conversations import read_conversations
 from turnwise.errors import ConversationError
+from turnwise.evaluation.messages.semantic_retrieval import build_retrieval_task
 
 MDC_HEADER = "session.ID\tMessage.ID\tMessage.Timestamp\tMessage.From\tMessage.Text\tDialog-Acts\t\t\n"
 

@@ -73,8 +73,8 @@ def test_retrieval_and_relatedness_by_hand() -> None:
 
 def test_every_query_as_a_loop_over_the_single_metrics() -> None:
     data = noisy()
-    units, codes, queries = data.units.astype(np.float64), data.dialogues.codes, data.dialogues.queries
-    assert len(queries) == 59 and data.dialogues.dropped == 1
+    units, codes, queries = data.units.astype(np.float64), data.conversations.codes, data.conversations.queries
+    assert len(queries) == 59 and data.conversations.dropped == 1
     for place, query in enumerate(queries):
         others = np.arange(len(codes)) != query
         scores = np.round(units[others] @ units[query], 6)  # duplicates tie here as well
@@ -86,7 +86,7 @@ def test_every_query_as_a_loop_over_the_single_metrics() -> None:
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     data = noisy(count=97)
-    units, codes, queries = data.units, data.dialogues.codes, data.dialogues.queries
+    units, codes, queries = data.units, data.conversations.codes, data.conversations.queries
     for block in (1, 97 * 2, 97 * 13 + 5, 10**9):
         monkeypatch.setattr("turnwise.evaluation.conversations.ranking._RANKED", max(1, block // 3))
         ranking = rank_conversations(units, codes, queries, block)
@@ -119,7 +119,7 @@ def test_a_sample_of_queries_still_ranks_all_dialogues() -> None:
     generator = np.random.default_rng(0)
     vectors, labels = generator.normal(size=(50, 4)), [number % 3 for number in range(50)]
     full, few = (embedded(vectors, labels, wanted) for wanted in (None, 7))
-    assert few.ranking.average_precision.tolist() == full.ranking.average_precision[few.dialogues.queries].tolist()
+    assert few.ranking.average_precision.tolist() == full.ranking.average_precision[few.conversations.queries].tolist()
     assert evaluate_relatedness(few).summary()["queries"] == 7
 
 
@@ -132,7 +132,7 @@ def test_categorization_of_separate_labels_is_perfect_and_of_noise_is_not() -> N
     noise = evaluate_categorization(embedded(np.random.default_rng(0).normal(size=(300, 8)), [0, 1, 2] * 100))
     assert abs(float(noise.ari.mean())) < 0.05 and noise.purity.mean() < 0.5
     for run, found in enumerate(noise.clusters):
-        codes = noise.dialogues.codes
+        codes = noise.conversations.codes
         assert noise.purity[run] == purity(found, codes)
         assert noise.accuracy[run] == assignment_accuracy(found, codes)
     with pytest.raises(ValueError, match="runs must be 1 or more"):
@@ -188,7 +188,7 @@ def test_alignment_and_uniformity_as_literal_sums() -> None:
     assert small.alignment == pytest.approx(2) and small.adjusted_alignment == pytest.approx(2 - (4 + 2) / 2)
     assert small.uniformity == pytest.approx(np.log((2 * np.exp(-4) + np.exp(-8)) / 3), abs=1e-6)
     data = noisy()
-    codes, units = data.dialogues.codes, data.units.astype(np.float64)
+    codes, units = data.conversations.codes, data.units.astype(np.float64)
     distances, pairs = cdist(units, units, "sqeuclidean"), np.triu(np.ones((60, 60), bool), 1)
     same = codes[:, None] == codes
     positive, negative = mean_squared_distances(data.units, codes)

@@ -157,7 +157,7 @@ def test_the_builder_is_deterministic_and_queries_are_independent_of_each_other(
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (corpus(ride=["taxi", "red taxi", "blue taxi"]), "3 distinct utterances and 2 different labels .* got 3 and 1"),
+        (corpus(ride=["taxi", "red taxi", "blue taxi"]), "3 distinct messages and 2 different labels .* got 3 and 1"),
         (corpus(ride=["taxi"], food=["wine"]), "got 2 and 2"),
         (corpus(ride=["a", "b"], food=["c", "d"]), "none of 4 queries has both"),
     ],

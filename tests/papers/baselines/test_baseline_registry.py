@@ -65,7 +65,7 @@ def test_names_mean_what_they_say(tiny_encoder: SentenceTransformer) -> None:
 def test_misuse_is_named() -> None:
     with pytest.raises(ValueError, match="unknown baseline 'bert': expected one of glove, word2vec"):
         build_baseline("bert")
-    with pytest.raises(ValueError, match="the baseline lda serves dialogue, got level 'message'"):
+    with pytest.raises(ValueError, match="the baseline lda serves conversation, got level 'message'"):
         build_baseline("lda")
     with pytest.raises(ValueError, match="the baseline glove needs word_vectors, got none"):
         build_baseline("glove")

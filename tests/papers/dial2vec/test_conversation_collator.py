@@ -93,7 +93,7 @@ def test_the_same_seed_gives_the_same_negatives_whatever_the_number_of_workers(e
         found: dict[str, list] = {}
         for start, batch in enumerate(loader):
             for number in range(len(batch["messages_speakers"])):
-                rows = batch["messages_input_ids"][batch["messages_dialogue"] == number]
+                rows = batch["messages_input_ids"][batch["messages_conversation"] == number]
                 found[dialogues[start * batch_size + number]["id"]] = [decoded(encoder, ids) for ids in rows]
         return found
 
@@ -110,7 +110,7 @@ def test_conversations_without_interaction_give_no_rows(encoder, conversations, 
     collate = ConversationCollator(encoder, dialogues)
     alone = {"id": "alone", "messages": [{"role": "user", "content": "hello"}, {"role": "user", "content": "thanks"}]}
     batch = collate([alone, conversations[3], dialogues[0]])
-    assert batch["messages_speakers"].tolist() == [2] and batch["messages_dialogue"].unique().tolist() == [0]
+    assert batch["messages_speakers"].tolist() == [2] and batch["messages_conversation"].unique().tolist() == [0]
     with pytest.raises(ValueError, match="no conversation of this batch has two speakers"):
         collate([alone])
 

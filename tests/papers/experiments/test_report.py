@@ -87,13 +87,13 @@ def line_of(report: str, start: str, table: str) -> list[str]:
 
 def test_means_deviations_intervals_and_p(utterances: Path) -> None:
     report = write_report(utterances, plots=False).read_text()
-    line = line_of(report, "CONVERSATION-CSE", "**`semantic-retrieval`**")
+    line = line_of(report, "DIALOGUE-CSE", "**`semantic-retrieval`**")
     mean = QUERIES + 0.15  # of the two seeds
     low, high = bootstrap_interval(100 * mean)
     p = paired_bootstrap_p(100 * mean, 100 * QUERIES)
     assert p < 0.001
     assert line == [
-        "CONVERSATION-CSE",
+        "DIALOGUE-CSE",
         "2",
         f"{100 * mean.mean():.1f} ± {10 / np.sqrt(2):.1f}",
         f"[{low:.1f}, {high:.1f}]",
@@ -106,7 +106,7 @@ def test_means_deviations_intervals_and_p(utterances: Path) -> None:
 
 def test_what_has_no_figures_is_listed_with_its_reason(utterances: Path) -> None:
     report = write_report(utterances, plots=False).read_text()
-    assert "- failed: RuntimeError: too hot (CONVERSATION-CSE, seed 2)" in report
+    assert "- failed: RuntimeError: too hot (DIALOGUE-CSE, seed 2)" in report
     assert "- not run: needs a text file of word vectors (GLOVE)" in report
     assert report.index("## ecd") < report.index("- not run: needs ecd/train (SIMCSE; SIAMESE-SINGLE)")
     assert "## Data sets that were not found\n\n- Jing Dong corpus: needs jddc/test\n" in report
@@ -116,7 +116,7 @@ def test_environment_command_cost_and_the_paper_are_there(utterances: Path) -> N
     report = write_report(utterances, plots=False).read_text()
     assert "turnwise papers bench dialoguecse --seeds 3" in report and "torch 2.13.0" in report
     assert line_of(report, "Schema-Guided Dialogue", "## Cost")[1:] == ["UNTOUCHED", "", "4", "0", "0"]
-    assert "| Schema-Guided Dialogue | CONVERSATION-CSE |  | 61 | 0 | 20,000 |" in report
+    assert "| Schema-Guided Dialogue | DIALOGUE-CSE |  | 61 | 0 | 20,000 |" in report
     paper = report[report.index("## What the paper reports") :]
     assert "| DialogueCSE_I2 | BERT, adapted | 91.40 | 68.02 | 69.32 |" in paper
 
@@ -126,7 +126,7 @@ def test_a_study_is_a_table_of_its_values_with_the_papers_below(utterances: Path
     table = report[report.index("## Temperature (Table 3)") :]
     assert "| temperature | 0.05 | 0.5 |" in table
     assert line_of(table, "paper: JDDC (BERT)", "|") == ["paper: JDDC (BERT)", "67.19", "68.63"]
-    assert line_of(table, "CONVERSATION-CSE", "|")[2] == f"{100 * (QUERIES + 0.125).mean():.1f} ± {5 / np.sqrt(2):.1f}"
+    assert line_of(table, "DIALOGUE-CSE", "|")[2] == f"{100 * (QUERIES + 0.125).mean():.1f} ± {5 / np.sqrt(2):.1f}"
 
 
 def test_lower_ranks_are_better_and_modes_are_rows(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_what_was_forgotten(tmp_path: Path) -> None:
     report = write_report(write(tmp_path / "out", "unified", cells)).read_text()
     table = "**`semantic-retrieval`**"
     place = line_of(report, "method", table).index("Structure")
-    assert line_of(report, "CONVERSATION-CSE", table)[place] == "92.5"
+    assert line_of(report, "DIALOGUE-CSE", table)[place] == "92.5"
     assert "![forgetting-sgd](forgetting-sgd.png)" in report
 
 
@@ -202,7 +202,7 @@ def test_the_same_results_give_the_same_bytes(utterances: Path) -> None:
     write_report(utterances)
     assert [(utterances / name).read_bytes() for name in names] == first
     assert sorted(path.name for path in utterances.iterdir()) == sorted([*names, "results.json", "results-cost.json"])
-    assert first[1].startswith(b"\x89PNG") and b"CONVERSATION-CSE" in first[2] and b"dc:date" not in first[2]
+    assert first[1].startswith(b"\x89PNG") and b"DIALOGUE-CSE" in first[2] and b"dc:date" not in first[2]
 
 
 def test_the_bands_are_one_deviation_over_seeds() -> None:

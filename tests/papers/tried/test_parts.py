@@ -24,7 +24,7 @@ def test_some_messages_of_each_conversation_in_their_order(tiny_encoder: Sentenc
         batch = collator([{"id": "a", "messages": messages, "conversation": 3}])
         expected = [token for message in part for token in of_text[message["content"]]]
         row = batch["messages_input_ids"][0, batch["messages_turn"][0] >= 0]
-        assert row.tolist() == expected and batch["messages_dialogue"].tolist() == [3]
+        assert row.tolist() == expected and batch["messages_conversation"].tolist() == [3]
     assert counts == {3, 4, 5, 6}
 
 

@@ -273,7 +273,7 @@ def test_mistakes_are_told(triple: ReplyModel) -> None:
     before = np.ones((2, 4))
     with pytest.raises(ValueError, match=r"of one shape, got \(2, 4\) and \(3, 4\)"):
         triple_query(before, np.ones((3, 4)))
-    with pytest.raises(ValueError, match=r"at least one utterance .* got \(0, 4\)"):
+    with pytest.raises(ValueError, match=r"at least one message .* got \(0, 4\)"):
         bi_query(before[:0])
     with pytest.raises(ValueError, match="one context"):
         max_scores(before[None], before[None], before)

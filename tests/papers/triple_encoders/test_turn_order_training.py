@@ -142,7 +142,7 @@ def test_the_model_card_shows_a_view(corpus, tiny_encoder_path, tmp_path) -> Non
     train(corpus, method=CCL(**{**SHORT, "max_steps": 1}), encoder=tiny_encoder_path, output=tmp_path / "model")
     card = (tmp_path / "model" / "README.md").read_text()
     assert 'prompt_name="after"' in card
-    assert "Turn-order encoder" in card
+    assert "Reply encoder" in card
 
 
 def test_the_papers_way_of_training(corpus, pairs, tiny_encoder_path, tmp_path) -> None:

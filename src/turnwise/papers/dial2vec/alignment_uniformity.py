@@ -25,7 +25,7 @@ class AlignmentUniformityResult:
         uniformity: Equation 9, in [-8, 0].
     """
 
-    dialogues: LabelledConversations
+    conversations: LabelledConversations
     alignment: float
     adjusted_alignment: float
     uniformity: float
@@ -36,7 +36,7 @@ class AlignmentUniformityResult:
             "adjusted_alignment": self.adjusted_alignment,
             "alignment": self.alignment,
             "uniformity": self.uniformity,
-            **self.dialogues.counts(),
+            **self.conversations.counts(),
         }
 
 
@@ -49,7 +49,7 @@ def evaluate_alignment_uniformity(embedded: EmbeddedConversations, seed: int = 0
     """
     positive, negative = mean_squared_distances(embedded.units, embedded.conversations.codes)
     return AlignmentUniformityResult(
-        dialogues=embedded.conversations,
+        conversations=embedded.conversations,
         alignment=round(positive, 6),
         adjusted_alignment=round(positive - negative, 6),
         uniformity=round(uniformity(embedded.units), 6),
