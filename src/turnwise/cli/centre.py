@@ -32,9 +32,9 @@ def centre(
     Example: `turnwise model centre chats.jsonl --model model --output centred`
     """
     quiet_transformers()
-    from turnwise.training.centre import centre as centre_encoder
+    from turnwise.training.centre import centre as fit_centre
 
-    centre_encoder(
+    fit_centre(
         reading.read(data, output),
         encoder=model,
         output=output,

@@ -34,7 +34,7 @@ def merge(
     Example: `turnwise model merge cse-model context-model --output model`
     """
     quiet_transformers()
-    from turnwise.training.merging import merge as merge_encoders
+    from turnwise.training.merging import merge as merge_models
 
-    merge_encoders(models, base=model, output=output, scale=scale, force=force)
+    merge_models(models, base=model, output=output, scale=scale, force=force)
     note(f"Wrote {output}. Next: turnwise train CHATS --method reply-head --encoder {shlex.quote(str(output))}")

@@ -104,12 +104,12 @@ def adapt(
     check_folder(output, force)
     encoder_folder(encoder)
     quiet_transformers()
-    from turnwise.training.adaptation import adapt as adapt_and_save
+    from turnwise.training.adaptation import adapt as run_adaptation
     from turnwise.training.recipes import Adaptation
 
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate}
     settings = Adaptation(seed=seed, **given(flags))
-    adapt_and_save(
+    run_adaptation(
         reading.read(data, output), settings=settings, encoder=encoder, output=output, resume=resume, force=force
     )
     note(f"Wrote {output}. Next: turnwise train {reading.command_line(data)} --encoder {output} --output model")
