@@ -1,0 +1,391 @@
+"""The encoder that ships: what it learned from the labels of several sources, as a file in the package.
+
+For each source on its own, the published base encoder learns that texts of one label belong together, while the
+similarities of other texts are kept as they were. What each of them learned is the difference of its weights from those
+of the base encoder. Another difference is learned without labels: what messages mean in their conversations. The
+weighted sum of all differences is compressed and written into the package, with a card. Where a test is from one of
+the sources, the card has the figure of the sum without that source. What is finished is not done again.
+
+Run: make encoder
+     (or python examples/make_encoder.py [--data $TURNWISE_DATA] [--work encoder] [--steps 120] [--seed 0])
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from torch.nn.functional import normalize
+
+import turnwise
+from turnwise._utils.files import atomic_path
+from turnwise.collators.utterances import UtteranceCollator
+from turnwise.data.drawing import draw_conversations
+from turnwise.data.messages import labelled_utterances, plain_messages
+from turnwise.encoders.forward import encode_sliced, sliced_means
+from turnwise.encoders.loading import DEFAULT_ENCODER
+from turnwise.encoders.shipped.delta import apply_delta, save_delta
+from turnwise.encoders.transformer import transformer_layers, transformer_of
+from turnwise.losses.distillation import soft_neighbours
+
+SHIPPED = Path(turnwise.__file__).parent / "encoders" / "shipped"
+BYTES = 2_900_000  # of matrices; a reply head and a centre have room beside them
+TEMPERATURE = 0.05
+LABELS, TEXTS_OF_A_LABEL, KEPT_TEXTS = 32, 4, 96  # in a step
+QUERIES = 400
+WHOLE_CONVERSATIONS = 600  # in a test of dialogues or of next messages
+SAMPLE = 700  # conversations of each corpus without labels
+INTENTS, DIALOGUES, NEXT = "semantic-retrieval", "dialogue-retrieval", "next-utterance"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Texts with labels of what they mean, or conversations without labels.
+
+    Attributes:
+        name: A short name.
+        paths: Where they lie in the folder of the data, without the ending.
+        weight: What the difference that the source makes is multiplied by.
+        title: What they are called.
+        licence: Their licence, as their source states it.
+        learns: What is learned: "intents" of messages, "tasks" of whole conversations, or "context", without labels.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    weight: float
+    title: str
+    licence: str
+    learns: Literal["intents", "tasks", "context"] = "intents"
+
+
+@dataclass(frozen=True)
+class Test:
+    """What is measured, and without which source.
+
+    Attributes:
+        path: The file, or "sample" for the corpus that `turnwise.sample_conversations` generates.
+        task: The name of the task.
+        left_out: The name of the source that is left out: the one that the test is from.
+    """
+
+    path: str
+    task: str
+    left_out: str | None = None
+
+
+DOMAINS = ("airline", "fastfood", "insurance", "software")
+SOURCES = (
+    *(
+        Source(
+            f"multidogo-{domain}", (f"multidogo/{domain}/train",), 0.2, f"MultiDoGO, {domain}", "CDLA-Permissive-1.0"
+        )
+        for domain in DOMAINS
+    ),
+    Source("clinc150", ("clinc150/train",), 0.8, "CLINC150", "CC BY 3.0"),
+    Source("dstc11", ("dstc11_dev/insurance",), 0.2, "DSTC 11 track 2, development part", "CDLA-Permissive-2.0"),
+    Source("star", ("star/train",), 0.5, "STAR", "MIT", learns="tasks"),
+    Source(
+        "context", ("star/train", "taskmaster4/train"), 0.2, "STAR, Taskmaster-4", "MIT, CC BY 4.0", learns="context"
+    ),
+)
+KEPT = ("clinc150/train", "star/train", "taskmaster4/train")  # texts whose similarities are kept, without their labels
+LABELS_OF_DIALOGUES = {"sgd": "domains", "star": "task", "self_dialogue": "topic"}
+NO_MEANING = "outofdomain"  # a label of texts that have nothing in common
+TESTS = (
+    *(Test(f"multidogo/{domain}/test", INTENTS, f"multidogo-{domain}") for domain in DOMAINS),
+    Test("clinc150/test", INTENTS, "clinc150"),
+    Test("dstc11_dev/insurance", INTENTS, "dstc11"),
+    Test("sgd/test", INTENTS),
+    Test("sample", INTENTS),
+    Test("sgd/test", DIALOGUES),
+    Test("star/test", DIALOGUES, "context"),
+    Test("self_dialogue/dev", DIALOGUES),
+    Test("sgd/test", NEXT),
+    Test("dailydialog/dev", NEXT),
+    Test("self_dialogue/dev", NEXT),
+)
+
+
+CARD = """# What the encoder that ships has learned
+
+`delta.safetensors` is added to the weights of {base} (Apache-2.0) when turnwise loads its own encoder. It is
+licensed under Apache-2.0, as turnwise is.
+
+| | |
+|---|---|
+| SHA-256 | `{checksum}` |
+| made by | `make encoder` of turnwise {version}: {steps} steps for each source, seed {seed}, {precision} |
+
+## Learned from
+
+| data | licence | weight |
+|---|---|---|
+{sources}
+
+From their intents by supervised contrast, with the similarities of other texts kept as they were; from STAR and
+Taskmaster-4 without labels, by learning from context. All licences allow commercial use and ask for attribution at
+most; none is passed on to the weights. No text of the data is in this file.
+
+## Figures
+
+Mean average precision (the higher the better) of intents and of whole dialogues, and of next messages the average rank
+(the lower the better), with 95 % bootstrap intervals. Where a test is from one of the sources above, that source was
+left out for its line, so all of these are data that the encoder has not learned from.
+
+| data | task | {base} | with what was learned |
+|---|---|---|---|
+{figures}
+
+## Not for
+
+Languages other than English, long documents, or judging people. The intents that it learned from are those of customer
+service and assistants; to your own chats fit it with `turnwise train`.
+"""
+
+
+def read(data: Path, name: str) -> Any:
+    """The conversations of a file, or the sample corpus."""
+    if name == "sample":
+        return turnwise.sample_conversations(600)
+    path = data / f"{name}.jsonl.gz"
+    if not path.is_file():
+        raise SystemExit(f"{path}: no such file; see docs/benchmarks.md for the folder of the data")
+    columns = ("id", "messages", label_of(name))
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        rows = [{key: value for key, value in json.loads(line).items() if key in columns} for line in lines]
+    return turnwise.read_conversations(rows)
+
+
+def label_of(name: str) -> str | None:
+    """The column with the label of whole conversations in a file."""
+    return LABELS_OF_DIALOGUES.get(Path(name).parts[0])
+
+
+def texts_by_label(conversations: Any) -> list[list[str]]:
+    """The distinct texts of each intent that has enough of them; texts of several intents are left out."""
+    groups = defaultdict(list)
+    for text, label in labelled_utterances(conversations, "intent").items():
+        groups[label].append(text)
+    return [
+        texts for label, texts in sorted(groups.items()) if len(texts) >= 2 * TEXTS_OF_A_LABEL and label != NO_MEANING
+    ]
+
+
+def with_tasks_as_intents(conversations: Any) -> list[dict[str, Any]]:
+    """The user's first message, all of the user's messages and all messages, each as a text that has the task."""
+    rows = []
+    for row in conversations:
+        asked = [message["content"] for message in row["messages"] if message["role"] == "user"]
+        if row["task"] and asked:
+            whole = [message["content"] for message in row["messages"]]
+            texts = (asked[0], " ".join(asked), " ".join(whole))
+            rows.append({"messages": [{"role": "user", "content": text, "intent": row["task"]} for text in texts]})
+    return rows
+
+
+def texts_to_keep(data: Path, source: Source, seed: int, count: int = 4000) -> list[str]:
+    """Texts of three to twenty words, drawn at random, none of them from the source."""
+    names = [name for name in KEPT if name not in source.paths]
+    texts = {message["content"] for name in names for row in read(data, name) for message in row["messages"]}
+    fitting = sorted(text for text in texts if 3 <= len(text.split()) <= 20)
+    order = np.random.default_rng(seed).permutation(len(fitting))[:count]
+    return [fitting[number] for number in order]
+
+
+def supervised_contrast(vectors: Tensor, labels: Tensor, temperature: float) -> Tensor:
+    """For each pair of texts of one label, how far it is from being closer than any text of another label.
+
+    Khosla et al., Supervised Contrastive Learning (NeurIPS 2020), without other positives among what a pair is
+    compared with.
+
+    Args:
+        vectors: Of length 1 (texts, dim).
+        labels: A number for the label of each text (texts,).
+        temperature: Divides the cosines.
+    """
+    scores = vectors @ vectors.T / temperature
+    same = labels[:, None] == labels
+    others = scores.masked_fill(same, -torch.inf).logsumexp(1, keepdim=True)
+    pairs = same & ~torch.eye(len(labels), dtype=torch.bool)
+    return (torch.logaddexp(scores, others) - scores)[pairs].mean()
+
+
+def learned(
+    encoder: SentenceTransformer,
+    groups: Sequence[Sequence[str]],
+    kept: Sequence[str],
+    steps: int,
+    seed: int,
+    bf16: bool,
+) -> dict[str, Tensor]:
+    """What an encoder learns from texts of each label, as differences of weights; the encoder is changed.
+
+    Args:
+        encoder: The base encoder.
+        groups: The texts of each label.
+        kept: Texts whose similarities are to stay as they are.
+        steps: Number of steps.
+        seed: Seed of what is drawn.
+        bf16: Run the encoder in bfloat16.
+    """
+    transformer = transformer_of(encoder)
+    transformer.requires_grad_(False)
+    layers = transformer_layers(encoder).requires_grad_(True)
+    weights = {name: weight for name, weight in transformer.named_parameters() if weight.requires_grad}
+    before = {name: weight.detach().clone() for name, weight in weights.items()}
+    encoder.eval()
+    before_vectors = torch.from_numpy(turnwise.encode_utterances(encoder, list(kept)))
+    transformer.set_attn_implementation("eager")  # twice as fast to learn with short texts
+    optimizer = torch.optim.AdamW(layers.parameters(), lr=1e-4)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        texts, labels = drawn(groups, rng)
+        loss = supervised_contrast(embedded(encoder, texts, bf16), labels, TEMPERATURE)
+        rows = rng.choice(len(kept), min(KEPT_TEXTS, len(kept)), replace=False)
+        now, then = embedded(encoder, [kept[row] for row in rows], bf16), before_vectors[rows]
+        itself = torch.eye(len(rows), dtype=torch.bool)
+        loss = loss + soft_neighbours(now @ now.T, then @ then.T, itself, TEMPERATURE).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    return {name: weight.detach() - before[name] for name, weight in weights.items()}
+
+
+def drawn(groups: Sequence[Sequence[str]], rng: np.random.Generator) -> tuple[list[str], Tensor]:
+    """The texts of a step, as many of each label as there is room for, and a number for the label of each."""
+    chosen = rng.permutation(len(groups))[:LABELS]
+    texts_of_a_label = LABELS * TEXTS_OF_A_LABEL // len(chosen)
+    texts: list[str] = []
+    labels: list[int] = []
+    for number in chosen:
+        count = min(len(groups[number]), texts_of_a_label)
+        texts += [groups[number][row] for row in rng.choice(len(groups[number]), count, replace=False)]
+        labels += [int(number)] * count
+    return texts, torch.tensor(labels)
+
+
+def embedded(encoder: SentenceTransformer, texts: Sequence[str], bf16: bool) -> Tensor:
+    """Vectors of length 1, with gradients (texts, dim)."""
+    collator = UtteranceCollator(encoder)
+    batch = collator.padded(collator.tokenize(texts, collator.max_length))
+    with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        slices = list(encode_sliced(encoder, batch["messages_input_ids"], batch["messages_attention_mask"]))
+    return normalize(sliced_means(slices), dim=1)
+
+
+def ingredient(source: Source, data: Path, work: Path, steps: int, seed: int, bf16: bool) -> dict[str, Tensor]:
+    """What is learned from a source, as differences of weights; learned only if it is not there yet."""
+    path = work / f"{source.name}.safetensors"
+    if not path.is_file():
+        encoder = base_encoder()
+        if source.learns != "context":
+            rows = read(data, source.paths[0])
+            if source.learns == "tasks":
+                rows, steps = with_tasks_as_intents(rows), steps // 2
+            differences = learned(encoder, texts_by_label(rows), texts_to_keep(data, source, seed), steps, seed, bf16)
+        else:
+            before = {name: weight.clone() for name, weight in transformer_of(encoder).named_parameters()}
+            corpora = [draw_conversations(read(data, name), SAMPLE, seed) for name in source.paths]
+            rows = [plain_messages(row["messages"], row["id"]) for corpus in corpora for row in corpus]
+            recipe = turnwise.get_recipe(
+                "in-context",
+                {"context": "joined", "max_steps": steps // 2, "batch_size": 320, "seed": seed, "bf16": bf16},
+            )
+            turnwise.train(recipe, rows, encoder)
+            after = transformer_of(encoder).named_parameters()
+            differences = {name: weight.detach() - before[name] for name, weight in after}
+            differences = {name: difference for name, difference in differences.items() if difference.any()}
+        with atomic_path(path) as temporary:
+            save_file(differences, temporary)
+    return load_file(path)
+
+
+def base_encoder() -> SentenceTransformer:
+    """The published encoder, as it was before any training."""
+    return turnwise.load_encoder(DEFAULT_ENCODER, device="cpu")
+
+
+def write(data: Path, work: Path, left_out: str | None, folder: Path, how: dict[str, Any]) -> str:
+    """Write the weighted sum of what all sources but one taught, and return its checksum."""
+    total: dict[str, Tensor] = {}
+    for source in SOURCES:
+        if source.name != left_out:
+            for name, difference in ingredient(source, data, work, **how).items():
+                total[name] = total.get(name, 0) + source.weight * difference
+    folder.mkdir(parents=True, exist_ok=True)
+    return save_delta(folder, transformer_of(base_encoder()), total, BYTES)
+
+
+def figures(data: Path, work: Path, whole: Path, how: dict[str, Any]) -> list[str]:
+    """The rows of the table of figures; what has been measured is not measured again."""
+    path = work / "figures.json"
+    measured: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for test in TESTS:
+        key = f"| {test.path} | {test.task} |"
+        if key not in measured:
+            folder = work / f"without-{test.left_out}" if test.left_out else whole
+            if test.left_out:
+                write(data, work, test.left_out, folder, how)
+            shown = [figure(encoder, data, test) for encoder in (base_encoder(), apply_delta(base_encoder(), folder))]
+            measured[key] = f"{key} {' | '.join(shown)} |"
+            with atomic_path(path) as temporary:
+                temporary.write_text(json.dumps(measured), encoding="utf-8")
+    return list(measured.values())
+
+
+def figure(encoder: SentenceTransformer, data: Path, test: Test) -> str:
+    """The main figure of a test with its interval."""
+    settings: dict[str, Any] = {"pooling": "messages", "max_queries": QUERIES, "dialogue_label": label_of(test.path)}
+    conversations = read(data, test.path)
+    if test.task != INTENTS:
+        conversations = draw_conversations(conversations, WHOLE_CONVERSATIONS, seed=0)
+    (result,) = turnwise.evaluate(encoder, conversations, test.task, **settings).values()
+    name, digits = ("average_rank", 2) if test.task == NEXT else ("map", 1)
+    chosen: Any = result["bi"] if test.task == NEXT else result
+    low, high = chosen[f"{name}_interval"]
+    return f"{chosen[name]:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TURNWISE_DATA", "../shared/data")))
+    parser.add_argument("--work", type=Path, default=Path("encoder"), help="a folder for what each source taught")
+    parser.add_argument("--output", type=Path, default=SHIPPED)
+    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--bf16", action="store_true", help="learn in bfloat16, on processors made for it")
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    how = {"steps": given.steps, "seed": given.seed, "bf16": given.bf16}
+    checksum = write(given.data, given.work, None, given.output, how)
+    card = CARD.format(
+        base=DEFAULT_ENCODER,
+        checksum=checksum,
+        figures="\n".join(figures(given.data, given.work, given.output, how)),
+        sources="\n".join(f"| {source.title} | {source.licence} | {source.weight} |" for source in SOURCES),
+        precision="bfloat16" if given.bf16 else "float32",
+        version=turnwise.__version__,
+        **how,
+    )
+    (given.output / "card.md").write_text(card, encoding="utf-8")
+    print(card)
+    print(f"Wrote {given.output}")
+
+
+if __name__ == "__main__":
+    main()

