@@ -24,7 +24,7 @@ from quick import add_quick
 from turnwise.collators import TextCollator
 from turnwise.encoders.forward import encode_sliced, sliced_means, take
 from turnwise.encoders.inference import inference
-from turnwise.encoders.loading import DEFAULT_ENCODER
+from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.papers.tried.taught_collator import TaughtCollator
 from turnwise.papers.tried.teacher_vectors import TeacherVectors
 from turnwise.papers.tried.unified_recipe import Unified
@@ -73,8 +73,8 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--data")
-    parser.add_argument("--encoder", default=DEFAULT_ENCODER)
-    parser.add_argument("--teacher", default=DEFAULT_ENCODER)
+    parser.add_argument("--encoder", default=BASE_ENCODER)
+    parser.add_argument("--teacher", default=BASE_ENCODER)
     parser.add_argument("--bf16", action="store_true", help="the encoder in bfloat16; the teacher stays in float32")
     parser.add_argument("--utterance-weight", type=float, default=1.0)
     parser.add_argument("--frozen-layers", type=int)

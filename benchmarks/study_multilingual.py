@@ -27,7 +27,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
-from turnwise.encoders.loading import DEFAULT_ENCODER
+from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.evaluation import TASKS, load_task
 from turnwise.evaluation.levels import MESSAGE
 from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS)[1:], choices=list(VARIANTS))
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--half-way", action="store_true", help="score the weights half-way to those before as well")
-    add_quick(parser, encoders=[DEFAULT_ENCODER], out=results_file, part="quick", variants=["quick"])
+    add_quick(parser, encoders=[BASE_ENCODER], out=results_file, part="quick", variants=["quick"])
     options = parser.parse_args()
     if not options.encoders:
         parser.error("give the names or folders of encoders")

@@ -22,6 +22,7 @@ from typing import Any
 
 import turnwise
 from turnwise._utils.files import atomic_path
+from turnwise.encoders.loading import BASE_ENCODER
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TURNWISE_DATA", "../shared/data")))
     parser.add_argument("--output", type=Path, default=Path("checkpoint"))
-    parser.add_argument("--encoder", default=None)
+    parser.add_argument("--encoder", default=BASE_ENCODER)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()

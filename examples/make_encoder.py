@@ -35,7 +35,7 @@ from turnwise.collators.utterances import UtteranceCollator
 from turnwise.data.drawing import draw_conversations
 from turnwise.data.messages import labelled_utterances, plain_messages
 from turnwise.encoders.forward import encode_sliced, sliced_means
-from turnwise.encoders.loading import DEFAULT_ENCODER
+from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.encoders.shipped.delta import apply_delta, save_delta
 from turnwise.encoders.transformer import transformer_layers, transformer_of
 from turnwise.losses.distillation import soft_neighbours
@@ -317,7 +317,7 @@ def ingredient(source: Source, data: Path, work: Path, steps: int, seed: int, bf
 
 def base_encoder() -> SentenceTransformer:
     """The published encoder, as it was before any training."""
-    return turnwise.load_encoder(DEFAULT_ENCODER, device="cpu")
+    return turnwise.load_encoder(BASE_ENCODER, device="cpu")
 
 
 def write(data: Path, work: Path, left_out: str | None, folder: Path, how: dict[str, Any]) -> str:
@@ -374,7 +374,7 @@ def main() -> None:
     how = {"steps": given.steps, "seed": given.seed, "bf16": given.bf16}
     checksum = write(given.data, given.work, None, given.output, how)
     card = CARD.format(
-        base=DEFAULT_ENCODER,
+        base=BASE_ENCODER,
         checksum=checksum,
         figures="\n".join(figures(given.data, given.work, given.output, how)),
         sources="\n".join(f"| {source.title} | {source.licence} | {source.weight} |" for source in SOURCES),

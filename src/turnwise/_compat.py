@@ -57,6 +57,11 @@ def loaded_from(transformer: PreTrainedModel) -> str:
     return str(transformer.config._name_or_path)
 
 
+def set_loaded_from(transformer: PreTrainedModel, name: str) -> None:
+    """Change what `loaded_from` says of a transformer."""
+    transformer.config._name_or_path = name
+
+
 def accept_messages(encoder: SentenceTransformer) -> None:
     """Let an encoder's own ``encode`` render lists of messages by its tokenizer's chat template, also once saved."""
     transformer: Any = encoder[0]

