@@ -79,7 +79,7 @@ def commands(inputs: Path, quick: bool) -> list[Command]:
     return [
         convert,
         Command("embed", ("embed", files["embed"], "--model", encoder), "vectors.parquet", resumes=True),
-        Command("train", ("train", files["train"], *short), "model", resumes=True),
+        Command("train", ("train", files["train"], "--method", "dialogue-cse", *short), "model", resumes=True),
     ]
 
 

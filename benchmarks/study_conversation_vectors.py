@@ -30,7 +30,7 @@ from turnwise.encoders.in_context import sums_in_context
 from turnwise.encoders.message_pooling import message_tokens
 from turnwise.evaluation.conversations.labelled import labelled_conversations
 from turnwise.evaluation.conversations.ranking import rank_conversations
-from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
+from turnwise.evaluation.metrics import bootstrap_interval
 from turnwise.evaluation.metrics.ranking import average_precision
 
 DATA = data_folder()

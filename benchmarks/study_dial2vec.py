@@ -33,7 +33,7 @@ from turnwise._utils.files import atomic_path
 from turnwise.encoders.rendering import make_conversational
 from turnwise.evaluation import TASKS, load_task
 from turnwise.evaluation.conversations.labelled import EmbeddedConversations, embed_labelled
-from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
+from turnwise.evaluation.metrics import paired_bootstrap_p
 from turnwise.papers.dial2vec.recipe import Dial2vec
 from turnwise.papers.utterance_pool import UtterancePool
 from turnwise.training.freezing import frozen_lower_layers, no_attention_dropout

@@ -44,7 +44,7 @@ from turnwise.encoders.transformer import transformer_layers, transformer_of, us
 from turnwise.evaluation import evaluate_retrieval, load_task
 from turnwise.evaluation.agreement import agreement
 from turnwise.evaluation.conversations.ranking import rank_conversations
-from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
+from turnwise.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
 from turnwise.training.interpolation import interpolate_weights
 
 DATA = data_folder()

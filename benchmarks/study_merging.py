@@ -29,7 +29,7 @@ from turnwise.evaluation import RetrievalResult, evaluate_retrieval, load_task
 from turnwise.evaluation.agreement import agreement, sample_texts
 from turnwise.evaluation.conversations.labelled import LabelledConversations, labelled_conversations
 from turnwise.evaluation.conversations.ranking import rank_conversations
-from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
+from turnwise.evaluation.metrics import bootstrap_interval
 
 DATA = data_folder()
 OTHERS = ("taskmaster4/train", "dailydialog/dev")

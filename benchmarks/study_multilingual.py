@@ -30,7 +30,7 @@ from turnwise._utils.files import atomic_path
 from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.evaluation import TASKS, load_task
 from turnwise.evaluation.levels import MESSAGE
-from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
+from turnwise.evaluation.metrics import paired_bootstrap_p
 from turnwise.training.interpolation import interpolate_weights
 
 DATA = data_folder()

@@ -20,7 +20,7 @@ import numpy as np
 
 import turnwise
 from quick import add_quick, data_folder
-from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
+from turnwise.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
 from turnwise.replies.reply_model import next_speaker
 from turnwise.store import ConversationStore
 from turnwise.store.searching import indexed_columns

@@ -102,7 +102,7 @@ CALLS: dict[str, Callable[[Any, Any, Path], Any]] = {
         name: part[:] for name, part in turnwise.data.split_conversations(data).items()
     },
     "train": lambda data, encoder, _: weights(
-        turnwise.train(data, settings={"max_steps": 1, "batch_size": 3}, encoder=encoder)
+        turnwise.train(data, method="dialogue-cse", settings={"max_steps": 1, "batch_size": 3}, encoder=encoder)
     ),
     "train a head": lambda data, encoder, _: str(
         turnwise.train(data, method="reply-head", settings={"max_steps": 1}, encoder=encoder)

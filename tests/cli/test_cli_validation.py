@@ -38,7 +38,18 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder_path, tmp_path) -> None:
-    steps = ("--max-steps", 4, "--batch-size", 4, "--set", "checkpoint_steps=2", "--learning-rate", 0.01)
+    steps = (
+        "--method",
+        "dialogue-cse",
+        "--max-steps",
+        4,
+        "--batch-size",
+        4,
+        "--set",
+        "checkpoint_steps=2",
+        "--learning-rate",
+        0.01,
+    )
     choose = ("--validation", dev, "--task", "semantic-retrieval", "--max-queries", 20)
     succeed("train", chats, "--encoder", tiny_encoder_path, *steps, *choose, "--output", tmp_path / "model")
     record = json.loads((tmp_path / "model" / "training.json").read_text())["evaluations"]

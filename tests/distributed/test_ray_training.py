@@ -105,4 +105,4 @@ def test_a_reply_head_needs_no_workers(tmp_path) -> None:
         str(tmp_path / "m"),
     ]
     result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 1 and "fitted by one process" in result.output
+    assert result.exit_code == 1 and "runs in one process" in result.output

@@ -111,7 +111,7 @@ def test_settings_out_of_range_are_refused(settings, message) -> None:
 
 
 def test_unknown_method_lists_the_known() -> None:
-    with pytest.raises(ValueError, match="expected one of in-context, "):
+    with pytest.raises(ValueError, match="expected one of complete, "):
         get_recipe("dialog-cse")
 
 

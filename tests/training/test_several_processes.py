@@ -65,7 +65,8 @@ def arguments(chats: Path, encoder: Path, output: Path) -> list[str]:
         "aggregation": "attention",  # whose weights are the loss's own
     }
     assignments = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-    return ["train", str(chats), "--encoder", str(encoder), "--output", str(output), *assignments]
+    method = ["--method", "dialogue-cse", *assignments]
+    return ["train", str(chats), "--encoder", str(encoder), "--output", str(output), *method]
 
 
 def torchrun(chats: Path, encoder: Path, output: Path, fatal: int = 0, *further: str) -> int:

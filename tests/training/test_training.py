@@ -391,7 +391,7 @@ def test_too_few_conversations_are_an_error(corpus, tiny_encoder_path) -> None:
 
 
 def test_unknown_method_lists_the_known(corpus, tiny_encoder_path) -> None:
-    with pytest.raises(ValueError, match="expected one of in-context"):
+    with pytest.raises(ValueError, match="expected one of complete"):
         train(corpus, method="dialog-cse", encoder=tiny_encoder_path)
 
 

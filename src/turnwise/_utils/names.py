@@ -10,11 +10,12 @@ from typing import Any
 
 from turnwise._utils.lazy_table import LazyTable
 
-DEFAULT_METHOD = "dialogue-cse"
+DEFAULT_METHOD = "complete"
 
 # Method -> the class of its recipe.
 METHODS: LazyTable[Any] = LazyTable(
     {
+        "complete": "turnwise.training.recipes.complete:Complete",
         "in-context": "turnwise.training.recipes.in_context:InContext",
         "reply-head": "turnwise.training.recipes.reply_head:ReplyHeadRecipe",
         "dialogue-cse": "turnwise.papers.dialogue_cse.recipe:DialogueCSE",

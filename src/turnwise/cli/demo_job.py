@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from turnwise._utils.files import atomic_path, check_file, check_folder
+from turnwise._utils.names import DEFAULT_METHOD
 from turnwise.data.conversations import read_conversations
 from turnwise.data.sample_corpus import sample_conversations
 from turnwise.data.splitting import split_conversations
@@ -17,9 +18,9 @@ from turnwise.training.train import train
 
 
 def run_demo(
-    output: str | os.PathLike[str], conversations: int = 1500, max_steps: int = 120, seed: int = 0, force: bool = False
+    output: str | os.PathLike[str], conversations: int = 1500, max_steps: int = 40, seed: int = 0, force: bool = False
 ) -> tuple[RetrievalResult, RetrievalResult, float]:
-    """Train DialogueCSE on a generated corpus and compare it with the encoder it started from.
+    """Fit an encoder to a generated corpus and compare it with the encoder it started from.
 
     Args:
         output: A folder, to which ``conversations.jsonl`` and ``model`` are written.
@@ -41,7 +42,7 @@ def run_demo(
     task = load_task("semantic-retrieval", parts["test"], seed=seed, max_queries=300)
     encoder = load_encoder()
     untouched = evaluate_retrieval(lambda texts: encode_messages(encoder, texts), task, seed)
-    recipe = get_recipe("dialogue-cse", settings={"max_steps": max_steps, "seed": seed})
+    recipe = get_recipe(DEFAULT_METHOD, settings={"max_steps": max_steps, "seed": seed})
     # Training sees only the messages; the intents are used for the evaluation alone.
     trained = train(
         parts["train"].select_columns(["id", "messages"]),

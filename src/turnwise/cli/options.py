@@ -145,8 +145,9 @@ DistillConversations = Annotated[
 Method = Annotated[
     str | None,
     typer.Option(
-        help="in-context (messages), reply-head (next replies), or the method of a paper: dialogue-cse (the "
-        "default), siamese, single-vector, dial2vec, ccl, c3l, local-to-global, unified."
+        help="complete (the default: in-context, then a reply head and a centre), in-context (messages), reply-head "
+        "(next replies), or the method of a paper: dialogue-cse, siamese, single-vector, dial2vec, ccl, c3l, "
+        "local-to-global, unified."
     ),
 ]
 Preset = Annotated[
@@ -165,6 +166,12 @@ SampleSize = Annotated[int, typer.Option(min=50, help="Number of conversations t
 DemoSteps = Annotated[int, typer.Option(min=1, help="Number of training steps.")]
 Seed = Annotated[int, typer.Option(help="Seed for everything random.")]
 RecipeSeed = Annotated[int | None, typer.Option(help="Seed for everything random.")]
+KeepAnyway = Annotated[
+    bool,
+    typer.Option(
+        "--keep-anyway", help="Keep what was learned even if it makes the conversations that are held out no better."
+    ),
+]
 Validation = Annotated[
     Path | None,
     typer.Option(

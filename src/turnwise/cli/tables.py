@@ -38,6 +38,15 @@ def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
     console.print(table)
 
 
+def print_gains(title: str, figures: dict[str, dict[str, Any]], titles: dict[str, str]) -> None:
+    """Print figures in percent before and after a training, and their difference, with 95 % intervals."""
+    compared = ("before", "after", "difference")
+    table = _table("", *compared, title=title)
+    for name, figure in figures.items():
+        table.add_row(titles[name], *(f"{figure[what]:.1f} ({_spread(figure, what)})" for what in compared))
+    console.print(table)
+
+
 def print_modes(title: str, modes: dict[str, dict[str, Any]], metric: str) -> None:
     """Print a line for each way of scoring: its figures with 95 % intervals, and a metric by context length."""
     digits = 3 if metric == "difference" else 1  # a difference of cosines; the other figures are ranks and percentages

@@ -23,6 +23,7 @@ from turnwise.cli.options import (
     Encoder,
     Epochs,
     Force,
+    KeepAnyway,
     LearningRate,
     MaxQueries,
     MaxSteps,
@@ -43,7 +44,7 @@ from turnwise.cli.options import (
     parse_settings,
 )
 from turnwise.cli.reading import Reading, reads_conversations
-from turnwise.cli.tables import print_table
+from turnwise.cli.tables import print_gains, print_table
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.encoders.folders import encoder_folder
 
@@ -61,7 +62,7 @@ _VALIDATION_TASKS: dict[LevelName, str] = {
 def demo(
     output: OutputFolder = Path("demo-output"),
     conversations: SampleSize = 1500,
-    max_steps: DemoSteps = 120,
+    max_steps: DemoSteps = 40,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -72,10 +73,12 @@ def demo(
     quiet_transformers()
     from turnwise.cli.demo_job import run_demo
 
+    began = time.monotonic()
     before, after, p = run_demo(output, conversations, max_steps, seed, force)
+    _tell(output / "model", time.monotonic() - began)
     print_table(
         "Intent retrieval on held-out sample conversations",
-        {"untouched": {"semantic_retrieval": before.summary()}, "DialogueCSE": {"semantic_retrieval": after.summary()}},
+        {"untouched": {"semantic_retrieval": before.summary()}, "trained": {"semantic_retrieval": after.summary()}},
     )
     console.print(f"Paired bootstrap over queries: p = {p:.4f}. Wrote the model to {output / 'model'}")
     write_sample_report(output)
@@ -134,6 +137,7 @@ def train(
     label: ValidationLabel = None,
     conversation_label: ConversationLabel = None,
     max_queries: MaxQueries = None,
+    keep_anyway: KeepAnyway = False,
     engine: TrainEngine = "local",
     workers: WorkerCount = None,
     resume: Resume = False,
@@ -141,9 +145,9 @@ def train(
     *,
     reading: Reading,
 ) -> None:
-    """Train an encoder of messages, whole conversations or the order of turns on conversations, without labels.
+    """Fit an encoder to your conversations, without labels, and show on some of them whether it became better.
 
-    Example: `turnwise train chats.jsonl --method dialogue-cse --set temperature=0.05 --max-steps 500 --output model`
+    Example: `turnwise train chats.jsonl --output model`
     """
     if method is not None:
         check_method(method)
@@ -156,7 +160,7 @@ def train(
     encoder_folder(encoder)
     quiet_transformers()
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
-    flags |= {"learning_rate": learning_rate, "seed": seed}
+    flags |= {"learning_rate": learning_rate, "seed": seed, "keep_anyway": keep_anyway or None}
     chosen = _recipe(method, preset, recipe, flags, assignments or [])
     how = {"task": task, "label": label, "conversation_label": conversation_label, "max_queries": max_queries}
 
@@ -190,8 +194,8 @@ def train(
 
 
 def _check_for_workers(recipe: Recipe, data: list[Path]) -> None:
-    if recipe.learns_on == "vectors":
-        raise ValueError("a reply head is fitted by one process, in seconds: leave --engine ray out")
+    if recipe.learns_on != "texts":
+        raise ValueError("this method runs in one process: leave --engine ray out, or take --method in-context")
     if any(map(is_standard, data)):
         raise ValueError("-: the standard input cannot be read by several workers; give files")
 
@@ -210,6 +214,21 @@ def _tell(output: Path, seconds: float) -> None:
         first, last = losses[0], losses[-1]
         fell = f"loss {first['loss']:.3f} at step {first['step']:,}, {last['loss']:.3f} at step {last['step']:,}"
         note(f"{record.get('steps', last['step']):,} steps in {timedelta(seconds=round(seconds))}; {fell}.")
+    if held_out := record.get("held_out"):
+        from turnwise.training.held_out import TITLES
+
+        title = f"On {held_out['conversations']:,} conversations held out from training, with 95 % intervals"
+        print_gains(title, held_out["figures"], TITLES)
+        note(_LEARNED[record["learned"]])
+
+
+# How far the weights went -> what to tell.
+_LEARNED = {
+    0: "What the encoder learned made these conversations no better, so its weights are those from before: they are "
+    "better as they are, or there is too little to learn from. --keep-anyway keeps what was learned.",
+    0.5: "The weights went half the way to what was learned, which is best for these conversations.",
+    1: "The weights went all the way to what was learned, which is best for these conversations.",
+}
 
 
 def _next_command(level: LevelName, data: str, output: Path) -> str:

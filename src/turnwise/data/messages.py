@@ -99,3 +99,8 @@ def plain_messages(messages: Any, where: str) -> list[Message]:
 def document(messages: Messages, where: str = "conversation") -> str:
     """All turns of a conversation as one text."""
     return " ".join(message_text(message, where) for message in messages)
+
+
+def texts_of(conversations: Iterable[Messages]) -> list[str]:
+    """The texts of all messages of some conversations in a row."""
+    return [message["content"] for messages in conversations for message in messages]

@@ -19,6 +19,7 @@ from turnwise._utils.files import atomic_path, is_standard
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.runs import RunFolder
 from turnwise.data.fingerprint import fingerprint
+from turnwise.data.messages import texts_of
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.history import add_history
@@ -45,11 +46,11 @@ def embed_messages(
 
     With ``history``, the vector of a message also contains the messages before it, see `add_history`.
     """
-    table = _messages(conversations)
-    vectors = encode_messages(encoder, table["text"].to_pylist(), dtype=dtype, cache=cache)
+    texts = texts_of(conversations["messages"][:])
+    vectors = encode_messages(encoder, texts, dtype=dtype, cache=cache)
     if history:
         vectors = add_history(vectors, [len(messages) for messages in conversations["messages"]])
-    return _with_vectors(table, vectors)
+    return messages_with_vectors(conversations, vectors)
 
 
 def embed_messages_in_context(
@@ -57,7 +58,7 @@ def embed_messages_in_context(
 ) -> pa.Table:
     """As `embed_messages`, with the vectors of messages in the context of their conversation."""
     vectors = encode_in_context(encoder, conversations["messages"][:], dtype=dtype)
-    return _with_vectors(_messages(conversations), vectors)
+    return messages_with_vectors(conversations, vectors)
 
 
 def embed_taught(
@@ -92,14 +93,15 @@ def embed_whole(
     return _with_vectors(table, vectors)
 
 
-def _messages(conversations: Dataset) -> pa.Table:
+def messages_with_vectors(conversations: Dataset, vectors: np.ndarray) -> pa.Table:
+    """One row for every message, with its vector from elsewhere: id, turn, role, text, vector (float32)."""
     rows = [
         {"id": row["id"], "turn": turn, "role": message["role"], "text": message["content"]}
         for row in conversations
         for turn, message in enumerate(row["messages"])
     ]
     schema = pa.schema({"id": pa.string(), "turn": pa.int32(), "role": pa.string(), "text": pa.string()})
-    return pa.Table.from_pylist(rows, schema=schema)
+    return _with_vectors(pa.Table.from_pylist(rows, schema=schema), vectors)
 
 
 def _with_vectors(table: pa.Table, vectors: np.ndarray, name: str = "vector") -> pa.Table:

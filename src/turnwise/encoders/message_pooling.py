@@ -8,7 +8,7 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct, unit_vectors
-from turnwise.data.messages import Messages
+from turnwise.data.messages import Messages, texts_of
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.inference import Half
 from turnwise.encoders.messages import encode_messages
@@ -71,7 +71,7 @@ def encode_from_messages(
     """
     if not len(conversations):
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
-    texts = [message["content"] for messages in conversations for message in messages]
+    texts = texts_of(conversations)
     starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
     vectors = encode_messages(encoder, texts, show_progress_bar=show_progress_bar, dtype=dtype)
     return pool_messages(vectors, message_tokens(encoder, texts), starts, centre).astype(np.float32)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from turnwise._utils.bootstrap import paired_bootstrap_p
 from turnwise._utils.vectors import FloatArray
-from turnwise.evaluation.metrics.bootstrap import paired_bootstrap_p
 
 
 class PerQuery(Protocol):

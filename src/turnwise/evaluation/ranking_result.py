@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from turnwise._utils.bootstrap import bootstrap_interval
 from turnwise._utils.vectors import FloatArray
-from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.scoring import percent
 
 

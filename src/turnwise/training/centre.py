@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from typing import Any
 
 import numpy as np
 from datasets import Dataset
@@ -12,10 +11,12 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from turnwise._utils.files import check_folder, only_writer
+from turnwise._utils.vectors import FloatArray
 from turnwise.data.cleaning import drop_empty_messages
 from turnwise.data.conversations import read_conversations
 from turnwise.data.drawing import draw_conversations
 from turnwise.data.fingerprint import fingerprint
+from turnwise.data.messages import Messages, texts_of
 from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.centre import Centre
@@ -26,7 +27,8 @@ from turnwise.training.conversation_distillation import distill_centre
 from turnwise.training.saving import save_encoder
 
 # For centring, more conversations change nothing; for distilling, they would still help: docs/results.md.
-_SAMPLE, _DISTILLED = 1000, 3000
+CENTRE_SAMPLE, _DISTILLED = 1000, 3000
+STRETCH = 0.1
 
 
 def centre(
@@ -34,7 +36,7 @@ def centre(
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
-    stretch: float = 0.1,
+    stretch: float = STRETCH,
     distill: bool = False,
     seed: int = 0,
     force: bool = False,
@@ -72,9 +74,8 @@ def centre(
     conversations = read_conversations(data)
     encoder = as_encoder(encoder)
     with only_writer(output) if output is not None else nullcontext():
-        sample = _sample(conversations, _DISTILLED if distill else _SAMPLE, seed)
-        encoder.centre = {}  # or the new centre would be fitted to vectors that are already centred
-        encoder.centre = _fit(encoder, sample["messages"][:], stretch, distill, seed)
+        sample = _sample(conversations, _DISTILLED if distill else CENTRE_SAMPLE, seed)
+        fit_centre(encoder, sample["messages"][:], stretch=stretch, distill=distill, seed=seed)
         if output is not None:
             record = {
                 "turnwise": turnwise.__version__,
@@ -93,17 +94,34 @@ def _sample(conversations: Dataset, count: int, seed: int) -> Dataset:
     return sample
 
 
-def _fit(
-    encoder: ConversationEncoder, conversations: list[Any], stretch: float, distill: bool, seed: int
-) -> dict[str, Centre]:
-    """The centre for each way of pooling."""
-    texts = [message["content"] for messages in conversations for message in messages]
+def fit_centre(
+    encoder: ConversationEncoder,
+    conversations: list[Messages],
+    vectors: FloatArray | None = None,
+    *,
+    stretch: float = STRETCH,
+    distill: bool = False,
+    seed: int = 0,
+) -> None:
+    """Put a centre for each way of pooling beside an encoder.
+
+    Args:
+        encoder: The encoder.
+        conversations: What to fit it to; none is empty.
+        vectors: The encoder's vectors of the messages, each read alone (messages, dim); by default they are made.
+        stretch: See `centre`.
+        distill: See `centre`.
+        seed: Seed of what is learned.
+    """
+    texts = texts_of(conversations)
     starts = np.cumsum([0, *map(len, conversations)])[:-1]
-    vectors = encoder.encode_messages(texts, show_progress_bar=True)
+    if vectors is None:
+        vectors = encoder.encode_messages(texts, show_progress_bar=True)
     tokens = message_tokens(encoder, texts)
+    encoder.centre = {}  # or the new centre would be fitted to vectors that are already centred
     joined = encoder.encode_conversations(conversations, show_progress_bar=True)
     of_joined = Centre.fit(joined, stretch)
     of_messages = Centre.fit(pool_messages(vectors, tokens, starts), stretch)
     if distill:
         of_messages = distill_centre(of_messages, vectors, tokens, starts, of_joined.apply(joined), seed)
-    return {"mean": of_joined, "messages": of_messages}
+    encoder.centre = {"mean": of_joined, "messages": of_messages}

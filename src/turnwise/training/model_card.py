@@ -7,6 +7,7 @@ from typing import Any
 
 from turnwise.encoders.centre import CENTRE_FILES
 from turnwise.encoders.reply_head import HEAD_FILES
+from turnwise.training.held_out import TITLES
 
 _CARD = """---
 library_name: sentence-transformers
@@ -27,11 +28,21 @@ embeddings = encoder.encode({example})
 
 Trained on: {conversations}
 
-| setting | value |
+{figures}| setting | value |
 |---|---|
 {settings}
 """
 
+_FIGURES = """On {conversations} conversations held out from training, in percent, with 95 % intervals:
+
+| | before | after | difference |
+|---|---|---|---|
+{rows}
+
+"""
+
+
+_COMPARED = ("before", "after", "difference")
 
 _EXAMPLES = {
     "message": '["where is my parcel", "i want to speak to a human"]',
@@ -76,4 +87,14 @@ def model_card(record: dict[str, Any], has_head: bool, has_centre: bool, prompt:
         encoder=record.get("encoder", "unknown"),
         conversations=record.get("conversations", "unknown"),
         settings=rows,
+        figures=_figures(record["held_out"]) if "held_out" in record else "",
     )
+
+
+def _figures(held_out: dict[str, Any]) -> str:
+    """The table of figures before and after."""
+    rows = []
+    for name, figure in held_out["figures"].items():
+        cells = ("{:.1f} ({:.1f} – {:.1f})".format(figure[what], *figure[f"{what}_interval"]) for what in _COMPARED)
+        rows.append(f"| {TITLES[name]} | {' | '.join(cells)} |")
+    return _FIGURES.format(conversations=held_out["conversations"], rows="\n".join(rows))

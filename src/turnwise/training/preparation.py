@@ -24,7 +24,7 @@ def frozen_layers(recipe: EncoderRecipe, encoder: SentenceTransformer) -> int:
 
 
 def clean(conversations: Dataset, recipe: EncoderRecipe) -> tuple[Dataset, dict[str, int]]:
-    """Bring conversations into the form that methods expect: no empty messages, alternating speakers, enough turns.
+    """Bring conversations into the form that a recipe expects: no empty messages, enough turns, alternating speakers.
 
     Returns:
         The conversations, and for each reason how many were left out.
@@ -34,7 +34,9 @@ def clean(conversations: Dataset, recipe: EncoderRecipe) -> tuple[Dataset, dict[
     conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
     left_out["without text"] = before - len(conversations)
     before = len(conversations)
-    conversations = keep_long_enough(merge_consecutive_messages(conversations), min_turns=recipe.shortest)
+    if recipe.merges_turns:
+        conversations = merge_consecutive_messages(conversations)
+    conversations = keep_long_enough(conversations, min_turns=recipe.shortest)
     left_out[f"of fewer than {recipe.shortest} turns"] = before - len(conversations)
     if recipe.min_speakers > 1:
         before = len(conversations)

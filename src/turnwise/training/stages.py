@@ -28,7 +28,7 @@ from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.plan import Plan
 from turnwise.training.precision import check_precision
 from turnwise.training.preparation import clean, frozen_layers
-from turnwise.training.recipes import EncoderRecipe
+from turnwise.training.recipes import EncoderRecipe, Inputs
 from turnwise.training.recomputing import recomputed_activations
 from turnwise.training.saving import save_encoder
 from turnwise.training.trainer import ConversationTrainer, fit, training_arguments, validation_arguments
@@ -105,6 +105,7 @@ def contrast(
     checkpoints: Path | None,
     snapshots: Path | None = None,
     evaluator: BaseEvaluator | None = None,
+    inputs: Inputs | None = None,
 ) -> dict[str, Any]:
     """The contrastive stage.
 
@@ -116,6 +117,7 @@ def contrast(
         checkpoints: A folder to write checkpoints to and to continue from.
         snapshots: A folder for models kept during training, if the recipe asks for them.
         evaluator: Chooses the best checkpoint; without it, the last step is taken.
+        inputs: What the recipe makes of encoder and conversations, if it is there already.
 
     Returns:
         Entries of the training record, ready for JSON: the steps and their losses and, with an evaluator, the steps and
@@ -141,7 +143,7 @@ def contrast(
         arguments |= {"logging_nan_inf_filter": False, **recipe.arguments(encoder)}
         if evaluator is not None:
             arguments |= validation_arguments(evaluator, recipe)
-        inputs = recipe.inputs(encoder, conversations)
+        inputs = inputs or recipe.inputs(encoder, conversations)
         trainer = ConversationTrainer(
             model=encoder, args=SentenceTransformerTrainingArguments(**arguments), evaluator=evaluator, **inputs
         )

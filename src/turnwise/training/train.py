@@ -20,6 +20,7 @@ from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import as_encoder, encoder_source
+from turnwise.training.complete import plan_complete
 from turnwise.training.plan import Plan
 from turnwise.training.recipes import Recipe, get_recipe
 from turnwise.training.reply_head import plan_reply_head
@@ -45,7 +46,8 @@ def train(
         data: The conversations: what `turnwise.read_conversations` reads or gives. A reply head also learns from the
             file of vectors that ``turnwise embed`` wrote.
         method: The name of the method, one of ``turnwise.training.recipes.METHODS``, or a recipe, which holds a method
-            together with its settings.
+            together with its settings. The default trains the encoder in context, fits a reply head and a centre to
+            its vectors, and keeps what it learned only if conversations that it has not seen gain from it.
         settings: The settings that differ from the method's own, by their names; a recipe has them already.
         preset: ``"paper"`` starts from the settings of the method's paper; a recipe has its own.
         encoder: The encoder to start from, or its name or path; ``None`` is the default encoder. One that is given is
@@ -90,7 +92,7 @@ def train(
 
 
 # What a recipe learns on -> its plan.
-_PLANS: dict[str, Callable[..., Plan]] = {"texts": plan_encoder, "vectors": plan_reply_head}
+_PLANS: dict[str, Callable[..., Plan]] = {"texts": plan_encoder, "vectors": plan_reply_head, "both": plan_complete}
 
 
 def _recipe(method: str | Recipe, settings: Mapping[str, Any] | None, preset: str | None) -> Recipe:

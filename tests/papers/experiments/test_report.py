@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from turnwise.cli.main import app
-from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
+from turnwise.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
 from turnwise.papers.experiments import report_plots
 from turnwise.papers.experiments.report import docs_section, write_into, write_report
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, mean_rows, paired_bootstrap_p
+from turnwise._utils.bootstrap import bootstrap_interval, mean_rows, paired_bootstrap_p
 from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
 from turnwise.evaluation.metrics.correlation import spearman, spearman_rows
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from turnwise._utils.bootstrap import bootstrap_interval
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.evaluation.figures import NOT_IN_PERCENT, RANK, RANK_OVER_LENGTHS
-from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.replies.sequences import Sequences
 from turnwise.evaluation.scoring import percent
 

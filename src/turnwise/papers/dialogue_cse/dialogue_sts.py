@@ -9,12 +9,12 @@ from statistics import median
 
 import numpy as np
 
+from turnwise._utils.bootstrap import bootstrap_interval
 from turnwise._utils.citations import DIALOGUE_CSE
 from turnwise._utils.vectors import FloatArray
 from turnwise.errors import ConversationError
 from turnwise.evaluation.levels import MESSAGE
 from turnwise.evaluation.messages.released import tab_separated_lines
-from turnwise.evaluation.metrics.bootstrap import bootstrap_interval
 from turnwise.evaluation.metrics.correlation import spearman, spearman_rows
 from turnwise.evaluation.scoring import Encode, cosines, percent, unit_embeddings
 from turnwise.evaluation.task import Task

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise._utils.bootstrap import bootstrap_interval, paired_bootstrap_p
 from turnwise.evaluation import find_task
 from turnwise.evaluation.figures import LOWER_IS_BETTER, NOT_IN_PERCENT
-from turnwise.evaluation.metrics.bootstrap import bootstrap_interval, paired_bootstrap_p
 from turnwise.papers.experiments.results import CellRecord, Results
 
 

@@ -2,6 +2,7 @@
 
 from turnwise._utils.names import METHODS
 from turnwise.training.recipes.base import Adaptation, EncoderRecipe, Inputs, Pace, Recipe, Schedule
+from turnwise.training.recipes.complete import Complete
 from turnwise.training.recipes.in_context import InContext
 from turnwise.training.recipes.registry import get_adaptation, get_recipe, read_recipe
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
@@ -9,6 +10,7 @@ from turnwise.training.recipes.reply_head import ReplyHeadRecipe
 __all__ = [
     "METHODS",
     "Adaptation",
+    "Complete",
     "EncoderRecipe",
     "InContext",
     "Inputs",

@@ -45,11 +45,11 @@ class Recipe(Pace):
     """A method with all its settings: what `turnwise.train` takes.
 
     A method learns on texts, which an encoder reads while it learns (`EncoderRecipe`), or on the vectors of an encoder
-    that stays as it is.
+    that stays as it is, or first on the one and then on the other.
     """
 
     level: ClassVar[LevelName] = "message"  # what the trained encoder embeds
-    learns_on: ClassVar[Literal["texts", "vectors"]] = "texts"
+    learns_on: ClassVar[Literal["texts", "vectors", "both"]] = "texts"
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,7 @@ class EncoderRecipe(Schedule, Recipe, ABC):
     """
 
     min_speakers: ClassVar[int] = 1  # as many as a conversation must have to teach the encoder
+    merges_turns: ClassVar[bool] = True  # whether it learns from consecutive messages of one speaker as one
 
     frozen_layers: int | None = None
     min_turns: int = 2

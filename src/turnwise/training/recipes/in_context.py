@@ -9,10 +9,11 @@ import numpy as np
 from datasets import Dataset
 from typing_extensions import override
 
-from turnwise._utils.vectors import unit_vectors
+from turnwise._utils.vectors import FloatArray, unit_vectors
 from turnwise.collators.messages import MessageCollator
 from turnwise.collators.texts import TextCollator
 from turnwise.data.drawing import draw_conversations
+from turnwise.data.messages import Messages, texts_of
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.history import add_surroundings
 from turnwise.encoders.in_context import encode_in_context
@@ -50,18 +51,37 @@ class InContext(EncoderRecipe, InContextSettings):
     @override
     def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
         sample = draw_conversations(conversations, self.sample, self.seed)["messages"][:]
-        turns = [len(messages) for messages in sample]
-        texts = [message["content"] for messages in sample for message in messages]
         # The encoder has not learned yet, even if a run is continued, because its checkpoint is loaded later.
-        in_context = encode_in_context(encoder, sample, show_progress_bar=True, dtype=half_precision(self))
-        if self.context == "both":
-            alone = encode_messages(encoder, texts, show_progress_bar=True, dtype=half_precision(self))
-            joined = unit_vectors(in_context - in_context.mean(axis=0))
-            in_context = np.concatenate([joined, add_surroundings(alone, turns)], axis=1)
+        alone = self.alone(encoder, sample) if self.context == "both" else None
+        return self.inputs_of(encoder, sample, self.in_context(encoder, sample, alone))
+
+    def alone(self, encoder: ConversationEncoder, conversations: list[Messages]) -> FloatArray:
+        """The vectors of all messages, each read alone (messages, dim)."""
+        return encode_messages(encoder, texts_of(conversations), show_progress_bar=True, dtype=half_precision(self))
+
+    def in_context(
+        self, encoder: ConversationEncoder, conversations: list[Messages], alone: FloatArray | None
+    ) -> FloatArray:
+        """The vectors of all messages in context, from which the encoder learns (messages, any).
+
+        Args:
+            encoder: The encoder, before it learns.
+            conversations: The conversations.
+            alone: The vectors of the messages, each read alone; not needed if the recipe's ``context`` is ``"joined"``.
+        """
+        joined = encode_in_context(encoder, conversations, show_progress_bar=True, dtype=half_precision(self))
+        if self.context == "joined" or alone is None:
+            return joined
+        joined = unit_vectors(joined - joined.mean(axis=0))
+        return np.concatenate([joined, add_surroundings(alone, list(map(len, conversations)))], axis=1)
+
+    def inputs_of(self, encoder: ConversationEncoder, conversations: list[Messages], in_context: FloatArray) -> Inputs:
+        """What the trainer learns from, given the vectors of the messages in context."""
+        turns = list(map(len, conversations))
         messages = {
-            "text": texts,
+            "text": texts_of(conversations),
             "conversation": np.repeat(np.arange(len(turns)), turns),
-            "message": np.arange(len(texts)),
+            "message": np.arange(sum(turns)),
         }
         return {
             "train_dataset": Dataset.from_dict(messages),

@@ -1,0 +1,151 @@
+"""What an encoder is worth on conversations held out from its training, told without labels.
+
+Each figure is a value between 0 and 1 for each conversation, higher is better, and none rises where vectors collapse:
+tied candidates share their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from turnwise._utils.bootstrap import bootstrap_interval
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
+from turnwise.collators.texts import text_key
+from turnwise.data.messages import Messages
+from turnwise.encoders.reply_head import ReplyHead
+from turnwise.losses.composed import last_turns
+
+MAIN = "other_half"  # the figure that decides whether an encoder keeps what it learned
+TITLES = {
+    "next_message": "next message among those of other conversations, MRR",
+    "in_context": "ten nearest messages, alone as in context, %",
+    "other_half": "other half of a conversation among all halves, MRR",
+}
+_NEIGHBOURS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The messages of conversations that were held out, with those of one conversation in a row.
+
+    Attributes:
+        turns: How many messages each conversation has, 2 or more (conversations,).
+        speaker: A number for each role (messages,).
+        text: Equal for equal texts (messages,).
+        in_context: The vectors of the messages in context, as the encoder gave them before it learned (messages, any).
+    """
+
+    turns: IntArray
+    speaker: IntArray
+    text: IntArray
+    in_context: FloatArray
+
+    @classmethod
+    def of(cls, conversations: Sequence[Messages], in_context: FloatArray) -> HeldOut:
+        """The messages of some conversations, with their vectors in context (messages, any)."""
+        messages = [message for turns in conversations for message in turns]
+        roles = {role: number for number, role in enumerate(dict.fromkeys(message["role"] for message in messages))}
+        return cls(
+            np.array([len(turns) for turns in conversations]),
+            np.array([roles[message["role"]] for message in messages]),
+            np.array([text_key(message["content"]) for message in messages]),
+            in_context,
+        )
+
+    def figures(self, vectors: FloatArray, head: ReplyHead | None = None) -> dict[str, FloatArray]:
+        """The figures of an encoder by its vectors of the messages, each read alone.
+
+        Args:
+            vectors: The vectors, of any length (messages, dim).
+            head: The reply head that composes queries; without one, fading sums of the vectors are the queries.
+
+        Returns:
+            By name, a value for each conversation (conversations,) each:
+
+            - ``next_message``: the mean reciprocal rank of each message but the first, given those before it, among
+              all messages of other conversations.
+            - ``in_context``: of the ten messages of other conversations that are nearest to a message in context, the
+              share that is among the ten nearest to it when it is read alone.
+            - ``other_half``: the mean reciprocal rank of the other half of a conversation, given one half of its
+              messages, among the halves of all conversations.
+        """
+        units = unit_vectors(vectors).astype(np.float32)
+        queries, candidates = self._next_messages(units, head or ReplyHead(units.shape[1]))
+        alone, in_context = _centred(units), _centred(self.in_context)
+        ends = np.cumsum(self.turns)
+        ranks, shares = np.zeros(len(self.turns)), np.zeros(len(self.turns))
+        for conversation, (start, end) in enumerate(zip(ends - self.turns, ends)):
+            # The messages that a message is compared with: those of other conversations that say something else.
+            others = self.text[start:end, None] != self.text  # (turns, messages)
+            others[:, start:end] = False
+            scores = queries[start + 1 : end] @ candidates.T
+            true = scores[np.arange(end - start - 1), np.arange(start + 1, end)]
+            ranks[conversation] = _reciprocal_ranks(scores, true, others[1:]).mean()
+            near, near_in_context = (
+                _nearest(vectors[start:end] @ vectors.T, others) for vectors in (alone, in_context)
+            )
+            shares[conversation] = (near & near_in_context).sum() / near_in_context.sum()
+        return {"next_message": ranks, "in_context": shares, "other_half": self._other_halves(units)}
+
+    def _next_messages(self, units: FloatArray, head: ReplyHead) -> tuple[FloatArray, FloatArray]:
+        """The query for each message, and each message as a candidate (messages, dim) both."""
+        vectors, speaker = torch.from_numpy(units), torch.from_numpy(self.speaker)
+        conversation = torch.from_numpy(np.repeat(np.arange(len(self.turns)), self.turns))
+        with torch.inference_mode():
+            earlier = last_turns(conversation, head.turns)
+            some = earlier.clamp(min=0)
+            queries = head.queries(vectors[some], speaker[some] == speaker[:, None], earlier >= 0)
+            return queries.numpy(), head.candidates(vectors).numpy()
+
+    def _other_halves(self, units: FloatArray) -> FloatArray:
+        """``other_half`` of `figures`."""
+        starts = np.cumsum(self.turns) - self.turns
+        halves = np.sort(np.concatenate([starts, starts + self.turns // 2]))
+        sums = _centred(np.add.reduceat(units, halves, axis=0))  # (2 · conversations, dim)
+        scores = sums @ sums.T
+        rows = np.arange(len(halves))
+        other = rows ^ 1  # the first half of a conversation is followed by the second
+        others = (rows != rows[:, None]) & (other != rows[:, None])
+        return _reciprocal_ranks(scores, scores[rows, other], others).reshape(-1, 2).mean(axis=1)
+
+
+def _centred(vectors: FloatArray) -> FloatArray:
+    units = unit_vectors(vectors)
+    return unit_vectors(units - units.mean(axis=0)).astype(np.float32)
+
+
+def _reciprocal_ranks(scores: FloatArray, true: FloatArray, others: BoolArray) -> FloatArray:
+    """One over the rank of a true score among others; ties count half (rows,)."""
+    above = ((scores > true[:, None]) & others).sum(axis=1)
+    equal = ((scores == true[:, None]) & others).sum(axis=1)
+    return np.asarray(1 / (1 + above + equal / 2))
+
+
+def _nearest(scores: FloatArray, others: BoolArray) -> BoolArray:
+    """Whether each of the others is among the ten with the highest scores (rows, messages)."""
+    among = np.where(others, scores, -np.inf)
+    count = min(_NEIGHBOURS, among.shape[1])
+    nearest = np.zeros(among.shape, dtype=bool)
+    np.put_along_axis(nearest, np.argpartition(-among, count - 1, axis=1)[:, :count], True, axis=1)
+    return nearest & others
+
+
+def compare_figures(before: Mapping[str, FloatArray], after: Mapping[str, FloatArray]) -> dict[str, dict[str, Any]]:
+    """Figures before and after in percent, and their difference, with 95 % bootstrap intervals over conversations."""
+    compared = {}
+    for name in before:
+        values = {"before": before[name], "after": after[name], "difference": after[name] - before[name]}
+        compared[name] = {
+            key: shown
+            for what, of_conversations in values.items()
+            for key, shown in (
+                (what, round(100 * float(of_conversations.mean()), 2)),
+                (f"{what}_interval", [round(100 * end, 2) for end in bootstrap_interval(of_conversations)]),
+            )
+        }
+    return compared

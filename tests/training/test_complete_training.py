@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+
+import turnwise
+from turnwise.training import complete
+from turnwise.training.held_out import MAIN, HeldOut, compare_figures
+from turnwise.training.recipes import Complete
+
+RECIPE = Complete(batch_size=64, max_steps=3, learning_rate=1e-3)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Dataset:
+    return turnwise.sample_conversations(60, seed=1).select_columns(["id", "messages"])
+
+
+def weights_of(encoder: turnwise.ConversationEncoder) -> dict[str, torch.Tensor]:
+    return {name: weight.clone() for name, weight in encoder.state_dict().items()}
+
+
+def same(encoder: turnwise.ConversationEncoder, weights: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(weight, weights[name]) for name, weight in encoder.state_dict().items())
+
+
+def test_the_default_gives_encoder_head_centre_and_figures(tiny_encoder, corpus, tmp_path: Path) -> None:
+    settings = {"batch_size": 64, "max_steps": 3}
+    trained = turnwise.train(corpus, settings=settings, encoder=tiny_encoder, output=tmp_path / "model")
+    assert trained.reply_head is not None and set(trained.centre) == {"mean", "messages"}
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert record["kept"] == 50 and record["left_out"] == {"held out": 10} and record["learned"] in (0, 0.5, 1)
+    for figure in record["held_out"]["figures"].values():
+        low, high = figure["difference_interval"]
+        assert low <= figure["difference"] <= high
+        assert figure["difference"] == pytest.approx(figure["after"] - figure["before"], abs=0.02)
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "next message" in card and corpus[0]["messages"][0]["content"] not in card
+    loaded = turnwise.load_encoder(tmp_path / "model")
+    assert loaded.reply_head is not None and same(loaded, weights_of(trained))
+
+
+@pytest.mark.parametrize("best", [0.0, 0.5, 1.0])
+def test_the_weights_go_as_far_as_held_out_conversations_gain(best: float, tiny_encoder, corpus, monkeypatch) -> None:
+    start = weights_of(tiny_encoder)
+    values = iter([float(share == best) for share in (0.0, 0.5, 1.0)])
+
+    def figures(self: HeldOut, vectors: np.ndarray, head: object = None) -> dict[str, np.ndarray]:
+        return {MAIN: np.full(10, next(values, 0.0))}
+
+    monkeypatch.setattr(HeldOut, "figures", lambda self, vectors, head=None: {MAIN: np.zeros(10)})
+    contrast = complete.contrast
+    trained: dict[str, torch.Tensor] = {}
+
+    def watched(encoder: turnwise.ConversationEncoder, *arguments: Any) -> dict[str, Any]:
+        history = contrast(encoder, *arguments)
+        trained.update(weights_of(encoder))
+        monkeypatch.setattr(HeldOut, "figures", figures)
+        return history
+
+    monkeypatch.setattr(complete, "contrast", watched)
+    turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
+    assert not same(tiny_encoder, start) or best == 0
+    expected = {name: torch.lerp(start[name], trained[name], best) for name in start if start[name].is_floating_point()}
+    assert all(torch.equal(tiny_encoder.state_dict()[name], weight) for name, weight in expected.items())
+
+
+def test_what_made_it_worse_is_kept_only_if_asked_for(tiny_encoder_path, corpus, monkeypatch) -> None:
+    """The first vectors are better by every figure, as they come first."""
+    for keep in (False, True):
+        encoder = turnwise.load_encoder(tiny_encoder_path, device="cpu")
+        start = weights_of(encoder)
+        values = iter(range(100, 0, -1))
+        monkeypatch.setattr(
+            HeldOut, "figures", lambda self, vectors, head=None, values=values: {MAIN: np.full(10, next(values))}
+        )
+        turnwise.train(corpus, method=dataclasses.replace(RECIPE, keep_anyway=keep), encoder=encoder)
+        assert same(encoder, start) is not keep
+
+
+def test_a_run_that_was_cut_goes_on_to_the_same_model(tiny_encoder_path, corpus, tmp_path: Path, monkeypatch) -> None:
+    recipe = dataclasses.replace(RECIPE, checkpoint_steps=2)
+
+    def train(name: str, **how: bool) -> turnwise.ConversationEncoder:
+        encoder = turnwise.load_encoder(tiny_encoder_path, device="cpu")
+        return turnwise.train(corpus, method=recipe, encoder=encoder, output=tmp_path / name, **how)
+
+    whole = train("whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(complete, "fit_reply_head", None)
+        with pytest.raises(TypeError):
+            train("cut")
+    resumed = train("cut", resume=True)
+    assert same(resumed, weights_of(whole))
+    assert resumed.reply_head is not None and whole.reply_head is not None
+    assert torch.equal(resumed.reply_head.context, whole.reply_head.context)
+    assert not (tmp_path / "cut.run").exists()
+
+
+def test_few_conversations_give_a_centre_only(tiny_encoder, corpus, caplog) -> None:
+    start = weights_of(tiny_encoder)
+    with caplog.at_level(logging.WARNING, "turnwise"):
+        trained = turnwise.train(corpus.select(range(49)), encoder=tiny_encoder)
+    assert "too few" in caplog.text
+    assert same(trained, start) and trained.centre and trained.reply_head is None
+
+
+def test_messages_of_one_speaker_are_learned_from(tiny_encoder, corpus) -> None:
+    rows = [{"id": row["id"], "messages": [{**m, "role": "user"} for m in row["messages"]]} for row in corpus]
+    assert turnwise.train(rows, method=RECIPE, encoder=tiny_encoder).reply_head is not None
+
+
+@pytest.mark.parametrize("settings", [{"held_out": 0.0}, {"held_out": 0.6}, {"adaptation": {}}])
+def test_settings_out_of_range(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        turnwise.training.recipes.get_recipe("complete", settings=settings)
+
+
+def held_out(topics: np.ndarray) -> HeldOut:
+    """Conversations of six messages about one topic each, which the vectors in context tell."""
+    count = len(topics)
+    in_context = np.eye(topics.max() + 1, dtype=np.float32)[np.repeat(topics, 6)]
+    in_context += 0.01 * np.random.default_rng(1).normal(size=in_context.shape).astype(np.float32)
+    return HeldOut(np.full(count, 6), np.tile([0, 1], 3 * count), np.arange(6 * count), in_context)
+
+
+def test_vectors_that_tell_the_topic_are_better_than_others_by_every_figure() -> None:
+    topics = np.arange(40) % 10
+    judge = held_out(topics)
+    noise = np.random.default_rng(0).normal(size=(240, 10)).astype(np.float32)
+    good, bad = judge.figures(judge.in_context), judge.figures(noise)
+    for name in good:
+        assert good[name].shape == (40,) and good[name].mean() > bad[name].mean() + 0.1
+        assert (good[name] >= 0).all() and (good[name] <= 1).all()
+    compared = compare_figures(bad, good)
+    assert all(figure["difference_interval"][0] > 0 for figure in compared.values())
+
+
+def test_collapsed_vectors_are_not_better_than_chance() -> None:
+    judge = held_out(np.arange(40) % 10)
+    figures = judge.figures(np.ones((240, 10), np.float32))
+    assert figures["next_message"].mean() < 0.02 and figures["other_half"].mean() < 0.05
+    assert figures["in_context"].mean() < 0.15
+
+
+def test_reciprocal_ranks_by_hand() -> None:
+    """Two conversations of two messages: the query is the first message, with one candidate of its own, two others."""
+    units = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.8, 0.6]], np.float32)
+    judge = HeldOut(np.array([2, 2]), np.array([0, 1, 0, 1]), np.arange(4), units)
+    # Message 1 after message 0: cosines 0.6 with its own, 0 and 0.8 with others. Message 3 after 2: 0.6; 0, 0.8.
+    assert judge.figures(units)["next_message"].tolist() == [1 / 2, 1 / 2]
+    assert judge.figures(units)["in_context"].tolist() == [1, 1]  # the vectors in context are the same
+
+
+def test_the_steps_follow_from_the_messages() -> None:
+    assert Complete().steps(512) == 5
+    assert Complete().steps(30_000) == 100
+    assert Complete(max_steps=7).steps(30_000) == 7
