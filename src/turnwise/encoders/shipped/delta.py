@@ -58,15 +58,15 @@ def apply_delta(encoder: SentenceTransformer, folder: str | os.PathLike[str] | N
             base = file.metadata()["base"]
     except (SafetensorError, KeyError, TypeError) as error:
         raise ValueError(f"{delta}: expected the difference of an encoder's weights: {error}") from error
-    transformer = transformer_of(encoder)
-    if (found := weights_checksum(transformer)) != base:
+    differences, weights = restored(tensors), transformer_of(encoder).state_dict()
+    found = weights_checksum({name: weights[name] for name in differences if name in weights})
+    if found != base:
         raise ValueError(
             f"what was learned fits other weights than this encoder's: their checksum is {found}, expected {base}; "
             "give the published encoder as it was before any training"
         )
-    weights = transformer.state_dict()
     with torch.no_grad():
-        for name, difference in restored(tensors).items():
+        for name, difference in differences.items():
             weights[name].add_(difference.to(weights[name]))
     return encoder
 
@@ -81,7 +81,8 @@ def save_delta(folder: Path, base: nn.Module, learned: Mapping[str, Tensor], lar
         largest: About how many bytes the matrices may take.
     """
     tensors = compressed(learned, largest)
-    save_file(tensors, folder / DELTA_FILE, {"base": weights_checksum(base)})
+    weights = base.state_dict()
+    save_file(tensors, folder / DELTA_FILE, {"base": weights_checksum({name: weights[name] for name in learned})})
     checksum = file_checksum(folder / DELTA_FILE)
     (folder / CHECKSUM_FILE).write_text(f"{checksum}  {DELTA_FILE}\n", encoding="utf-8")
     return checksum
@@ -131,13 +132,12 @@ def file_checksum(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def weights_checksum(module: nn.Module) -> str:
-    """A SHA-256 of the names and values of a module's weights."""
+def weights_checksum(weights: Mapping[str, Tensor]) -> str:
+    """A SHA-256 of the names and values of weights."""
     checksum = hashlib.sha256()
-    for name, weight in sorted(module.state_dict().items()):
-        if weight.is_floating_point():
-            checksum.update(name.encode())
-            checksum.update(weight.detach().cpu().float().contiguous().numpy().data)
+    for name, weight in sorted(weights.items()):
+        checksum.update(name.encode())
+        checksum.update(weight.detach().cpu().float().contiguous().numpy().data)
     return checksum.hexdigest()
 
 
