@@ -60,7 +60,7 @@ def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypat
     monkeypatch.setattr("turnwise.cli.demo_job.load_encoder", lambda: tiny_encoder)
     arguments = ("demo", "--output", tmp_path / "demo", "--conversations", 80, "--max-steps", 1)
     output = succeed(*arguments)
-    assert "untouched" in output and "trained" in output and "p = " in output and "other half" in output
+    assert "untouched" in output and "trained" in output and "p = " in output and "next message" in output
     assert (tmp_path / "demo" / "model" / "modules.json").is_file()
     assert run(*arguments).exit_code == 1
     succeed(*arguments, "--force")

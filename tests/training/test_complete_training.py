@@ -147,7 +147,7 @@ def test_vectors_that_tell_the_topic_are_better_than_others_by_every_figure() ->
 def test_collapsed_vectors_are_not_better_than_chance() -> None:
     judge = held_out(np.arange(40) % 10)
     figures = judge.figures(np.ones((240, 10), np.float32))
-    assert figures["next_message"].mean() < 0.02 and figures["other_half"].mean() < 0.05
+    assert figures["next_message"].mean() < 0.02
     assert figures["in_context"].mean() < 0.15
 
 
