@@ -162,5 +162,5 @@ def test_reciprocal_ranks_by_hand() -> None:
 
 def test_the_steps_follow_from_the_messages() -> None:
     assert Complete().steps(512) == 5
-    assert Complete().steps(30_000) == 100
+    assert Complete().steps(30_000) == 60
     assert Complete(max_steps=7).steps(30_000) == 7

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from turnwise.training.recipes.in_context import InContext
 
-_MOST_STEPS = 100
+_MOST_STEPS = 60
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Complete(InContext):
     """`InContext`, then a reply head and a centre for the vectors; a part of the conversations tells whether it helped.
 
     ``interpolation`` is as far as the weights go at most: nothing, half of it and all of it are compared. ``epochs``
-    are at most 100 steps, with which 3,000 conversations of ten messages are learned from twice.
+    are at most 60 steps, with which 3,000 conversations of ten messages are learned from about once.
 
     Attributes:
         held_out: Share of the sample that is not learned from (at least ten conversations).
