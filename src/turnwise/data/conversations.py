@@ -291,9 +291,9 @@ def convert_conversations(
     check_apart(output, data)
     target = check_file(output, force)
     options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
-    found = _iterate(data, options, skipped)
+    conversations = _iterate(data, options, skipped)
     with only_writer(target), atomic_path(target) as temporary:
-        rows = (row for row in found if split is None or row.get("split") == split)
+        rows = (row for row in conversations if split is None or row.get("split") == split)
         count = write_chats(rows, temporary)
         if not count:
             raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")

@@ -83,7 +83,7 @@ class Inspection:
         self._hash("ids", row["id"])
         self._hash("conversations", "\n".join(f"{message['role']}\t{message['content']}" for message in messages))
         self._trainable += takes_turns(messages)
-        self._following += sum(one["role"] == other["role"] for one, other in pairwise(messages))
+        self._following += sum(before["role"] == after["role"] for before, after in pairwise(messages))
         for name, value in row.items():
             if name not in ("id", "messages"):
                 _count(self.conversation_labels, name, value)
@@ -154,7 +154,7 @@ class Inspection:
 def takes_turns(messages: list[dict[str, Any]]) -> bool:
     """Whether training can learn from a conversation: it has two turns with a text."""
     roles = [message["role"] for message in messages if message["content"].strip()]
-    turns = sum(one != other for one, other in pairwise(roles)) + 1
+    turns = sum(before != after for before, after in pairwise(roles)) + 1
     return (turns if len(set(roles)) > 1 else len(roles)) > 1
 
 
@@ -167,9 +167,9 @@ def inspect_conversations(rows: Iterable[dict[str, Any]]) -> Inspection:
 
 
 def _count(labels: dict[str, Values], name: str, value: Any) -> None:
-    for one in value if isinstance(value, list) else [value]:
-        if one is not None and one != "":
-            labels.setdefault(name, Values()).add(one)
+    for entry in value if isinstance(value, list) else [value]:
+        if entry is not None and entry != "":
+            labels.setdefault(name, Values()).add(entry)
 
 
 def _spread(values: array[int]) -> dict[str, float]:

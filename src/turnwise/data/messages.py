@@ -62,11 +62,11 @@ def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
             )
         text = message_text(message, where)
         if text and values:
-            found = str(values[0]) if len(values) == 1 else None
-            labels[text] = found if labels.get(text, found) == found else None
+            label_of_text = str(values[0]) if len(values) == 1 else None
+            labels[text] = label_of_text if labels.get(text, label_of_text) == label_of_text else None
     if not labels:
-        found = ", ".join(fields) or "no field at all"
-        raise ConversationError("conversations", f"no message carries the label {label!r}; messages have: {found}")
+        present = ", ".join(fields) or "no field at all"
+        raise ConversationError("conversations", f"no message carries the label {label!r}; messages have: {present}")
     return {text: value for text, value in labels.items() if value is not None}
 
 

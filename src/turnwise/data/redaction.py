@@ -52,9 +52,9 @@ class Redaction:
     def __post_init__(self) -> None:
         unknown = [name for name in self.patterns if name not in PATTERNS]
         if unknown or not (self.patterns or self.names or self.persons):
-            found = f"found {unknown[0]!r}" if unknown else "found nothing"
+            actual = f"found {unknown[0]!r}" if unknown else "found nothing"
             expected = f"some of {', '.join(PATTERNS)}, names=FILE, persons=MODEL, separated by commas"
-            raise ValueError(f"redact: {found}; expected {expected}")
+            raise ValueError(f"redact: {actual}; expected {expected}")
         self.key  # noqa: B018 (a missing file or model is an error at once)
 
     @classmethod
@@ -194,10 +194,10 @@ class _Speakers:
         return self._names[role]
 
 
-def merged(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+def merged(spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
     """Merge spans that overlap; each span has a word, and the longest one gives the word for the merged span."""
     joined: list[tuple[int, int, str, int]] = []  # start, end, word, length of the span whose word it is
-    for start, end, word in sorted(found):
+    for start, end, word in sorted(spans):
         if joined and start < joined[-1][1]:
             before_start, before_end, before_word, length = joined.pop()
             if end - start > length:
@@ -205,4 +205,4 @@ def merged(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
             joined.append((before_start, max(before_end, end), before_word, length))
         else:
             joined.append((start, end, word, end - start))
-    return [find[:3] for find in joined]
+    return [span[:3] for span in joined]

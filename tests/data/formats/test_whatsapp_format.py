@@ -90,7 +90,8 @@ def test_the_order_of_day_and_month_is_that_of_the_file(
 def test_impossible_times(tmp_path: Path) -> None:
     path = write(tmp_path / "chat.txt", "13/02/24, 10:00 - Ann: hello\n12/31/24, 10:00 - Ann: mixed\n")
     with pytest.raises(
-        ConversationError, match=r"chat\.txt:2: found the time '12/31/24, 10:00 -', which is none as day"
+        ConversationError,
+        match=r"chat\.txt:2: found the time '12/31/24, 10:00 -', which is not a time in the order day",
     ):
         read(path)
     early = write(tmp_path / "b.txt", "what is this\n13/02/24, 10:00 - Ann: hello\n")

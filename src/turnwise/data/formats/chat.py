@@ -79,10 +79,10 @@ def _timed(messages: list[Any]) -> Iterator[Any]:
         with suppress(BadRow):
             dates.see(time)
     for message, names, time in zip(messages, fields, times):
-        when: dict[str, Any] = {}
+        labels: dict[str, Any] = {}
         with suppress(BadRow):
-            when = moment(time, "+".join(names), 0, dates).labels if names else {}
-        yield {**{name: value for name, value in message.items() if name not in names}, **when} if when else message
+            labels = moment(time, "+".join(names), 0, dates).labels if names else {}
+        yield {**{name: value for name, value in message.items() if name not in names}, **labels} if labels else message
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:

@@ -21,8 +21,8 @@ def records(source: Source) -> Iterator[tuple[int, Any]]:
     """Dialogues below their domain and document, or in MultiDoc2Dial below their domain alone."""
     for number, (keys, dialogue) in source.json_members(_DEPTH):
         if len(keys) < 2 or keys[0] != "dial_data":
-            found = f"the key {keys[0]!r}" if keys else "no object of dialogues"
-            raise ConversationError(source.name, f"found {found}; expected {FORMAT.layout}")
+            actual = f"the key {keys[0]!r}" if keys else "no object of dialogues"
+            raise ConversationError(source.name, f"found {actual}; expected {FORMAT.layout}")
         yield number, {"domain": keys[1], **dialogue} if isinstance(dialogue, dict) else dialogue
 
 

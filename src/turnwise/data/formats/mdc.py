@@ -39,9 +39,9 @@ def _message(number: int, cells: list[str]) -> dict[str, Any]:
     speaker, text, *acts = cells[3:]
     if speaker not in _ROLES:
         raise BadRow(f"found {speaker!r} in Message.From; expected user or agent", number)
-    found = [act.strip() for act in acts if act.strip()]
-    intents = dict.fromkeys(act.partition("(")[0].strip().lower() for act in found)
-    return {"role": _ROLES[speaker], "content": text, "acts": found, "intents": [name for name in intents if name]}
+    acts = [act.strip() for act in acts if act.strip()]
+    intents = dict.fromkeys(act.partition("(")[0].strip().lower() for act in acts)
+    return {"role": _ROLES[speaker], "content": text, "acts": acts, "intents": [name for name in intents if name]}
 
 
 def convert(raw: list[tuple[int, list[str]]], source: Source) -> dict[str, Any]:

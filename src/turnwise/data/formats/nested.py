@@ -53,13 +53,13 @@ def _convert(raw: Any, source: Source, given: Columns) -> dict[str, Any]:
 
 
 def _messages(record: dict[str, Any], columns: Columns) -> list[dict[str, Any]]:
-    found = value_at(record, columns.messages)
-    if isinstance(found, str):
+    messages = value_at(record, columns.messages)
+    if isinstance(messages, str):
         try:
-            found = json.loads(found)
+            messages = json.loads(messages)
         except (ValueError, RecursionError):
             raise BadRow(f"the column {columns.messages!r} holds text that is no JSON list of messages") from None
-    if not isinstance(found, list) or not all(isinstance(message, dict) for message in found):
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         names = ", ".join(record)
         raise BadRow(f"found no list of messages under {columns.messages!r}; the record has: {names}")
-    return found
+    return messages

@@ -121,8 +121,10 @@ def _time(entry: Entry, date: Date, order: Order) -> str:
     try:
         time = datetime(year, parts["month"], parts["day"], hour, int(stamp["minute"]), int(stamp["second"] or 0))
     except ValueError as error:
-        found = stamp[0].removesuffix(stamp["rest"]).strip()
-        raise BadRow(f"found the time {found!r}, which is none as {order} ({error})", entry.number) from None
+        written = stamp[0].removesuffix(stamp["rest"]).strip()
+        raise BadRow(
+            f"found the time {written!r}, which is not a time in the order {order} ({error})", entry.number
+        ) from None
     return time.isoformat()
 
 

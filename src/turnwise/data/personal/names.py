@@ -18,7 +18,7 @@ def names_finder(names: Iterable[str]) -> Finder:
     pattern = re.compile(_alternatives(_trie(names)), re.IGNORECASE)
 
     def find(text: str) -> Iterator[Span]:
-        return (found.span() for found in pattern.finditer(text))
+        return (match.span() for match in pattern.finditer(text))
 
     return find
 

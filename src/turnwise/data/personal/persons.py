@@ -54,6 +54,6 @@ def persons_finder(model: str) -> Finder:
     analyzer = presidio.AnalyzerEngine(registry, engine)
 
     def find(text: str) -> Iterator[Span]:
-        return ((found.start, found.end) for found in analyzer.analyze(text, _KEY, [_PERSON]))
+        return ((entity.start, entity.end) for entity in analyzer.analyze(text, _KEY, [_PERSON]))
 
     return find

@@ -82,7 +82,7 @@ def _others(text: str) -> Iterator[Span]:
     for find in (ibans, cards, ips):
         yield from find(text)
     for pattern in (ACCOUNT_LIKE, _UUID):
-        yield from (found.span() for found in pattern.finditer(text))
+        yield from (match.span() for match in pattern.finditer(text))
 
 
 def _phones_of_run(text: str, groups: list[Span]) -> Iterator[Span]:
@@ -136,8 +136,8 @@ def _word_before(text: str, start: int) -> str | None:
     """What the last telling word before a number calls it: ``phone`` or ``id``."""
     before = re.split(r"[\d\n]", text[max(0, start - _WORDS_BEFORE) : start])[-1]
     kind = "id" if _ID_SIGN.search(before) else None
-    for found in _WORDS.finditer(before):
-        kind = found.lastgroup
+    for match in _WORDS.finditer(before):
+        kind = match.lastgroup
     return kind
 
 

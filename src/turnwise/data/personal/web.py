@@ -43,9 +43,9 @@ _WORD_BEFORE = 15
 
 def emails(text: str) -> Iterator[Span]:
     """E-mail addresses, in any script."""
-    for found in _DOMAIN.finditer(text):
-        start = at = found.start()
-        if found[0].rpartition(".")[2].isdigit():  # package@1.2.3
+    for match in _DOMAIN.finditer(text):
+        start = at = match.start()
+        if match[0].rpartition(".")[2].isdigit():  # package@1.2.3
             continue
         local = _LOCAL if _LOCAL.match(text[at - 1]) else _UNSPACED_LOCAL
         while start > 0 and local.match(text[start - 1]):
@@ -53,7 +53,7 @@ def emails(text: str) -> Iterator[Span]:
         while start < at and text[start] in "'’.-":  # a quotation mark or a bullet
             start += 1
         if start < at:
-            yield start, found.end()
+            yield start, match.end()
 
 
 def urls(text: str) -> Iterator[Span]:
@@ -61,46 +61,46 @@ def urls(text: str) -> Iterator[Span]:
 
     They have a scheme or ``www``, or else a path or query after the name of a host.
     """
-    for found in _URL.finditer(text):
-        yield found.start(), _end(found)
-    for found in _BARE_URL.finditer(text):
-        if _is_web_address(found):
-            yield found.start(), _end(found)
+    for match in _URL.finditer(text):
+        yield match.start(), _end(match)
+    for match in _BARE_URL.finditer(text):
+        if _is_web_address(match):
+            yield match.start(), _end(match)
 
 
-def _end(found: re.Match[str]) -> int:
+def _end(match: re.Match[str]) -> int:
     """Where an address ends; a bracket at its end belongs to it if it was opened there."""
-    url = found[0].rstrip(_AFTER_URL)
-    closes = found[0][len(url) :].startswith(")") and url.count("(") > url.count(")")
-    return found.start() + len(url) + closes
+    url = match[0].rstrip(_AFTER_URL)
+    closes = match[0][len(url) :].startswith(")") and url.count("(") > url.count(")")
+    return match.start() + len(url) + closes
 
 
-def _is_web_address(found: re.Match[str]) -> bool:
-    top, rest = found[1], found[2].rstrip(_AFTER_URL)
+def _is_web_address(match: re.Match[str]) -> bool:
+    top, rest = match[1], match[2].rstrip(_AFTER_URL)
     if len(rest) < 2:
         return False
     if top.isdigit():
-        host = found[0][: found.start(2) - found.start()].partition(":")[0]
+        host = match[0][: match.start(2) - match.start()].partition(":")[0]
         return _is_address(host) and not _NETWORK_SIZE.fullmatch(rest)
     return bool(_TOP_DOMAIN.fullmatch(top) or _QUERY.search(rest))
 
 
 def ips(text: str) -> Iterator[Span]:
-    """Internet addresses of machines, of both versions; not those that every machine has for itself."""
+    """Internet addresses, IPv4 and IPv6, except those by which a machine addresses itself."""
     longer = list(_ip6_addresses(text))
     yield from longer
-    for found in _IP4.finditer(covered(text, longer)):
-        before = text[max(0, found.start() - _WORD_BEFORE) : found.start()].lower()
-        if _is_address(found[0]) and not _VERSION.search(before):
-            yield found.span()
+    for match in _IP4.finditer(covered(text, longer)):
+        before = text[max(0, match.start() - _WORD_BEFORE) : match.start()].lower()
+        if _is_address(match[0]) and not _VERSION.search(before):
+            yield match.span()
 
 
 def _ip6_addresses(text: str) -> Iterator[Span]:
-    for found in _IP6.finditer(text):
-        address = found[1].rstrip(".")
+    for match in _IP6.finditer(text):
+        address = match[1].rstrip(".")
         address = address if address.endswith("::") else address.rstrip(":")
         if address.count(":") > 1 and _is_address(address):
-            yield found.start(), found.end() if found[2] else found.start() + len(address)
+            yield match.start(), match.end() if match[2] else match.start() + len(address)
 
 
 def _is_address(written: str) -> bool:

@@ -52,11 +52,11 @@ class RowChecker:
             raise BadRow(f"message {number} is {_short(message)}; expected {{'role': …, 'content': …}}")
         role, content = message.get("role"), message.get("content")
         if type(content) is not str:
-            found = _short(content) if "content" in message else "no 'content'"
-            raise BadRow(f"message {number} has {found}; expected a text under 'content'")
+            actual = _short(content) if "content" in message else "no 'content'"
+            raise BadRow(f"message {number} has {actual}; expected a text under 'content'")
         if type(role) is not str or not role:
-            found = _short(role) if "role" in message else "no 'role'"
-            raise BadRow(f"message {number} has {found}; expected a speaker's name, such as 'user', under 'role'")
+            actual = _short(role) if "role" in message else "no 'role'"
+            raise BadRow(f"message {number} has {actual}; expected a speaker's name, such as 'user', under 'role'")
         if not (content.isascii() and role.isascii()):
             _check_unicode(content + role, f"message {number}")
         if len(message) == 2:
@@ -67,45 +67,45 @@ class RowChecker:
                 message[name] = self._label(f"messages.{name}", value, f"message label {name!r}")
         return message
 
-    def _label(self, key: str, value: Any, what: str) -> Any:
+    def _label(self, key: str, value: Any, subject: str) -> Any:
         if value is None:
             return None
         _check_unicode(key, "the name of a label")
         if "\0" in key:
-            raise BadRow(f"the name of {what} has a NUL character; rename it")
-        value = _storable(value, what)
+            raise BadRow(f"the name of {subject} has a NUL character; rename it")
+        value = _storable(value, subject)
         kind = _KINDS[type(value)]
         earlier = self._kinds.setdefault(key, kind)
         if kind != earlier:
-            raise BadRow(f"{what} is {kind} here but {earlier} in earlier rows; give it one type in all rows")
+            raise BadRow(f"{subject} is {kind} here but {earlier} in earlier rows; give it one type in all rows")
         return value
 
 
-def _storable(value: Any, what: str) -> Any:
+def _storable(value: Any, subject: str) -> Any:
     if isinstance(value, str):
-        _check_unicode(value, what)
+        _check_unicode(value, subject)
         return value
     if isinstance(value, int) and abs(value) > _MAX_INTEGER:
-        raise BadRow(f"{what} is a number of more than 64 bits; write it as text")
+        raise BadRow(f"{subject} is a number of more than 64 bits; write it as text")
     if type(value) in (bool, int, float):
         return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        _check_unicode("".join(value), what)
+        _check_unicode("".join(value), subject)
         return value
     if isinstance(value, list | dict):
         text = json.dumps(value, ensure_ascii=False, default=str)
-        _check_unicode(text, what)
+        _check_unicode(text, subject)
         return text
     return str(value)
 
 
-def _check_unicode(text: str, what: str) -> None:
+def _check_unicode(text: str, subject: str) -> None:
     if text.isascii():
         return
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadRow(f"{what} is not UTF-8 text; save the file as UTF-8, or name its encoding") from None
+        raise BadRow(f"{subject} is not UTF-8 text; save the file as UTF-8, or name its encoding") from None
 
 
 def _short(value: Any) -> str:

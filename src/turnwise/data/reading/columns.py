@@ -59,7 +59,7 @@ class Columns:
         Raises:
             ValueError: An unknown or repeated meaning, or no name.
         """
-        found: dict[str, Any] = {"ignore": ()}
+        columns: dict[str, Any] = {"ignore": ()}
         # a name may hold commas itself
         for part in re.split(rf",(?=\s*(?:{'|'.join(_MEANINGS)})\s*=)", text):
             meaning, _, name = (side.strip() for side in part.partition("="))
@@ -67,12 +67,12 @@ class Columns:
                 expected = f"one of {', '.join(_MEANINGS)}, each as meaning=column and separated by commas"
                 raise ValueError(f"columns: found {part.strip()!r}; expected {expected}")
             if meaning == "ignore":
-                found["ignore"] += tuple(one.strip() for one in name.split(",") if one.strip())
-            elif meaning in found:
+                columns["ignore"] += tuple(ignored.strip() for ignored in name.split(",") if ignored.strip())
+            elif meaning in columns:
                 raise ValueError(f"columns: {meaning} is given twice; a conversation has one {meaning} column")
             else:
-                found[meaning] = name
-        return cls(**found)
+                columns[meaning] = name
+        return cls(**columns)
 
     def __str__(self) -> str:
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name in _MEANINGS}
@@ -123,24 +123,26 @@ def find_columns(
         example: A row. A column that is only guessed to hold times must hold a time in this row.
 
     Raises:
-        ValueError: A column cannot be told, or two could be meant.
+        ValueError: A column is missing, or several columns could be meant.
     """
     names = [name for name in names if name not in given.ignore]
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for meaning, groups in _NAMES.items():
-        found[meaning] = getattr(given, meaning)
-        if found[meaning] is None and not (whole_conversations and meaning == "conversation"):
-            found[meaning] = _only_one(meaning, groups, names)
-    are_texts = given.text is not None and found["speaker"] is None and not whole_conversations
+        columns[meaning] = getattr(given, meaning)
+        if columns[meaning] is None and not (whole_conversations and meaning == "conversation"):
+            columns[meaning] = _only_one(meaning, groups, names)
+    are_texts = given.text is not None and columns["speaker"] is None and not whole_conversations
     for meaning in () if are_texts else ("conversation", "speaker", "text"):
-        if found[meaning] is None and not (whole_conversations and meaning == "conversation"):
+        if columns[meaning] is None and not (whole_conversations and meaning == "conversation"):
             raise _missing(meaning, names)
-    taken = {name for name in (*found.values(), given.time) if name}
+    taken = {name for name in (*columns.values(), given.time) if name}
     free = [name for name in names if name not in taken]
     time = given.time or _known(free, _TIMES)
     guess = _guessed_time(free, example or {}) if time is None else None
     time = time or guess or _known(free, PLACES)
-    return Columns(**found, time=time, messages=given.messages, ignore=given.ignore, time_is_guessed=guess is not None)
+    return Columns(
+        **columns, time=time, messages=given.messages, ignore=given.ignore, time_is_guessed=guess is not None
+    )
 
 
 def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str | None:
@@ -168,8 +170,8 @@ def _known(names: list[str], order: str) -> str | None:
     by_plain_name: dict[str, str] = {}
     for name in names:
         by_plain_name.setdefault(plain_name(name), name)
-    found = next((by_plain_name[known] for known in order.split() if known in by_plain_name), None)
-    return _with_its_other_half(found, names) if found is not None else None
+    column = next((by_plain_name[usual] for usual in order.split() if usual in by_plain_name), None)
+    return _with_its_other_half(column, names) if column is not None else None
 
 
 def _guessed_time(names: list[str], example: dict[str, Any]) -> str | None:

@@ -50,12 +50,12 @@ _SPLITS = {"vallistfile.*": "dev", "testlistfile.*": "test"}
 
 def split_lists(folder: Path) -> dict[str, Path]:
     """The files in a folder that list the ids of a split, by the split's name."""
-    found = {}
+    lists = {}
     for file in sorted(folder.iterdir()):
         split = next((split for pattern, split in _SPLITS.items() if fnmatchcase(file.name.lower(), pattern)), None)
         if split is not None and file.is_file():
-            found[split] = file
-    return found
+            lists[split] = file
+    return lists
 
 
 def without_companions(files: list[Path]) -> list[Path]:

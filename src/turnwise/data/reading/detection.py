@@ -55,23 +55,23 @@ class UnknownLayout(ConversationError):
             named = f"--columns {shlex.quote(str(self.layout.columns))}"
             advice = f"it is most like {self.closest!r}; name its columns, most likely\n  {named}"
         else:
-            known = "".join(f"\n  {known.name}: {known.layout}" for known in FORMATS.values() if not known.is_corpus)
+            layouts = "".join(f"\n  {known.name}: {known.layout}" for known in FORMATS.values() if not known.is_corpus)
             corpora = ", ".join(known.name for known in FORMATS.values() if known.is_corpus)
-            advice = f"expected one of{known}\n  or the files of a corpus: {corpora}"
-        super().__init__(source.name, f"could not detect the format: found {_found(head)}; {advice}")
+            advice = f"expected one of{layouts}\n  or the files of a corpus: {corpora}"
+        super().__init__(source.name, f"could not detect the format: found {_excerpt(head)}; {advice}")
 
 
 def _closest(layout: Layout) -> str:
     """The format whose layout names most of the fields; by default the one that has messages in a list, or in rows."""
     fields = {part for path in layout.examples for part in re.split(r"\W+", path) if part}
-    shared = {known.name: len(fields & set(re.findall(r"\w+", known.layout))) for known in FORMATS.values()}
+    shared = {candidate.name: len(fields & set(re.findall(r"\w+", candidate.layout))) for candidate in FORMATS.values()}
     best = max(shared, key=shared.__getitem__)
     if shared[best] > 2:
         return best
     return "chat" if layout.columns is not None and layout.columns.messages else "table"
 
 
-def _found(head: Head) -> str:
+def _excerpt(head: Head) -> str:
     if not head.keys:
         return repr(head.line[:60])
     keys = sorted(head.keys)

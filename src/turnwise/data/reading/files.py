@@ -41,11 +41,11 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
     """
     files: list[Path] = []
     for path in _listed(paths):
-        found = _files_of(path, format)
-        if not found:
+        files_of_path = _files_of(path, format)
+        if not files_of_path:
             problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
             raise ConversationError(str(path), problem)
-        for file in found:
+        for file in files_of_path:
             files += _inside(file, format) if is_archive(file) else [file]
     if not files:
         raise ConversationError("paths", "no path was given; expected files, folders or globs")

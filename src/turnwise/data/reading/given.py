@@ -91,7 +91,7 @@ class GivenSource(Source):
 def in_python(error: ConversationError) -> ConversationError:
     """The error with its advice rewritten for Python: options of commands become arguments."""
     problem = re.sub(
-        r"--columns (?:'([^'\n]*)'|(\S+))", lambda found: f'columns="{found[1] or found[2]}"', error.problem
+        r"--columns (?:'([^'\n]*)'|(\S+))", lambda match: f'columns="{match[1] or match[2]}"', error.problem
     )
     return ConversationError(error.where, problem)
 
@@ -140,9 +140,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float | datetime) and value != value:  # NaN, and NaT of pandas
         return None
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
     return value

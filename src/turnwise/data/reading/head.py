@@ -46,7 +46,7 @@ def object_head(source: Source) -> tuple[Head, bool]:
                 inner.setdefault(key, set()).add(inner_key)
     except (json.JSONDecodeError, RecursionError):
         is_whole = False
-    return Head(frozenset(keys), {key: frozenset(found) for key, found in inner.items()}), is_whole
+    return Head(frozenset(keys), {key: frozenset(inner_keys) for key, inner_keys in inner.items()}), is_whole
 
 
 def record_head(source: Source) -> Head:

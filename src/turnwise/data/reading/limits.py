@@ -22,10 +22,10 @@ class TooLargeError(ValueError):
         times: How many times the limit it may be.
     """
 
-    def __init__(self, what: str, times: int = 1) -> None:
+    def __init__(self, subject: str, times: int = 1) -> None:
         megabytes = line_limit() * times >> 20
         super().__init__(
-            f"{what} is larger than {megabytes} MB; if it is meant to be, set {_VARIABLE} to a larger number than "
+            f"{subject} is larger than {megabytes} MB; if it is meant to be, set {_VARIABLE} to a larger number than "
             f"{line_limit() >> 20}"
         )
 

@@ -191,9 +191,9 @@ def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | Non
     except _TOLD:
         raise
     except _OTHER_LAYOUT as error:
-        found = f"found the keys {', '.join(map(str, raw))}" if isinstance(raw, dict) else "unexpected layout"
+        problem = f"found the keys {', '.join(map(str, raw))}" if isinstance(raw, dict) else "unexpected layout"
         missing = f" (missing: {error})" if isinstance(error, KeyError) else ""
-        raise BadRow(f"{found}{missing}; the format {chosen.name!r} expects {chosen.layout}") from None
+        raise BadRow(f"{problem}{missing}; the format {chosen.name!r} expects {chosen.layout}") from None
 
 
 class _Progress:

@@ -51,10 +51,10 @@ class DateOrder:
         Raises:
             BadRow: The date can be read only one way, and an earlier date only the other way.
         """
-        found = _TWO_NUMBERS.match(value) if isinstance(value, str) else None
-        if found is None:
+        match = _TWO_NUMBERS.match(value) if isinstance(value, str) else None
+        if match is None:
             return
-        first, second = int(found[1]), int(found[3])
+        first, second = int(match[1]), int(match[3])
         if first > 12 or second > 12:
             if self.day_first not in (None, first > 12):
                 raise BadRow(f"found {value!r}, but earlier dates have day and month the other way round")

@@ -38,7 +38,7 @@ def message_rows(messages: list[RawMessage], columns: Columns, dates: DateOrder)
     Raises:
         BadRow: A message has no speaker, no text, or nothing to be ordered by.
     """
-    return [_message_row(message, columns, when) for message, when in _in_order(messages, columns, dates)]
+    return [_message_row(message, columns, time_labels) for message, time_labels in _in_order(messages, columns, dates)]
 
 
 def _in_order(
@@ -49,7 +49,7 @@ def _in_order(
         return [(message, {}) for message in messages]
     try:
         moments = [moment(message.time, columns.time, message.number, dates) for message in messages]
-        if len({when.is_time for when in moments}) > 1:
+        if len({time.is_time for time in moments}) > 1:
             raise BadRow(f"found both numbers and times in {columns.time!r}; write them in one way")
     except BadRow:
         # ids that are not numbers, and columns that only seemed to hold times, say nothing about the order
@@ -58,26 +58,26 @@ def _in_order(
         if columns.time_is_guessed:
             return [(message, {columns.time: message.time}) for message in messages]
         raise
-    return [(message, when.labels) for when, message in sorted(zip(moments, messages), key=_order)]
+    return [(message, time.labels) for time, message in sorted(zip(moments, messages), key=_order)]
 
 
 def _order(timed: tuple[Moment, RawMessage]) -> float:
     return timed[0].order
 
 
-def _message_row(message: RawMessage, columns: Columns, when: dict[str, Any]) -> dict[str, Any]:
+def _message_row(message: RawMessage, columns: Columns, time_labels: dict[str, Any]) -> dict[str, Any]:
     speaker = message.speaker if columns.speaker is not None else _UNNAMED
     if speaker is None or speaker == "":
         raise BadRow(f"no speaker in the column {columns.speaker!r}", message.number)
     text = "" if message.text is None else message.text  # an empty cell, where a CSV has an empty text
     if isinstance(text, list) and text and all(isinstance(part, dict) for part in text):
         text, parts = text_and_labels(text)
-        when = {**parts, **when}
+        time_labels = {**parts, **time_labels}
     if not isinstance(text, str):
-        found = json.dumps(text, default=str)[:60]
-        raise BadRow(f"expected text in the column {columns.text!r}, found {found}", message.number)
-    labels = named_labels(message.labels, ("role", "content", *when))
-    return {**labels, "role": str(speaker), "content": text, **when}
+        actual = json.dumps(text, default=str)[:60]
+        raise BadRow(f"expected text in the column {columns.text!r}, found {actual}", message.number)
+    labels = named_labels(message.labels, ("role", "content", *time_labels))
+    return {**labels, "role": str(speaker), "content": text, **time_labels}
 
 
 def named_labels(labels: dict[str, Any], taken: Iterable[str]) -> dict[str, Any]:

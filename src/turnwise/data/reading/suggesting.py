@@ -97,12 +97,12 @@ def _scalars(record: dict[str, Any], prefix: str = "", depth: int = 1) -> Iterat
 
 def _lists(records: Records) -> dict[str, Records]:
     """The elements of each list of objects, by its path."""
-    found: dict[str, Records] = {}
+    lists: dict[str, Records] = {}
     for record in records:
         for path, messages in _message_lists(record):
-            elements = found.setdefault(path, [])
+            elements = lists.setdefault(path, [])
             elements += messages[: max(0, _MESSAGES_LOOKED_AT - len(elements))]
-    return found
+    return lists
 
 
 def _message_lists(record: dict[str, Any], prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Records]]:
@@ -172,11 +172,11 @@ def _text_score(name: str, values: list[Any]) -> float:
 def _time_score(name: str, values: list[Any]) -> float:
     if not values:
         return 0
-    some = values[:50]
-    found = [_moment_kind(value) for value in some]
-    if None in found:
+    sample = values[:50]
+    kinds = [_moment_kind(value) for value in sample]
+    if None in kinds:
         return 0
-    return 3 * mean(kind == "time" for kind in found) + 2 * _hinted(name, "time") - 1
+    return 3 * mean(kind == "time" for kind in kinds) + 2 * _hinted(name, "time") - 1
 
 
 def _moment_kind(value: Any) -> str | None:
@@ -187,12 +187,12 @@ def _moment_kind(value: Any) -> str | None:
 
 
 def _conversation_score(name: str, values: list[Any]) -> float:
-    """The ids of conversations are short, many, and come back, most often in the next row."""
+    """Ids of conversations are short, many are different, and they repeat, most often in the next row."""
     kinds = len(set(map(str, values)))
     if kinds < 2 or _longest(values) > 80:
         return 0
     repeated = kinds < len(values)
-    steady = mean(one == other for one, other in pairwise(values)) if len(values) > 1 else 0
+    steady = mean(before == after for before, after in pairwise(values)) if len(values) > 1 else 0
     hints = 3 * _hinted(name, "conversation") + _hinted(name, "id")
     return hints + repeated + steady + kinds / len(values) - 1.5
 
