@@ -87,16 +87,18 @@ def has_onednn_linear() -> bool:
     """Whether torch computes linear layers by MKL here, and `onednn_linear` can."""
     import torch
 
-    found = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
-    return bool(found) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    is_available = (
+        torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
+    )
+    return bool(is_available) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def onednn_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """``torch.nn.functional.linear`` through oneDNN, without gradients (what torch.compile makes of linear layers)."""
     import torch
 
-    found: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-    return found
+    product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return product
 
 
 def datasets_cache() -> Path:

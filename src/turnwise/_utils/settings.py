@@ -36,8 +36,10 @@ def check_types(settings: Any) -> None:
     hints = get_type_hints(type(settings))
     for field in fields(settings):
         value, allowed = getattr(settings, field.name), _alternatives(hints[field.name])
-        if not any(_is_of(value, one) for one in allowed):
-            told = " or ".join(_TOLD.get(one, repr(one)) for one in allowed if one is not NoneType)
+        if not any(_is_of(value, alternative) for alternative in allowed):
+            told = " or ".join(
+                _TOLD.get(alternative, repr(alternative)) for alternative in allowed if alternative is not NoneType
+            )
             raise ValueError(f"{field.name} must be {told}, got {value!r}")
 
 
@@ -58,7 +60,7 @@ def check_interpolation(value: float) -> None:
 def _alternatives(hint: Any) -> list[Any]:
     """The types and the values that a type hint allows."""
     if get_origin(hint) in (Union, UnionType):
-        return [one for part in get_args(hint) for one in _alternatives(part)]
+        return [alternative for part in get_args(hint) for alternative in _alternatives(part)]
     return list(get_args(hint)) if get_origin(hint) is Literal else [hint]
 
 

@@ -59,9 +59,9 @@ def read_dataset(
 
     def read(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         skipped = SkippedRows(on_error)
-        for found in InputFile(**row).rows(options, skipped):
-            messages = [{"role": m["role"], "content": m["content"]} for m in found["messages"]]
-            yield {"id": found["id"], "messages": messages}
+        for conversation in InputFile(**row).rows(options, skipped):
+            messages = [{"role": m["role"], "content": m["content"]} for m in conversation["messages"]]
+            yield {"id": conversation["id"], "messages": messages}
         skipped.report()
 
     items = data.from_items([asdict(file) for file in files], override_num_blocks=len(files))

@@ -53,9 +53,9 @@ def rows_of_embedding(
 
 def settings_of_embedding(encoder: ConversationEncoder, embedding: Embedding) -> dict[str, Any]:
     """What the vectors depend on, in the form that outputs record."""
-    what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
+    settings = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
     digest = centre_digest(encoder.centre)
-    return {**what, "centre": digest} if digest and embedding.level == "conversation" else what
+    return {**settings, "centre": digest} if digest and embedding.level == "conversation" else settings
 
 
 class ShardWriter:
@@ -72,10 +72,10 @@ class ShardWriter:
     def __init__(self, job: Job, embedder: Embedder) -> None:
         self._job = job
         self._embedder = embedder
-        found, expected = embedder.settings["weights"], job.settings["weights"]
-        if found != expected:
+        actual, expected = embedder.settings["weights"], job.settings["weights"]
+        if actual != expected:
             name = embedder.settings["encoder"]
-            problem = f"the weights of {name} are {found} here, {expected} where the job began"
+            problem = f"the weights of {name} are {actual} here, {expected} where the job began"
             raise ValueError(f"{problem}: all workers must find the same model")
 
     def write(self, shard: Shard) -> Shard:

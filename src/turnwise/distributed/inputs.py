@@ -86,7 +86,7 @@ def find_inputs(paths: Paths, format: str = "auto") -> list[InputFile]:
     if not is_paths(paths):
         problem = "expected files that all workers can read: write them with turnwise.convert_conversations"
         raise ConversationError(type(paths).__name__, problem)
-    found: list[str] = []
+    locations: list[str] = []
     for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
         if is_standard(path):
             raise ConversationError("-", "the standard input cannot be read shard by shard; give files")
@@ -94,10 +94,10 @@ def find_inputs(paths: Paths, format: str = "auto") -> list[InputFile]:
             raise ConversationError(
                 str(path), "a zip file cannot be read shard by shard; unpack it and give the folder"
             )
-        found += _find(str(path), format)
-    files = [Path(path) for path in dict.fromkeys(found)]
+        locations += _find(str(path), format)
+    files = [Path(path) for path in dict.fromkeys(locations)]
     names = default_names(files)
-    return [InputFile(number, names[Path(path)], path) for number, path in enumerate(dict.fromkeys(found))]
+    return [InputFile(number, names[Path(path)], path) for number, path in enumerate(dict.fromkeys(locations))]
 
 
 def _find(path: str, format: str) -> list[str]:
@@ -106,18 +106,18 @@ def _find(path: str, format: str) -> list[str]:
     system, inside = url_to_fs(path)
     if isinstance(system, LocalFileSystem):
         return [str(file.absolute()) for file in find_files(inside, format)]
-    found: list[str] = []
+    locations: list[str] = []
     if has_magic(inside) or system.isdir(inside):
         listed = system.glob(inside) if has_magic(inside) else system.find(inside)
         files = without_companions([Path(name) for name in sorted(listed) if Source(Path(name)).ending in ENDINGS])
         visible = [str(file) for file in files if not any(part.startswith(".") for part in file.parts)]
-        found = [str(system.unstrip_protocol(name)) for name in visible]
+        locations = [str(system.unstrip_protocol(name)) for name in visible]
     elif system.exists(inside):
-        found = [path]
-    if not found:
+        locations = [path]
+    if not locations:
         problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
         raise ConversationError(path, problem)
-    return found
+    return locations
 
 
 @contextmanager

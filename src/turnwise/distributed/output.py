@@ -78,8 +78,8 @@ class PartFolder:
             problem = "go on with what has been added or not been done with --resume, or start over with --force"
             raise FileExistsError(f"{self.url} {state}: {problem}")
         if before is not None and not force and before["settings"] != settings:
-            found = {key: value for key, value in before["settings"].items() if settings.get(key) != value}
-            raise ValueError(f"{self.url} was made with other settings, start over with --force ({found})")
+            former = {key: value for key, value in before["settings"].items() if settings.get(key) != value}
+            raise ValueError(f"{self.url} was made with other settings, start over with --force ({former})")
         if before is not None and force:
             self._remove_others(kept=())
         system.makedirs(path, exist_ok=True)
@@ -91,19 +91,19 @@ class PartFolder:
         if not system.isfile(f"{path}/{MANIFEST}"):
             return None
         try:
-            found: dict[str, Any] = json.loads(system.cat_file(f"{path}/{MANIFEST}"))
-            found["complete"], found["settings"]
+            manifest: dict[str, Any] = json.loads(system.cat_file(f"{path}/{MANIFEST}"))
+            manifest["complete"], manifest["settings"]
         except (ValueError, KeyError) as error:
             raise ValueError(f"{self.url}/{MANIFEST} is damaged: remove it, and the parts with it ({error})") from None
-        return found
+        return manifest
 
     def parts(self) -> dict[str, list[str]]:
         """The names of the parts that are there, by their digests."""
-        found: dict[str, list[str]] = {}
+        parts: dict[str, list[str]] = {}
         for name in sorted(self._listed()):
             if name.startswith(_PART):
-                found.setdefault(digest_of(name), []).append(name)
-        return found
+                parts.setdefault(digest_of(name), []).append(name)
+        return parts
 
     def _listed(self) -> list[str]:
         system, path = self._place
@@ -154,18 +154,18 @@ class PartFolder:
         """
         system, path = self._place
         ordered = sorted((shard for shard in shards if shard.rows), key=lambda shard: (shard.file, shard.number))
-        there = self.parts()
+        present = self.parts()
         for shard in ordered:
-            source = part_of(shard, there)
+            source = part_of(shard, present)
             if source is None:
                 raise FileNotFoundError(f"{self.url}: {shard.name} is gone: run the command again with --resume")
             if source != shard.name:  # its file had another number when it was embedded
                 system.cp_file(f"{path}/{source}", f"{path}/{shard.name}")
         rows = sum(shard.rows for shard in ordered)
         parts = [{"name": s.name, "file": s.file, "conversations": s.conversations, "rows": s.rows} for s in ordered]
-        whole = {"complete": True, "settings": dict(settings), "rows": rows, "files": list(files), "parts": parts}
+        manifest = {"complete": True, "settings": dict(settings), "rows": rows, "files": list(files), "parts": parts}
         self._remove_others({shard.name for shard in ordered})
-        self._write(MANIFEST, _json(whole))
+        self._write(MANIFEST, _json(manifest))
         return rows
 
     def _remove_others(self, kept: Container[str]) -> None:

@@ -36,10 +36,10 @@ def write_on_ray(
     """
     with cluster(actors) as ray, _quietly(ray), _own_errors(ray):
         plan = Actors.on(ray.cluster_resources(), actors)
-        known = ray.put(parts)
+        stored_parts = ray.put(parts)
 
         def read(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-            for shard in job.shards(InputFile(**row), ray.get(known)):
+            for shard in job.shards(InputFile(**row), ray.get(stored_parts)):
                 yield asdict(shard)
 
         shards = (

@@ -81,9 +81,9 @@ def read_shards(
     skipped = SkippedRows(options.on_error)
     salt = json.dumps(dict(settings), sort_keys=True).encode()
     shard = Shard(file.number, 0, "", 0, 0, b"")
-    found = file.rows(options, skipped)
+    conversations = file.rows(options, skipped)
     for number in count():
-        rows = list(islice(found, size))
+        rows = list(islice(conversations, size))
         if not rows:
             break
         if number:

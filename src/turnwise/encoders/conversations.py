@@ -56,10 +56,10 @@ def encode_conversations(
     with progress_bar() as bar, inference(encoder.device, dtype):
         task = bar.add_task("embedding conversations", total=len(conversations), visible=show_progress_bar)
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
-            some = conversations[start : start + _CONVERSATIONS_AT_ONCE]
-            sums, counts = _sums_by_speaker(encoder, renderer, some, long)
-            embeddings.append(_pooled(sums, counts, some, pooling, start, absent == "zero"))
-            bar.advance(task, len(some))
+            batch = conversations[start : start + _CONVERSATIONS_AT_ONCE]
+            sums, counts = _sums_by_speaker(encoder, renderer, batch, long)
+            embeddings.append(_pooled(sums, counts, batch, pooling, start, absent == "zero"))
+            bar.advance(task, len(batch))
     renderer.warn_of_cuts()
     if not embeddings:
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
@@ -90,8 +90,10 @@ def _sums_by_speaker(
         windows = [renderer.windows(turns) for turns in tokens]
     else:
         windows = [[pieces] for pieces in renderer.fitting(tokens)]
-    owner = [number for number, found in enumerate(windows) for _ in found]
-    rows = renderer.pack([conversations[number] for number in owner], [window for found in windows for window in found])
+    owner = [number for number, own_windows in enumerate(windows) for _ in own_windows]
+    rows = renderer.pack(
+        [conversations[number] for number in owner], [window for own_windows in windows for window in own_windows]
+    )
     inputs = {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()}
     owners, speaker = torch.tensor(owner, device=encoder.device), inputs["speaker"]
     groups = 1 + max(len({message["role"] for message in messages}) for messages in conversations)
@@ -116,15 +118,15 @@ def _pooled(
     if pooling == "interlocutor":
         return means.sum(1)
     role = pooling.removeprefix("speaker:")
-    found = torch.zeros_like(means[:, 0])
+    pooled = torch.zeros_like(means[:, 0])
     for position, messages in enumerate(conversations):
         roles = list(dict.fromkeys(message["role"] for message in messages))
         number = roles.index(role) if role in roles else None
         if number is not None and counts[position, 1 + number]:
-            found[position] = means[position, number]
+            pooled[position] = means[position, number]
         elif not zero_if_absent:
             raise ValueError(_absence(first + position, role, roles))
-    return found
+    return pooled
 
 
 def _absence(conversation: int, role: str, roles: list[str]) -> str:

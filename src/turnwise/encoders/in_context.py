@@ -72,9 +72,9 @@ def sums_in_context(
     with progress_bar() as bar, inference(encoder.device, dtype):
         task = bar.add_task("embedding conversations", total=len(conversations), visible=show_progress_bar)
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
-            some = conversations[start : start + _CONVERSATIONS_AT_ONCE]
-            parts.append(_sums(encoder, renderer, some))
-            bar.advance(task, len(some))
+            batch = conversations[start : start + _CONVERSATIONS_AT_ONCE]
+            parts.append(_sums(encoder, renderer, batch))
+            bar.advance(task, len(batch))
     sums, counts = (torch.cat(of_parts).numpy() for of_parts in zip(*parts))
     return sums, counts
 
@@ -82,8 +82,10 @@ def sums_in_context(
 def _sums(encoder: SentenceTransformer, renderer: Renderer, conversations: Sequence[Messages]) -> tuple[Tensor, Tensor]:
     """`sums_in_context` of some conversations."""
     windows = [renderer.windows(turns) for turns in renderer.tokenize(conversations)]
-    owner = [number for number, found in enumerate(windows) for _ in found]
-    rows = renderer.pack([conversations[number] for number in owner], [window for found in windows for window in found])
+    owner = [number for number, own_windows in enumerate(windows) for _ in own_windows]
+    rows = renderer.pack(
+        [conversations[number] for number in owner], [window for own_windows in windows for window in own_windows]
+    )
     inputs = {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()}
     starts = torch.tensor([0, *(len(messages) for messages in conversations)]).cumsum(0)
     message = (_nearest(rows.turn) + starts[owner].unsqueeze(1)).to(encoder.device)  # (rows, length)

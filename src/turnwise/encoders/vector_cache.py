@@ -69,16 +69,16 @@ class VectorCache:
         return np.stack([vectors[key] for key in keys])
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        found: dict[bytes, np.ndarray] = {}
+        cached: dict[bytes, np.ndarray] = {}
 
         def read(file: sqlite3.Connection) -> None:
             for start in range(0, len(keys), _KEYS_IN_QUERY):
-                some = keys[start : start + _KEYS_IN_QUERY]
-                query = f"SELECT key, vector FROM vectors WHERE key IN ({', '.join('?' * len(some))})"
-                found.update((key, np.frombuffer(vector, "<f4")) for key, vector in file.execute(query, some))
+                batch = keys[start : start + _KEYS_IN_QUERY]
+                query = f"SELECT key, vector FROM vectors WHERE key IN ({', '.join('?' * len(batch))})"
+                cached.update((key, np.frombuffer(vector, "<f4")) for key, vector in file.execute(query, batch))
 
         self._use(read)
-        return found
+        return cached
 
     def _write(self, vectors: Mapping[bytes, np.ndarray]) -> None:
         rows = ((key, vector.astype("<f4").tobytes()) for key, vector in vectors.items() if np.isfinite(vector).all())
