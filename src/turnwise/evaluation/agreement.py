@@ -39,8 +39,8 @@ def agreement(vectors: FloatArray, others: FloatArray, neighbours: int = 10) -> 
         raise ValueError(f"expected more than {neighbours} distinct texts to compare, got {len(vectors)}")
     above = np.triu_indices(len(vectors), 1)
     cosines, nearest = [], []
-    for some in (vectors, others):
-        unit = unit_vectors(np.asarray(some, dtype=np.float64))
+    for embeddings in (vectors, others):
+        unit = unit_vectors(np.asarray(embeddings, dtype=np.float64))
         scores = unit @ unit.T
         cosines.append(scores[above])
         np.fill_diagonal(scores, -np.inf)

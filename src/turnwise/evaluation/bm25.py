@@ -47,8 +47,8 @@ def bm25_scorer(texts: Sequence[str]) -> Callable[[str], FloatArray]:
     index.index(tokens, show_progress=False)
 
     def score(query: str) -> FloatArray:
-        found = tokenize(query)
-        return index.get_scores(found) if found else np.zeros(len(texts), dtype=np.float32)
+        tokens = tokenize(query)
+        return index.get_scores(tokens) if tokens else np.zeros(len(texts), dtype=np.float32)
 
     return score
 
@@ -58,8 +58,8 @@ def _best(scores: FloatArray, count: int) -> IntArray:
 
     This does not use bm25s' own top-k: its partial sort breaks ties differently on different processors.
     """
-    found = np.flatnonzero(scores > 0)
-    if len(found) > count:
-        threshold = np.partition(scores[found], -count)[-count]
-        found = found[scores[found] >= threshold]
-    return found[np.argsort(-scores[found], kind="stable")][:count]
+    indices = np.flatnonzero(scores > 0)
+    if len(indices) > count:
+        threshold = np.partition(scores[indices], -count)[-count]
+        indices = indices[scores[indices] >= threshold]
+    return indices[np.argsort(-scores[indices], kind="stable")][:count]

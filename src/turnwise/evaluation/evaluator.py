@@ -57,15 +57,15 @@ class TaskEvaluator(BaseEvaluator):
         read: Callable[[Path], Dataset] = read_conversations,
     ) -> None:
         super().__init__()
-        how: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "seed": seed,
             "max_queries": max_queries,
             "label": label,
             "conversation_label": conversation_label,
         }
         self.task = find_task(task)
-        self.data = load_task(task, data, **how, read=read)
-        self.settings = {**how, "pooling": pooling}
+        self.data = load_task(task, data, **settings, read=read)
+        self.settings = {**settings, "pooling": pooling}
         self.name = self.task.key
         self.primary_metric = f"{self.name}_{self.task.metric}"
         self.greater_is_better = self.task.greater_is_better

@@ -61,7 +61,7 @@ def mteb_tasks(
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     if not names or not set(names) <= set(_NAMES):
         raise ValueError(f"tasks must be among {', '.join(_NAMES)}, got {', '.join(names) or 'none'}")
-    how: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "seed": seed,
         "max_queries": max_queries,
         "label": label,
@@ -69,11 +69,11 @@ def mteb_tasks(
     }
     made: list[Any] = []
     if "messages" in names:
-        made.append(_messages(load_task("semantic-retrieval", data, **how), name, language))
+        made.append(_messages(load_task("semantic-retrieval", data, **settings), name, language))
     if {"conversations", "clusters"} & set(names):
-        conversations = load_task("conversation-retrieval", data, **how)
+        conversations = load_task("conversation-retrieval", data, **settings)
         texts = [document(messages) for messages in conversations.conversations]
-        made += [_CONVERSATIONS[one](conversations, texts, name, language) for one in names if one in _CONVERSATIONS]
+        made += [_CONVERSATIONS[kind](conversations, texts, name, language) for kind in names if kind in _CONVERSATIONS]
     return made
 
 
@@ -153,7 +153,7 @@ def _retrieval(
 
     def load() -> dict[str, dict[str, Any]]:
         texts, asked = (
-            Dataset.from_dict({"id": list(some), "text": list(some.values())}) for some in (corpus, queries)
+            Dataset.from_dict({"id": list(by_id), "text": list(by_id.values())}) for by_id in (corpus, queries)
         )
         split = RetrievalSplitData(corpus=texts, queries=asked, relevant_docs=relevant, top_ranked=ranked)
         return {"default": {_SPLIT: split}}

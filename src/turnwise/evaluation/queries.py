@@ -14,7 +14,7 @@ def sample_queries(count: int, wanted: int | None, seed: int) -> list[int]:
     return sorted(np.random.default_rng(seed).permutation(count)[:wanted].tolist())
 
 
-def warn_of_left_out(count: int, total: int, what: str) -> None:
+def warn_of_left_out(count: int, total: int, kind: str) -> None:
     """Log how many of the rows of an evaluation say nothing about an encoder and are left out, if any."""
     if count:
-        logging.getLogger("turnwise").warning("left out of the evaluation: %d %s, of %d", count, what, total)
+        logging.getLogger("turnwise").warning("left out of the evaluation: %d %s, of %d", count, kind, total)

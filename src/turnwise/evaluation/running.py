@@ -65,7 +65,7 @@ def evaluate(
         encoder = load_encoder(encoder)
     _check_served(encoder, chosen)
     # All are loaded before the first is scored, so that bad data is reported before minutes of embedding.
-    how: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "seed": seed,
         "max_queries": max_queries,
         "label": label,
@@ -74,7 +74,7 @@ def evaluate(
     loaded: dict[str, Any] = {}
     for task in chosen:
         if task.data_key not in loaded:
-            loaded[task.data_key] = load_task(task.name, data, **how, read=read)
+            loaded[task.data_key] = load_task(task.name, data, **settings, read=read)
     embedded: dict[str, tuple[Any, ...]] = {}
     for task in chosen:
         if task.data_key not in embedded:

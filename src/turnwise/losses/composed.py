@@ -76,8 +76,8 @@ def composed_loss(
         The mean over turns, a scalar.
     """
     earlier = last_turns(conversation, head.turns)  # (turns, D)
-    some = earlier.clamp(min=0)
-    queries = head.queries(vectors[some], speaker[some] == speaker[:, None], earlier >= 0)
+    rows = earlier.clamp(min=0)
+    queries = head.queries(vectors[rows], speaker[rows] == speaker[:, None], earlier >= 0)
     return batch_softmax(
         queries / settings.temperature,
         head.candidates(vectors),

@@ -49,12 +49,12 @@ class CategorizationResult:
         codes = conversations.codes
         agreement = [
             (
-                purity(found, codes),
-                normalized_mutual_info_score(codes, found),
-                adjusted_rand_score(codes, found),
-                assignment_accuracy(found, codes),
+                purity(clustering, codes),
+                normalized_mutual_info_score(codes, clustering),
+                adjusted_rand_score(codes, clustering),
+                assignment_accuracy(clustering, codes),
             )
-            for found in clusters
+            for clustering in clusters
         ]
         purities, nmi, ari, accuracy = np.array(agreement).T
         return cls(conversations, purities, nmi, ari, accuracy, clusters)

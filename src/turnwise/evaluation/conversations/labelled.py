@@ -128,7 +128,9 @@ def embed_labelled(
         ValueError: The encoder returned something other than one finite vector per conversation.
     """
     seen: dict[tuple[tuple[str, str], ...], int] = {}
-    keys = [tuple((message["role"], message["content"]) for message in one) for one in conversations.conversations]
+    keys = [
+        tuple((message["role"], message["content"]) for message in messages) for messages in conversations.conversations
+    ]
     first = [seen.setdefault(key, index) for index, key in enumerate(keys)]  # (conversations,) first of equal ones
 
     def embed(distinct: list[int]) -> FloatArray:
@@ -164,8 +166,8 @@ def _read_rows(
 
 def _single_labels(values: dict[str, list[Any]]) -> list[str | None]:
     """The one label of each row, None where there is none or several, from the first column that has any."""
-    for column, found in values.items():
-        labels = [_single_label(value, column, f"row {row}") for row, value in enumerate(found)]
+    for column, cells in values.items():
+        labels = [_single_label(value, column, f"row {row}") for row, value in enumerate(cells)]
         if any(label is not None for label in labels):
             return labels
     problem = f"no conversation has exactly one label in {' or '.join(map(repr, values))}"
@@ -182,6 +184,6 @@ def _single_label(value: Any, column: str, where: str) -> str | None:
     return str(elements[0])
 
 
-def build_conversations(rows: Conversations, how: LoadSettings) -> LabelledConversations:
+def build_conversations(rows: Conversations, settings: LoadSettings) -> LabelledConversations:
     """`labelled_conversations` with the settings of a task."""
-    return labelled_conversations(rows, how.conversation_label, how.max_queries, how.seed)
+    return labelled_conversations(rows, settings.conversation_label, settings.max_queries, settings.seed)

@@ -56,8 +56,8 @@ def product_blocks(units: FloatArray, queries: IntArray, block: int) -> Iterator
     grid = on_grid(units)
     rows = max(1, block // len(units))
     for start in range(0, len(queries), rows):
-        some = queries[start : start + rows]
-        yield some, grid[some] @ grid.T
+        batch = queries[start : start + rows]
+        yield batch, grid[batch] @ grid.T
 
 
 def rank_conversations(
@@ -76,16 +76,16 @@ def rank_conversations(
     step = max(1, min(block, _RANKED) // len(units))
     with progress_bar() as bar:
         task = bar.add_task("ranking conversations", total=len(queries))
-        for some, products in product_blocks(units, queries, block):
-            for start in range(0, len(some), step):
-                few = some[start : start + step]
-                relevant = codes[few][:, None] == codes  # (step, conversations)
-                ranked = rank_rows(products[start : start + step].astype(np.int64), relevant, skip=few)
-                values[:, done : done + len(few)] = (
+        for batch, products in product_blocks(units, queries, block):
+            for start in range(0, len(batch), step):
+                part = batch[start : start + step]
+                relevant = codes[part][:, None] == codes  # (step, conversations)
+                ranked = rank_rows(products[start : start + step].astype(np.int64), relevant, skip=part)
+                values[:, done : done + len(part)] = (
                     spearman_binary_rows(ranked),
                     average_precision_rows(ranked),
                     reciprocal_rank_rows(ranked),
                 )
-                done += len(few)
+                done += len(part)
             bar.update(task, completed=done)
     return ConversationRanking(*values)

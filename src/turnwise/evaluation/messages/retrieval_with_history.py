@@ -70,5 +70,7 @@ RETRIEVAL_WITH_HISTORY = Task(
     description="The same, with the vectors of earlier messages added to the vector of each message.",
     citation=DIALOGUE_CSE,
     measure=evaluate_retrieval_with_history,
-    build=lambda rows, how: build_retrieval_with_history(rows, how.label, how.max_queries, how.seed),
+    build=lambda rows, settings: build_retrieval_with_history(
+        rows, settings.label, settings.max_queries, settings.seed
+    ),
 )

@@ -116,8 +116,8 @@ def build_retrieval_task(
         raise ConversationError("conversations", problem)
     queries = sample_queries(len(texts), max_queries, seed)
     chosen = {
-        query: _split(found, labels[found] == labels[query], max_positives, [seed, query])
-        for query, found in zip(queries, bm25_candidates(texts, queries, candidates))
+        query: _split(ranked, labels[ranked] == labels[query], max_positives, [seed, query])
+        for query, ranked in zip(queries, bm25_candidates(texts, queries, candidates))
     }
     return _task("conversations", texts, chosen)
 
@@ -145,16 +145,16 @@ def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> Re
     return RetrievalResult(queries, precision, reciprocal, task.dropped, seed)
 
 
-def _split(found: IntArray, same: BoolArray, max_positives: int, seed: list[int]) -> tuple[IntArray, IntArray]:
+def _split(candidates: IntArray, same: BoolArray, max_positives: int, seed: list[int]) -> tuple[IntArray, IntArray]:
     """The positives of a query, a random sample if there are too many, and its negatives.
 
     Args:
-        found: (candidates,) indices of texts.
+        candidates: (candidates,) indices of texts.
         same: (candidates,) whether the text has the query's label.
         max_positives: Keep at most this many positives.
         seed: Seed of the sample.
     """
-    positives, negatives = found[same], found[~same]
+    positives, negatives = candidates[same], candidates[~same]
     if len(positives) > max_positives:
         positives = np.sort(np.random.default_rng(seed).choice(positives, max_positives, replace=False))
     return positives, negatives
@@ -201,6 +201,8 @@ SEMANTIC_RETRIEVAL = Task(
     citation=DIALOGUE_CSE,
     measure=evaluate_retrieval,
     released_file="select.txt",
-    read=lambda path, how: read_retrieval_task(path, how.max_queries, how.seed),
-    build=lambda rows, how: build_retrieval_task(rows, how.label, max_queries=how.max_queries, seed=how.seed),
+    read=lambda path, settings: read_retrieval_task(path, settings.max_queries, settings.seed),
+    build=lambda rows, settings: build_retrieval_task(
+        rows, settings.label, max_queries=settings.max_queries, seed=settings.seed
+    ),
 )

@@ -102,9 +102,9 @@ class Modes:
             return _composed(self.embedded, depth, self.head)
         grid = on_grid(units).T  # inner products on the grid are exact: equal embeddings tie
         if name == "bi":
-            return lambda some, contexts: on_grid(mean_cosine_query(contexts)) @ grid
+            return lambda block, contexts: on_grid(mean_cosine_query(contexts)) @ grid
         vectors = self._single_vectors(depth, name)
-        return lambda some, contexts: on_grid(vectors[some]) @ grid
+        return lambda block, contexts: on_grid(vectors[block]) @ grid
 
     def _single_vectors(self, depth: Depth, name: str) -> FloatArray:
         """Every context of a depth as one vector of length 1, in one of the modes ``_SINGLE``: (contexts, dim)."""
@@ -131,18 +131,18 @@ def scored_blocks(modes: Modes, depth: Depth, names: Sequence[str]) -> Iterator[
     scorers = {name: modes.scorer(name, depth, units) for name in names}
     step = max(1, _BLOCK // max(len(depth.candidates), depth.turn * units.shape[1]))
     for start in range(0, len(depth.contexts), step):
-        some = slice(start, start + step)
-        contexts = modes.contexts(depth.contexts[some], depth.turn)
+        block = slice(start, start + step)
+        contexts = modes.contexts(depth.contexts[block], depth.turn)
         for name in names:
-            yield name, scorers[name](some, contexts), depth.true[some]
+            yield name, scorers[name](block, contexts), depth.true[block]
 
 
 def _bm25(embedded: EmbeddedSequences, depth: Depth) -> Scorer:
     texts = embedded.sequences.texts
     score = bm25_scorer([texts[index] for index in depth.candidates])
 
-    def scores(some: slice, contexts: Any) -> FloatArray:
-        spoken = embedded.sequences.text[depth.contexts[some], : depth.turn]
+    def scores(block: slice, contexts: Any) -> FloatArray:
+        spoken = embedded.sequences.text[depth.contexts[block], : depth.turn]
         return np.stack([score(" ".join(texts[index] for index in turns)) for turns in spoken])
 
     return scores
@@ -153,8 +153,8 @@ def _composed(embedded: EmbeddedSequences, depth: Depth, head: ReplyHead) -> Sco
     units = unit_rows(embedded.rows(depth.candidates), [embedded.sequences.texts[index] for index in depth.candidates])
     grid = on_grid(map_candidates(head, units)).T
 
-    def scores(some: slice, contexts: Any) -> FloatArray:
-        text, same = context_turns(embedded.sequences, depth.contexts[some], depth.turn)
+    def scores(block: slice, contexts: Any) -> FloatArray:
+        text, same = context_turns(embedded.sequences, depth.contexts[block], depth.turn)
         latest = slice(None, -1 - head.turns, -1)
         vectors = torch.from_numpy(unit_vectors(embedded.rows(text)[:, latest]).astype(np.float32))
         relation = torch.from_numpy(same[:, latest].copy())

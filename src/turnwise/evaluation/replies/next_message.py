@@ -40,7 +40,7 @@ class NextMessageResult:
 
     def summary(self) -> dict[str, object]:
         """For each mode, the means over all contexts, over lengths and for each length, ready for JSON."""
-        found: dict[str, object] = {}
+        summaries: dict[str, object] = {}
         for mode, scores in self.modes.items():
             lengths = {}
             for length in np.unique(self.context_length):
@@ -48,8 +48,8 @@ class NextMessageResult:
                 lengths[str(length)] = {**scores.means(chosen), "candidates": int(self.candidates[chosen][0])}
             figures = scores.summary(self.seed)
             over_lengths = scores.rank_over_lengths(self.context_length, self.seed)
-            found[mode] = {**figures, **over_lengths, "by_context_length": lengths}
-        return found
+            summaries[mode] = {**figures, **over_lengths, "by_context_length": lengths}
+        return summaries
 
 
 def evaluate_next_message(
@@ -104,8 +104,8 @@ def _figures_of_contexts(
                 parts[name].append(rank_true_items(scores, true, depth.counts).figures(tables))
                 bar.advance(task, len(true))
     return {
-        name: {figure: np.concatenate([part[figure] for part in some]) for figure in some[0]}
-        for name, some in parts.items()
+        name: {figure: np.concatenate([part[figure] for part in of_mode]) for figure in of_mode[0]}
+        for name, of_mode in parts.items()
     }
 
 

@@ -73,8 +73,8 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
     roles: dict[str, int] = {}
     ids, kept, total = [], [], 0
     for row in conversations:
-        found = plain_messages(row.get("messages"), f"row {total}")
-        messages = merge_runs([message for message in found if message["content"]])[:TURNS]
+        said = plain_messages(row.get("messages"), f"row {total}")
+        messages = merge_runs([message for message in said if message["content"]])[:TURNS]
         if len(messages) >= 3:
             kept.append(
                 [
@@ -101,9 +101,9 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
     return Sequences(tuple(ids), tuple(texts), tuple(roles), text, role, queries)
 
 
-def build_task_sequences(rows: Conversations, how: LoadSettings) -> Sequences:
+def build_task_sequences(rows: Conversations, settings: LoadSettings) -> Sequences:
     """`build_sequences` with the settings of a task."""
-    return build_sequences(rows, how.max_queries, how.seed)
+    return build_sequences(rows, settings.max_queries, settings.seed)
 
 
 class EmbeddedSequences:
