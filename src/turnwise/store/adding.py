@@ -21,7 +21,7 @@ _CONVERSATIONS_IN_BATCH = 512
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Write:
     """A conversation to write, and how many of its messages are stored already."""
 
     record: Record
@@ -58,20 +58,20 @@ def add_batch(changes: Changes, encoder: StoreEncoder, records: Sequence[Record]
         records: The conversations, with distinct ids.
     """
     tables = changes.tables
-    work = _to_do(tables, records)
-    if work:
-        embedded = _embed(encoder, work)
-        vectors = _conversation_vectors(tables, encoder, work, embedded)
-        _replace(changes, work)
-        rows = [row for one in work for row in message_rows(one.record, one.start)]
+    writes = _to_do(tables, records)
+    if writes:
+        embedded = _embed(encoder, writes)
+        vectors = _conversation_vectors(tables, encoder, writes, embedded)
+        _replace(changes, writes)
+        rows = [row for write in writes for row in message_rows(write.record, write.start)]
         tables.messages.add(table_of(rows, tables.messages.schema, **embedded))
-        whole = [conversation_row(one.record) for one in work]
+        whole = [conversation_row(write.record) for write in writes]
         tables.conversations.add(table_of(whole, tables.conversations.schema, vector=vectors))
         changes.commit(commits=tables.state.commits + 1, tokenizer=changes.prepare_texts(rows))
-    added = sum(not one.replaces and not one.start for one in work)
-    grown = sum(one.start > 0 for one in work)
-    messages = sum(len(one.record.messages) - one.start for one in work)
-    return AddReport(added, grown, len(work) - added - grown, len(records) - len(work), messages)
+    added = sum(not write.replaces and not write.start for write in writes)
+    grown = sum(write.start > 0 for write in writes)
+    messages = sum(len(write.record.messages) - write.start for write in writes)
+    return AddReport(added, grown, len(writes) - added - grown, len(records) - len(writes), messages)
 
 
 def delete_conversations(changes: Changes, ids: Sequence[str]) -> int:
@@ -93,59 +93,65 @@ def ids_among(ids: Iterable[str]) -> Condition:
     return Among("conversation", tuple(ids))
 
 
-def _to_do(tables: Tables, records: Sequence[Record]) -> list[_Work]:
+def _to_do(tables: Tables, records: Sequence[Record]) -> list[_Write]:
     where = ids_among(record.id for record in records)
-    found = tables.conversations.rows(where, ["conversation", "digest", "turns"]).to_pylist()
-    stored = {row["conversation"]: row for row in found}
-    work = []
+    rows = tables.conversations.rows(where, ["conversation", "digest", "turns"]).to_pylist()
+    stored = {row["conversation"]: row for row in rows}
+    writes = []
     for record in records:
         row = stored.get(record.id)
         if row is None:
-            work.append(_Work(record, start=0, replaces=False))
+            writes.append(_Write(record, start=0, replaces=False))
         elif row["digest"] != record.digest:
             has_grown = row["turns"] < len(record.messages) and record.digest_of(row["turns"]) == row["digest"]
-            work.append(_Work(record, start=row["turns"] if has_grown else 0, replaces=True))
-    return work
+            writes.append(_Write(record, start=row["turns"] if has_grown else 0, replaces=True))
+    return writes
 
 
-def _embed(encoder: StoreEncoder, work: Sequence[_Work]) -> dict[str, np.ndarray]:
-    return encoder.messages([text for one in work for text in one.record.texts[one.start :]])
+def _embed(encoder: StoreEncoder, writes: Sequence[_Write]) -> dict[str, np.ndarray]:
+    return encoder.messages([text for write in writes for text in write.record.texts[write.start :]])
 
 
 def _conversation_vectors(
-    tables: Tables, encoder: StoreEncoder, work: Sequence[_Work], embedded: Mapping[str, np.ndarray]
+    tables: Tables, encoder: StoreEncoder, writes: Sequence[_Write], embedded: Mapping[str, np.ndarray]
 ) -> np.ndarray:
     """The vector of each conversation; if the pooling allows, from stored and new vectors of its messages."""
-    earlier = _stored_vectors(tables, [one for one in work if one.start]) if encoder.pooling == "messages" else {}
+    earlier = (
+        _stored_vectors(tables, [write for write in writes if write.start]) if encoder.pooling == "messages" else {}
+    )
     vectors, tokens, place = [], [], 0
-    for one in work:
-        if one.record.id in earlier:
-            known = earlier[one.record.id]
-            vectors.append(known[0])
-            tokens.append(known[1])
-        end = place + len(one.record.messages) - one.start
+    for write in writes:
+        if write.record.id in earlier:
+            stored = earlier[write.record.id]
+            vectors.append(stored[0])
+            tokens.append(stored[1])
+        end = place + len(write.record.messages) - write.start
         vectors.append(embedded["vector"][place:end])
         tokens.append(embedded["tokens"][place:end])
         place = end
-    return encoder.conversations([one.record.plain for one in work], np.concatenate(vectors), np.concatenate(tokens))
+    return encoder.conversations(
+        [write.record.plain for write in writes], np.concatenate(vectors), np.concatenate(tokens)
+    )
 
 
-def _stored_vectors(tables: Tables, grown: Sequence[_Work]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _stored_vectors(tables: Tables, grown: Sequence[_Write]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The vectors (turns, dim) and numbers of tokens (turns,) of the messages that are stored already."""
     if not grown:
         return {}
     columns = ["conversation", "turn", "tokens", "vector"]
-    found = tables.messages.rows(ids_among(one.record.id for one in grown), columns)
-    found = found.sort_by([("conversation", "ascending"), ("turn", "ascending")])
-    names = np.asarray(found["conversation"].to_pylist())
-    vectors, tokens = vectors_of(found["vector"]), np.asarray(found["tokens"])
-    return {one.record.id: (vectors[names == one.record.id], tokens[names == one.record.id]) for one in grown}
+    rows = tables.messages.rows(ids_among(write.record.id for write in grown), columns)
+    rows = rows.sort_by([("conversation", "ascending"), ("turn", "ascending")])
+    names = np.asarray(rows["conversation"].to_pylist())
+    vectors, tokens = vectors_of(rows["vector"]), np.asarray(rows["tokens"])
+    return {write.record.id: (vectors[names == write.record.id], tokens[names == write.record.id]) for write in grown}
 
 
-def _replace(changes: Changes, work: Sequence[_Work]) -> None:
+def _replace(changes: Changes, writes: Sequence[_Write]) -> None:
     """Delete the rows that will be written again, a conversation's own row first, since it marks it as complete."""
-    if replaced := [one.record.id for one in work if one.replaces]:
+    if replaced := [write.record.id for write in writes if write.replaces]:
         changes.tables.conversations.delete(ids_among(replaced))
     # where batches are not atomic, a killed writer may have left messages of conversations that seem new
-    if rewritten := [one.record.id for one in work if not one.start and (one.replaces or not changes.is_atomic)]:
+    if rewritten := [
+        write.record.id for write in writes if not write.start and (write.replaces or not changes.is_atomic)
+    ]:
         changes.tables.messages.delete(ids_among(rewritten))

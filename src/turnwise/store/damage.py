@@ -40,6 +40,6 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
         ) from error
 
 
-def damaged(what: str) -> StoreError:
+def damaged(problem: str) -> StoreError:
     """The error for rows with content that no store writes."""
-    return StoreError(f"{what}: the store is damaged; copy a backup back, or delete its folder and index again")
+    return StoreError(f"{problem}: the store is damaged; copy a backup back, or delete its folder and index again")

@@ -60,13 +60,13 @@ class StoreEncoder:
 
     def digest(self) -> str:
         """A hash of its weights, its reply head, its centre and its prompts."""
-        found = hashlib.blake2b(weights_digest(self.encoder).encode(), digest_size=10)
-        found.update(repr(sorted(self.encoder.prompts.items())).encode())
+        hasher = hashlib.blake2b(weights_digest(self.encoder).encode(), digest_size=10)
+        hasher.update(repr(sorted(self.encoder.prompts.items())).encode())
         head = self.encoder.reply_head
         for name, weight in sorted(head.state_dict().items()) if head is not None else ():
-            found.update(name.encode() + weight.detach().cpu().numpy().tobytes())
-        found.update(centre_digest(self.encoder.centre).encode())
-        return found.hexdigest()
+            hasher.update(name.encode() + weight.detach().cpu().numpy().tobytes())
+        hasher.update(centre_digest(self.encoder.centre).encode())
+        return hasher.hexdigest()
 
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """The columns of messages: vectors of length 1, those as candidates (n, dim), and numbers of tokens (n,)."""

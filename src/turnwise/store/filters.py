@@ -111,12 +111,12 @@ def read_filter(filter: str, columns: Mapping[str, Column]) -> Condition:
     """
     if isinstance(filter, SQL):
         return Raw(str(filter))
-    found = normalised(_Parser(filter, columns).parse())
-    if alternations(found) > _MOST_ALTERNATIONS:
+    condition = normalised(_Parser(filter, columns).parse())
+    if alternations(condition) > _MOST_ALTERNATIONS:
         raise FilterError(f"expected 'or' within 'and' at most {_MOST_ALTERNATIONS} times", filter, 0)
-    if (count := comparisons(found)) > _MOST_COMPARISONS:
+    if (count := comparisons(condition)) > _MOST_COMPARISONS:
         raise FilterError(f"expected at most {_MOST_COMPARISONS} comparisons, got {count:,}", filter, 0)
-    return found
+    return condition
 
 
 def label_entry(name: str, value: object) -> str:
@@ -144,10 +144,10 @@ class _Parser:
         self._depth = 0
 
     def parse(self) -> Condition:
-        found = self._either()
+        condition = self._either()
         if self._peek().kind != "end":
             raise self._error("expected 'and', 'or' or the end", self._peek())
-        return found
+        return condition
 
     def _tokenize(self) -> list[_Token]:
         if len(self._filter) > _LONGEST:
@@ -158,14 +158,14 @@ class _Parser:
             raise FilterError("half of a surrogate pair is no text", self._filter, half.start())
         tokens, position, end = [], 0, len(self._filter.rstrip())
         while position < end:
-            found = _TOKEN.match(self._filter, position)
-            if found is None:
+            match = _TOKEN.match(self._filter, position)
+            if match is None:
                 start = position + len(self._filter[position:]) - len(self._filter[position:].lstrip())
                 problem = "this quote is never closed" if self._filter[start] in "'\"" else "found a stray character"
                 raise FilterError(problem, self._filter, start)
-            kind = str(found.lastgroup)
-            tokens.append(_Token(kind, found[kind], found.start(kind)))
-            position = found.end()
+            kind = str(match.lastgroup)
+            tokens.append(_Token(kind, match[kind], match.start(kind)))
+            position = match.end()
         return [*tokens, _Token("end", "", end)]
 
     def _either(self) -> Condition:
@@ -173,7 +173,7 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Either(parts)
 
     def _all(self) -> Condition:
-        parts = self._joined(self._one, "and")
+        parts = self._joined(self._term, "and")
         return parts[0] if len(parts) == 1 else All(parts)
 
     def _joined(self, part: Callable[[], Condition], word: str) -> tuple[Condition, ...]:
@@ -182,20 +182,20 @@ class _Parser:
             parts.append(part())
         return tuple(parts)
 
-    def _one(self) -> Condition:
-        found: Condition
+    def _term(self) -> Condition:
+        condition: Condition
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self._error(f"expected at most {_DEEPEST} levels of parentheses and nots", self._peek())
         if self._take_word("not"):
-            found = Not(self._one())
+            condition = Not(self._term())
         elif self._take_sign("("):
-            found = self._either()
+            condition = self._either()
             self._expect(")")
         else:
-            found = self._comparison()
+            condition = self._comparison()
         self._depth -= 1
-        return found
+        return condition
 
     def _comparison(self) -> Condition:
         column, label = self._column()
@@ -219,7 +219,10 @@ class _Parser:
         self._next += 1
         name, dot, label = token.text.partition(".")
         column = self._columns.get(name) if token.kind == "word" else None
-        known = ", ".join(f"{one}.NAME" if of.kind == "labels" else one for one, of in self._columns.items())
+        known = ", ".join(
+            f"{known_name}.NAME" if known_column.kind == "labels" else known_name
+            for known_name, known_column in self._columns.items()
+        )
         if column is None or (dot and column.kind != "labels"):
             raise self._error(f"expected one of {known}", token)
         if column.kind != "labels":
@@ -235,19 +238,19 @@ class _Parser:
         if column.kind in ("texts", "labels"):
             if sign in _ORDERED:
                 raise self._error("labels and lists are compared with =, != and in only", operator)
-            found = self._equal(column, label)
-            return found if sign == "=" else Not(found)
+            condition = self._equal(column, label)
+            return condition if sign == "=" else Not(condition)
         return Compared(column.name, sign, self._value(column))
 
     def _among(self, column: Column, label: str | None) -> Condition:
         self._expect("(")
-        found: Condition
+        condition: Condition
         if column.kind == "text":
-            found = Among(column.name, tuple(self._separated(self._text)))
+            condition = Among(column.name, tuple(self._separated(self._text)))
         else:
-            found = Either(tuple(self._separated(partial(self._equal, column, label))))
+            condition = Either(tuple(self._separated(partial(self._equal, column, label))))
         self._expect(")")
-        return found
+        return condition
 
     def _separated(self, read: Callable[[], _Read]) -> Iterator[_Read]:
         """Read items that are separated by commas."""

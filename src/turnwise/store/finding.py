@@ -46,13 +46,13 @@ def find_messages(
         rankings.append(tables.messages.nearest("vector", vector, where, fetched, columns, index))
     if text is not None:
         rankings.append(tables.messages.matching(text, where, fetched, columns))
-    found = fused(rankings, depth) if is_hybrid else rankings[0]
-    if rerank is not None and len(found):
-        found = _reranked(found, rerank)
+    rows = fused(rankings, depth) if is_hybrid else rankings[0]
+    if rerank is not None and len(rows):
+        rows = _reranked(rows, rerank)
     if diversity is not None:
-        scores, vectors = np.asarray(found["score"]), vectors_of(found["vector"])
-        found = found.take(pa.array(diverse(scores, vectors, limit + offset, diversity), pa.int64()))
-    return [_hit(MessageHit, row) for row in found.slice(offset, limit).to_pylist()]
+        scores, vectors = np.asarray(rows["score"]), vectors_of(rows["vector"])
+        rows = rows.take(pa.array(diverse(scores, vectors, limit + offset, diversity), pa.int64()))
+    return [_hit(MessageHit, row) for row in rows.slice(offset, limit).to_pylist()]
 
 
 def find_replies(
@@ -81,8 +81,8 @@ def find_conversations(
 ) -> list[ConversationHit]:
     """Find whole conversations similar to a vector (dim,)."""
     index = index_for(tables, "conversation", where)
-    found = tables.conversations.nearest("vector", vector, where, limit + offset, _CONVERSATION_COLUMNS, index)
-    return [_conversation_hit(row) for row in found.slice(offset, limit).to_pylist()]
+    rows = tables.conversations.nearest("vector", vector, where, limit + offset, _CONVERSATION_COLUMNS, index)
+    return [_conversation_hit(row) for row in rows.slice(offset, limit).to_pylist()]
 
 
 def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -92,11 +92,11 @@ def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(first.values())
 
 
-def _reranked(found: pa.Table, rerank: Callable[[Sequence[str]], np.ndarray]) -> pa.Table:
+def _reranked(rows: pa.Table, rerank: Callable[[Sequence[str]], np.ndarray]) -> pa.Table:
     """The rows, sorted by new scores of their texts."""
-    scores = np.asarray(rerank(found["text"].to_pylist()), np.float32)
-    found = found.set_column(found.column_names.index("score"), "score", pa.array(scores))
-    return found.take(pa.array(np.argsort(-scores, kind="stable")))
+    scores = np.asarray(rerank(rows["text"].to_pylist()), np.float32)
+    rows = rows.set_column(rows.column_names.index("score"), "score", pa.array(scores))
+    return rows.take(pa.array(np.argsort(-scores, kind="stable")))
 
 
 def _hit(kind: type[_Hit], row: dict[str, Any]) -> _Hit:

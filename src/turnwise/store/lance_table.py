@@ -49,17 +49,17 @@ class LanceTable:
     def rows(self, where: Condition, columns: Sequence[str]) -> pa.Table:
         """The rows that fulfil a condition."""
         with self._using(where):
-            found = self.inner.search().where(sql_of(where)).select(list(columns)).limit(self.count_rows())
-            return _valid(found.to_arrow())
+            query = self.inner.search().where(sql_of(where)).select(list(columns)).limit(self.count_rows())
+            return _valid(query.to_arrow())
 
     def batches(self, columns: Sequence[str], rows: int = 8192) -> Iterator[pa.RecordBatch]:
         """All rows, in no particular order."""
         if count := self.count_rows():
             with self._using():
-                found = self.inner.search().select(list(columns)).limit(count).to_batches(rows)
+                batches = self.inner.search().select(list(columns)).limit(count).to_batches(rows)
             while True:
                 with self._using():
-                    batch = next(found, None)
+                    batch = next(batches, None)
                     if batch is None:
                         return
                     _valid(batch)
@@ -77,9 +77,9 @@ class LanceTable:
         """The rows whose vectors have the greatest inner products with a query, best first, as ``score``."""
         with self._using(where):
             search = self._nearest(column, query, where, index).limit(count).select([*columns, "_distance"])
-            found = _valid(search.to_arrow())
-        scores = 1 - np.asarray(found["_distance"], np.float32)
-        return found.drop_columns("_distance").append_column("score", pa.array(scores))
+            rows = _valid(search.to_arrow())
+        scores = 1 - np.asarray(rows["_distance"], np.float32)
+        return rows.drop_columns("_distance").append_column("score", pa.array(scores))
 
     def _nearest(self, column: str, query: np.ndarray, where: Condition | None, index: IndexFacts | None) -> Any:
         # The metric must be that of the index: with another one, LanceDB gives wrong results and no error.
@@ -104,8 +104,8 @@ class LanceTable:
             search = self.inner.search(match, query_type="fts").limit(count).select([*columns, "_score"])
             if where is not None:
                 search = search.where(sql_of(where))
-            found = _valid(search.to_arrow())
-        return found.rename_columns(["score" if name == "_score" else name for name in found.column_names])
+            rows = _valid(search.to_arrow())
+        return rows.rename_columns(["score" if name == "_score" else name for name in rows.column_names])
 
     def add(self, rows: pa.Table) -> None:
         """Add rows."""

@@ -42,9 +42,9 @@ def similar_places(
     names = _candidates(tables, vectors, weights, where, max(_COMPARED, 2 * (limit + offset)))
     if not names:
         return []
-    found = tables.messages.rows(ids_among(names), _COLUMNS)
-    found = found.sort_by([("conversation", "ascending"), ("turn", "ascending")])
-    embedded, rows = vectors_of(found["vector"]), found.drop_columns("vector").to_pylist()
+    messages = tables.messages.rows(ids_among(names), _COLUMNS)
+    messages = messages.sort_by([("conversation", "ascending"), ("turn", "ascending")])
+    embedded, rows = vectors_of(messages["vector"]), messages.drop_columns("vector").to_pylist()
     starts = [row for row in range(len(rows)) if not rows[row]["turn"]]
     hits = []
     for start, end in zip(starts, [*starts[1:], len(rows)]):

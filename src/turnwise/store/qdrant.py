@@ -141,8 +141,8 @@ class Qdrant:
     def _state(self) -> StoreState | None:
         if not self._client.collection_exists(self._states):
             return None
-        found = self._client.retrieve(self._states, [_STATE_POINT])
-        return StoreState(**json.loads(found[0].payload["state"])) if found else None
+        points = self._client.retrieve(self._states, [_STATE_POINT])
+        return StoreState(**json.loads(points[0].payload["state"])) if points else None
 
     def _write(self, state: StoreState) -> None:
         models = require("qdrant_client.models", "qdrant")

@@ -48,8 +48,8 @@ def _compared(column: str, sign: str, value: str | int | datetime) -> Any:
             raise StoreError(
                 f"{column} {sign} {value!r}: texts are compared with =, !=, in and contains only on Qdrant"
             )
-        found = models.FieldCondition(key=column, match=models.MatchValue(value=value))
-        return found if sign == "=" else models.Filter(must_not=[found])
+        condition = models.FieldCondition(key=column, match=models.MatchValue(value=value))
+        return condition if sign == "=" else models.Filter(must_not=[condition])
     if sign == "!=":
         return models.Filter(should=[_compared(column, "<", value), _compared(column, ">", value)])
     bounds = dict.fromkeys(_BOUNDS[sign], value)

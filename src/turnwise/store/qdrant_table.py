@@ -95,7 +95,7 @@ class QdrantTable:
         index: IndexFacts | None = None,
     ) -> pa.Table:
         """The rows with the greatest inner products, best first; Qdrant itself decides whether to use its index."""
-        return self._found(np.asarray(query, np.float32).tolist(), column, where, count, columns)
+        return self._ranked(np.asarray(query, np.float32).tolist(), column, where, count, columns)
 
     def matching(self, text: str, where: Condition | None, count: int, columns: Sequence[str]) -> pa.Table:
         """The rows whose texts share words with a text, best first, with BM25 as ``score``."""
@@ -103,10 +103,10 @@ class QdrantTable:
         if not weights:
             return self._table([], columns, with_scores=True)
         sparse = _models().SparseVector(indices=list(weights), values=list(weights.values()))
-        return self._found(sparse, _WORDS, where, count, columns)
+        return self._ranked(sparse, _WORDS, where, count, columns)
 
-    def _found(self, query: Any, using: str, where: Condition | None, count: int, columns: Sequence[str]) -> pa.Table:
-        found = self.client.query_points(
+    def _ranked(self, query: Any, using: str, where: Condition | None, count: int, columns: Sequence[str]) -> pa.Table:
+        response = self.client.query_points(
             self.collection,
             query=query,
             using=using,
@@ -115,7 +115,7 @@ class QdrantTable:
             with_payload=list(columns) or False,
             with_vectors=[name for name in columns if name in self._vectors],
         )
-        return self._table(found.points, columns, with_scores=True)
+        return self._table(response.points, columns, with_scores=True)
 
     def add(self, rows: pa.Table) -> None:
         """Add rows; a row with the same id is replaced."""

@@ -16,17 +16,17 @@ _ORDER = [("conversation", "ascending"), ("turn", "ascending")]
 
 def all_ids(tables: Tables) -> list[str]:
     """The ids of all conversations."""
-    found = tables.conversations.batches(["conversation"])
-    return [name for batch in found for name in batch["conversation"].to_pylist()]
+    batches = tables.conversations.batches(["conversation"])
+    return [name for batch in batches for name in batch["conversation"].to_pylist()]
 
 
 def conversations_of(tables: Tables, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The conversations with these ids in chat form; unknown ids are skipped."""
     for start in range(0, len(ids), _AT_ONCE):
         where = ids_among(ids[start : start + _AT_ONCE])
-        found = tables.messages.rows(where, ["conversation", "turn", "role", "text", "fields"])
+        rows = tables.messages.rows(where, ["conversation", "turn", "role", "text", "fields"])
         messages: dict[str, list[dict[str, Any]]] = {}
-        for message in found.sort_by(_ORDER).to_pylist():
+        for message in rows.sort_by(_ORDER).to_pylist():
             messages.setdefault(message["conversation"], []).append(message)
         for row in tables.conversations.rows(where, ["conversation", "fields"]).to_pylist():
             name = row["conversation"]

@@ -209,8 +209,8 @@ def message_time(message: Mapping[str, Any], where: str) -> datetime | None:
         try:
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 return datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS_FROM else value, UTC)
-            found = datetime.fromisoformat(str(value))
-            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+            time = datetime.fromisoformat(str(value))
+            return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
         except (ValueError, OverflowError, OSError):
             if name == "time":
                 expected = "an ISO 8601 time or seconds since 1970"
@@ -228,5 +228,5 @@ def _further(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def _entries(labels: Mapping[str, Any]) -> Iterator[str]:
     for name, value in labels.items():
-        for one in value if isinstance(value, list) else [value]:
-            yield label_entry(name, one)
+        for entry in value if isinstance(value, list) else [value]:
+            yield label_entry(name, entry)

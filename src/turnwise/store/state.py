@@ -99,13 +99,13 @@ def read_state(path: Path) -> StoreState:
     """The state of the store at a path.
 
     Raises:
-        StoreError: There is none, or it was written by a later version of turnwise.
+        StoreError: There is no store, its state is damaged, or a later version of turnwise wrote it.
     """
     try:
-        found: dict[str, Any] = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
-        schema = found.pop("schema")
+        content: dict[str, Any] = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
+        schema = content.pop("schema")
         if schema == _SCHEMA:
-            return _state_of(found)
+            return _state_of(content)
     except FileNotFoundError:
         raise StoreError(f"{path} is no store: make one with turnwise index DATA --store {path}") from None
     except (ValueError, KeyError, AttributeError, TypeError) as error:
@@ -116,9 +116,9 @@ def read_state(path: Path) -> StoreState:
     raise StoreError(f"{path} has schema {schema}, this version of turnwise reads {_SCHEMA}: update turnwise")
 
 
-def _state_of(found: dict[str, Any]) -> StoreState:
-    indexes = {column: IndexFacts(**facts) for column, facts in found.pop("indexes").items()}
-    state = StoreState(**found, indexes=indexes)
+def _state_of(content: dict[str, Any]) -> StoreState:
+    indexes = {column: IndexFacts(**facts) for column, facts in content.pop("indexes").items()}
+    state = StoreState(**content, indexes=indexes)
     _check_types(state)
     for facts in indexes.values():
         _check_types(facts)

@@ -15,13 +15,13 @@ _USUAL_LENGTH = 12  # words of a message; the true average is not known while a 
 
 def words_of(text: str) -> list[str]:
     """The words of a text in lower case; in scripts without spaces, pairs of characters."""
-    found: list[str] = []
+    words: list[str] = []
     for word in _WORD.findall(text.lower()):
         if _CJK.search(word) and len(word) > 1:
-            found += [word[start : start + 2] for start in range(len(word) - 1)]
+            words += [word[start : start + 2] for start in range(len(word) - 1)]
         else:
-            found.append(word)
-    return found
+            words.append(word)
+    return words
 
 
 def text_weights(text: str) -> dict[int, float]:
