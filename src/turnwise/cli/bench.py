@@ -100,7 +100,7 @@ def run(
 
 
 def _names(given: list[str] | None) -> list[str] | None:
-    return [name.strip() for one in given or [] for name in one.split(",") if name.strip()] or None
+    return [name.strip() for names in given or [] for name in names.split(",") if name.strip()] or None
 
 
 for suite, paper in PAPERS.items():

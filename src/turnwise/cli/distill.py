@@ -69,14 +69,14 @@ def distill(
         rows = {"static": {"agreement": _agreement(teacher, static, conversations, seed)}}
         print_table(f"static against {model}, without labels", rows)
     if conversations is not None and tasks:
-        how: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "seed": seed,
             "max_queries": max_queries,
             "label": label,
             "conversation_label": conversation_label,
         }
         figures = {
-            name: evaluate(conversations, encoder=encoder, tasks=tasks, **how)
+            name: evaluate(conversations, encoder=encoder, tasks=tasks, **settings)
             for name, encoder in ((model, teacher), ("static", static))
         }
         print_table("with labels", figures)
@@ -95,7 +95,7 @@ def _agreement(
     start = time.process_time()
     taught = encode_messages(teacher, texts, show_progress_bar=True)
     between = time.process_time()
-    found = encode_messages(static, texts)
+    distilled = encode_messages(static, texts)
     ratio = (between - start) / (time.process_time() - between)
     console.print(f"{ratio:.0f} times as fast in processor time")
-    return agreement(taught, found)
+    return agreement(taught, distilled)

@@ -67,21 +67,21 @@ def embed(
     from turnwise.distributed.output import is_folder_name
 
     Embedding(model, level, pooling, dtype)  # raises errors before anything is read
-    how: dict[str, Any] = {"level": level, "pooling": pooling, "dtype": dtype, "resume": resume, "force": force}
+    settings: dict[str, Any] = {"level": level, "pooling": pooling, "dtype": dtype, "resume": resume, "force": force}
     if is_folder_name(output):
         from turnwise.distributed.corpus import embed_corpus
 
         check_apart(output, data)
         further: dict[str, Any] = {"engine": engine, "actors": actors, **reading.arguments}
-        count = embed_corpus(data, output=output, encoder=model, **how, **further)
+        count = embed_corpus(data, output=output, encoder=model, **settings, **further)
     else:
         if engine == "ray" or any(map(is_url, data)):
-            what = "--engine ray is" if engine == "ray" else "URLs are"
-            raise ValueError(f"{output}: {what} for folders of parts: give a name without ending, or a URL")
+            subject = "--engine ray is" if engine == "ray" else "URLs are"
+            raise ValueError(f"{output}: {subject} for folders of parts: give a name without ending, or a URL")
         conversations = _read([Path(path) for path in data], Path(output), reading, model, force)
         from turnwise.distributed.embed import embed as embed_conversations
 
-        count = embed_conversations(conversations, encoder=model, cache=cache, output=output, **how)
+        count = embed_conversations(conversations, encoder=model, cache=cache, output=output, **settings)
     note(f"Wrote {count:,} embeddings to {output}")
 
 

@@ -110,5 +110,5 @@ def _print_figures(model: str, data: str, figures: dict[str, Any]) -> None:
     for task in by_mode:
         print_modes(f"{data}: {task.name} of {model}", figures[task.key], task.metric)
     shown = {task.key for task in by_mode}
-    if others := {key: found for key, found in figures.items() if key not in shown}:
+    if others := {key: values for key, values in figures.items() if key not in shown}:
         print_table(data, {model: others})

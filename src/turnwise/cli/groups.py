@@ -30,7 +30,11 @@ def with_options(
     hints = get_type_hints(group, include_extras=True)
     added = [_parameter(field.name, hints[field.name], field.default) for field in fields(group)]
     own = inspect.signature(command, eval_str=True).parameters.values()
-    kept = [_parameter(one.name, one.annotation, one.default) for one in own if one.name != instead_of]
+    kept = [
+        _parameter(parameter.name, parameter.annotation, parameter.default)
+        for parameter in own
+        if parameter.name != instead_of
+    ]
 
     @wraps(command)
     def with_more(**given: Any) -> None:
@@ -40,7 +44,7 @@ def with_options(
     # typer reads this signature
     signature = inspect.Signature([*kept, *added])
     with_more.__signature__ = signature  # type: ignore[attr-defined]
-    with_more.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    with_more.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
     return with_more
 
 

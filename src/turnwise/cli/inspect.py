@@ -68,7 +68,7 @@ def _formats(data: list[Path], reading: Reading) -> dict[str, str]:
 
 
 def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) -> None:
-    personal = [name for name, found in summary["personal_data"].items() if _is_found(found)]
+    personal = [name for name, counts in summary["personal_data"].items() if _is_found(counts)]
     is_redacted = reading.redact is not None
     people = summary["labels_with_names"] if personal or is_redacted else []
     following = _without_labels(people, summary, reading)
@@ -157,16 +157,16 @@ def _sizes(summary: dict[str, Any]) -> list[tuple[str, str]]:
 def _labels(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """A line for each label: how many conversations or messages have it, and its values."""
     return [
-        (f"label {name}", f"of {whose}, {values['given']:,} given: {_values(values)}")
-        for whose in ("conversation", "message")
-        for name, values in summary[f"{whose}_labels"].items()
+        (f"label {name}", f"of {level}, {values['given']:,} given: {_values(values)}")
+        for level in ("conversation", "message")
+        for name, values in summary[f"{level}_labels"].items()
     ]
 
 
 def _doubts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """A line for everything that training leaves out or that you should check."""
     repeated, personal = summary["repeated"], summary["personal_data"]
-    found = ", ".join(_told(name, counts) for name, counts in personal.items() if _is_found(counts))
+    kinds = ", ".join(_told(name, counts) for name, counts in personal.items() if _is_found(counts))
     lines = [
         ("left out by training", summary["empty_messages"], "empty messages"),
         ("left out by training", summary["conversations_of_one_message"], "conversations of a single message"),
@@ -176,8 +176,8 @@ def _doubts(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("repeated", repeated["conversations"], "whole conversations"),
         ("repeated", repeated["messages"], "messages"),
     ]
-    shown = [(name, f"{count:,} {what}") for name, count, what in lines if count]
-    return [*shown, ("personal data", f"{found} (by simple patterns; --redact replaces them)")] if found else shown
+    shown = [(name, f"{count:,} {kind}") for name, count, kind in lines if count]
+    return [*shown, ("personal data", f"{kinds} (by simple patterns; --redact replaces them)")] if kinds else shown
 
 
 def _is_found(personal: dict[str, Any]) -> bool:

@@ -79,14 +79,14 @@ def alignment_uniformity(
     check_picture(output, force)
     points = {}
     for model, name in _names(models).items():
-        found = run_evaluation(
+        results = run_evaluation(
             data,
             encoder=load_encoder(model),
             tasks="alignment-uniformity",
             conversation_label=conversation_label,
             read=reading.read,
         )
-        figures: Any = found["alignment_uniformity"]
+        figures: Any = results["alignment_uniformity"]
         points[name] = (figures["adjusted_alignment"], figures["uniformity"])
     plot_alignment_uniformity(points, output)
     note(f"Wrote {output}")

@@ -96,10 +96,10 @@ def _reply_from_store(
     from turnwise.store import ConversationStore
 
     opened = ConversationStore.open(path, encoder=model, read_only=True)
-    found = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
+    hits = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
     if json_file is not None:
-        write_json(json_file, [{"message": hit["text"], "score": hit["score"], **hit} for hit in found])
-    print_hits(found)
+        write_json(json_file, [{"message": hit["text"], "score": hit["score"], **hit} for hit in hits])
+    print_hits(hits)
 
 
 @reads_conversations

@@ -50,7 +50,7 @@ def serve(
     from turnwise.service import create_app
 
     if store:
-        given_stores = dict(_named_store(each) for each in store)
+        given_stores = dict(_named_store(argument) for argument in store)
     options = given({"model": model, "keys": keys, "stores": given_stores if store else None})
     chosen = _settings({**parse_settings(settings or []), **options})
     if chosen.keys is None and host not in _LOOPBACK:
@@ -117,7 +117,7 @@ def _settings(values: dict[str, Any]) -> ServiceSettings:
     try:
         return ServiceSettings(**values)
     except ValidationError as error:
-        problems = [": ".join([*map(str, found["loc"]), found["msg"]]) for found in error.errors()]
+        problems = [": ".join([*map(str, problem["loc"]), problem["msg"]]) for problem in error.errors()]
         raise ValueError("; ".join(problems)) from None
 
 

@@ -120,18 +120,18 @@ def search(
         raise ValueError(f"--mode, --diversity and --reranker belong to --level message, not to {level}")
     quiet_transformers()
     opened = _open(store, read_only=True)
-    found: list[Any]
+    hits: list[Any]
     if level == "conversation":
-        found = opened.search_conversations(query, where=where, limit=limit, offset=offset)
+        hits = opened.search_conversations(query, where=where, limit=limit, offset=offset)
     elif level == "reply":
         said = [{"role": "user", "content": query}]
-        found = opened.next_replies(said, where=where, limit=limit, offset=offset)
+        hits = opened.next_replies(said, where=where, limit=limit, offset=offset)
     else:
         cross_encoder = None if reranker is None else _load_reranker(reranker)
-        found = opened.search_messages(
+        hits = opened.search_messages(
             query, mode=mode, where=where, limit=limit, offset=offset, diversity=diversity, reranker=cross_encoder
         )
-    rows = [asdict(hit) for hit in found]
+    rows = [asdict(hit) for hit in hits]
     if json_output:
         _print_json(rows)
     else:
@@ -238,7 +238,7 @@ def _load_reranker(name: str) -> Any:
 def _print_json(value: Any) -> None:
     text, _ = strict_json(value, indent=2, default=str)
     typer.echo(
-        re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
+        re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
     )  # JSON does not escape these control characters
 
 

@@ -50,17 +50,19 @@ def print_gains(title: str, figures: dict[str, dict[str, Any]], titles: dict[str
 def print_modes(title: str, modes: dict[str, dict[str, Any]], metric: str) -> None:
     """Print a line for each way of scoring: its figures with 95 % intervals, and a metric by context length."""
     digits = 3 if metric == "difference" else 1  # a difference of cosines; the other figures are ranks and percentages
-    some = next(iter(modes.values()))
-    names = [name for name, value in some.items() if isinstance(value, float)]
+    first = next(iter(modes.values()))
+    names = [name for name, value in first.items() if isinstance(value, float)]
     table = _table("scored by", *map(_figure, names), "n", title=title)
     for mode, figures in modes.items():
         cells = (f"{figures[name]:.{digits}f} ({_spread(figures, name, digits)})" for name in names)
         table.add_row(mode, *cells, str(figures["queries"]))
     console.print(table)
-    if lengths := some.get("by_context_length"):
+    if lengths := first.get("by_context_length"):
         table = _table("scored by", *lengths, title=f"{_figure(metric)} by turns of the context")
         for mode, figures in modes.items():
-            table.add_row(mode, *(f"{one[metric]:.{digits}f}" for one in figures["by_context_length"].values()))
+            table.add_row(
+                mode, *(f"{of_length[metric]:.{digits}f}" for of_length in figures["by_context_length"].values())
+            )
         console.print(table)
 
 

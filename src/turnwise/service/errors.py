@@ -68,9 +68,9 @@ def invalid_request(error: ValidationError | RequestValidationError, *where: str
         where: The place that contains them all.
     """
     errors: Sequence[Any] = error.errors()
-    places = [".".join([*where, *(str(part) for part in found["loc"] if part != "body")]) for found in errors]
+    places = [".".join([*where, *(str(part) for part in detail["loc"] if part != "body")]) for detail in errors]
     shown = list(zip(places, errors))[:_ERRORS_SHOWN]
-    message = "; ".join(f"{place}: {found['msg']}" if place else found["msg"] for place, found in shown)
+    message = "; ".join(f"{place}: {detail['msg']}" if place else detail["msg"] for place, detail in shown)
     return Refusal(422, message, places[0] or None)
 
 

@@ -65,11 +65,11 @@ def hash_key(secret: str) -> str:
 
 def find_key(keys: Iterable[Key], secret: str) -> Key | None:
     """The key that a client has sent. The time this takes does not depend on which key it is or how much matches."""
-    presented, found = hash_key(secret), None
+    presented, matching = hash_key(secret), None
     for key in keys:
         if hmac.compare_digest(key.sha256, presented):
-            found = key
-    return found
+            matching = key
+    return matching
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:

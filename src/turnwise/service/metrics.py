@@ -29,9 +29,9 @@ class Metrics:
         )
         self.tokens = Counter("turnwise_tokens", "Tokens that clients asked to embed", registry=self._registry)
 
-    def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
+    def watch(self, name: str, description: str, value: Callable[[], float]) -> None:
         """Add a gauge whose value is computed whenever the metrics are read."""
-        Gauge(name, what, registry=self._registry).set_function(value)
+        Gauge(name, description, registry=self._registry).set_function(value)
 
     def text(self) -> bytes:
         """All metrics as text."""

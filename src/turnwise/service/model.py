@@ -103,8 +103,8 @@ class ServedModel:
         rows: list[TokenRow] = []
         tokens = 0
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
-            some = list(texts[start : start + _TEXTS_AT_ONCE])
-            features = self._tokenizing.preprocess(some, prompt=self._prompt)
+            batch = list(texts[start : start + _TEXTS_AT_ONCE])
+            features = self._tokenizing.preprocess(batch, prompt=self._prompt)
             for ids, mask in zip(features["input_ids"], features["attention_mask"]):
                 rows.append(ids[mask.bool()].tolist())
                 tokens += len(rows[-1])

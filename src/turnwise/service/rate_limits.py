@@ -24,8 +24,8 @@ class RateLimiter:
         if key.requests_per_minute is None:
             return 0.0
         capacity, now = float(key.requests_per_minute), self._clock()
-        left, when = self._buckets.get(key.name, (capacity, now))
-        left = min(capacity, left + (now - when) * capacity / 60)
+        left, counted_at = self._buckets.get(key.name, (capacity, now))
+        left = min(capacity, left + (now - counted_at) * capacity / 60)
         allowed = left >= 1
         self._buckets[key.name] = (left - allowed, now)
         return 0.0 if allowed else (1 - left) * 60 / capacity

@@ -122,10 +122,10 @@ def _rows_of_lines(body: bytes, max_values: int) -> list[StoredConversation]:
 
 async def get_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
     """A conversation as it was added."""
-    found = await service.stores.read(lambda: store.reader.get(id))
-    if found is None:
+    conversation = await service.stores.read(lambda: store.reader.get(id))
+    if conversation is None:
         raise Refusal(404, "there is no such conversation", "id")
-    return found
+    return conversation
 
 
 async def delete_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[str, Any]:

@@ -153,7 +153,7 @@ async def _embed_conversations(service: Service, body: EmbeddingRequest) -> tupl
     encoder = ConversationEncoder.of(service.model.encoder)
     try:
         parts = await service.in_parts(
-            lambda some: encoder.encode_conversations(some, pooling=body.pooling), conversations, costs
+            lambda part: encoder.encode_conversations(part, pooling=body.pooling), conversations, costs
         )
     except ValueError:
         problem = "in one of the conversations this speaker says nothing within what the model reads"
