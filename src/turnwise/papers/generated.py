@@ -44,11 +44,11 @@ class GeneratedCandidates:
         if path.is_file():
             return list(json.loads(path.read_text(encoding="utf-8"))["candidates"])
         settings = {name: value for name, value in asdict(self).items() if name != "model"}
-        found = generate_candidates(self.model, context, speaker=speaker, show_progress=False, **settings)
+        candidates = generate_candidates(self.model, context, speaker=speaker, show_progress=False, **settings)
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(path) as temporary:
-            temporary.write_text(json.dumps({"candidates": found}, ensure_ascii=False), encoding="utf-8")
-        return found
+            temporary.write_text(json.dumps({"candidates": candidates}, ensure_ascii=False), encoding="utf-8")
+        return candidates
 
     def describe(self) -> dict[str, object]:
         """What determines the candidates of any context, ready for JSON: weights, tokenizer and settings."""

@@ -74,12 +74,12 @@ def generate_candidates(
     reserved = min(max_tokens or positions, positions // 2)  # for the reply, even if the context is long
     prompt = _prompt(tokenizer, context, speaker, positions - reserved).to(model.device)
     sampling = {"top_p": top_p, "temperature": temperature, **({} if top_k is None else {"top_k": top_k})}
-    found: list[str] = []
+    candidates: list[str] = []
     devices = [model.device] if model.device.type == "cuda" else []
     with progress_bar(show_progress) as bar, torch.random.fork_rng(devices), torch.inference_mode():
         torch.manual_seed(seed)
         task = bar.add_task("generating candidates", total=n)
-        while len(found) < n:
+        while len(candidates) < n:
             tokens = model.generate(
                 prompt,
                 attention_mask=torch.ones_like(prompt),
@@ -87,13 +87,13 @@ def generate_candidates(
                 **sampling,
                 min_new_tokens=1,
                 max_new_tokens=reserved if max_tokens else positions - prompt.shape[1],
-                num_return_sequences=min(_GENERATED_AT_ONCE, n - len(found)),
+                num_return_sequences=min(_GENERATED_AT_ONCE, n - len(candidates)),
                 pad_token_id=tokenizer.eos_token_id,
             )  # (candidates, tokens)
             texts = tokenizer.batch_decode(tokens[:, prompt.shape[1] :], skip_special_tokens=True)
-            found += [text.strip() for text in texts]
-            bar.update(task, completed=len(found))
-    return found
+            candidates += [text.strip() for text in texts]
+            bar.update(task, completed=len(candidates))
+    return candidates
 
 
 @lru_cache(maxsize=8)

@@ -24,18 +24,18 @@ def within(seconds: float, work: Callable[[], _T]) -> _T:
     Raises:
         TimeoutError: It took longer. Whatever ``work`` raises is raised too.
     """
-    found: Future[_T] = Future()
+    future: Future[_T] = Future()
 
     def run() -> None:
         try:
-            found.set_result(work())
+            future.set_result(work())
         except BaseException as error:
-            found.set_exception(error)
+            future.set_exception(error)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
-        return found.result(seconds)
+        return future.result(seconds)
     finally:
         if thread.is_alive():
             # The only way to stop a thread that does not cooperate; signals would need the main thread.

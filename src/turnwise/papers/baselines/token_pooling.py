@@ -53,9 +53,9 @@ class TokenPooling:
         with progress_bar() as bar, torch.inference_mode():
             task = bar.add_task("embedding texts", total=len(distinct))
             for start in range(0, len(distinct), _TEXTS_AT_ONCE):
-                some = distinct[start : start + _TEXTS_AT_ONCE]
-                embeddings[[row_of[text] for text in some]] = self._embed(some)
-                bar.advance(task, len(some))
+                batch = distinct[start : start + _TEXTS_AT_ONCE]
+                embeddings[[row_of[text] for text in batch]] = self._embed(batch)
+                bar.advance(task, len(batch))
         return embeddings[[row_of[text] for text in texts]]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

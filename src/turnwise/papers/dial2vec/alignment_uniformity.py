@@ -90,14 +90,14 @@ def uniformity(units: FloatArray, block: int = BLOCK) -> float:
     sums = np.zeros(count)
     with progress_bar() as bar:
         task = bar.add_task("uniformity", total=count)
-        for some, products in product_blocks(units, everything, block):
+        for batch, products in product_blocks(units, everything, block):
             products *= 4 * PRODUCT_UNIT  # -2 ‖x - y‖² = 4 x·y - 2 ‖x‖² - 2 ‖y‖²
             products -= 2 * squares
-            products -= 2 * squares[some][:, None]
+            products -= 2 * squares[batch][:, None]
             np.exp(products, out=products)
-            products[np.arange(len(some)), some] = 0.0  # a dialogue does not pair with itself
-            sums[some] = products.sum(axis=1)
-            bar.update(task, advance=len(some))
+            products[np.arange(len(batch)), batch] = 0.0  # a dialogue does not pair with itself
+            sums[batch] = products.sum(axis=1)
+            bar.update(task, advance=len(batch))
     return float(np.log(sums.sum() / (count * (count - 1))))
 
 

@@ -90,7 +90,7 @@ def _read(path: Path) -> dict[str, Tensor]:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: expected a PLATO checkpoint, such as PLATO.pt")
     try:
-        found: Any = (
+        checkpoint: Any = (
             load_file(path)
             if path.suffix == ".safetensors"
             else torch.load(path, map_location="cpu", weights_only=True)
@@ -100,15 +100,15 @@ def _read(path: Path) -> dict[str, Tensor]:
             f"{path}: not a file of tensors by name, or one that holds more than tensors, which is not read since it "
             f"could run code: {error}"
         ) from error
-    if not isinstance(found, Mapping):
-        raise ValueError(f"{path}: expected tensors by name, got {type(found).__name__}")
+    if not isinstance(checkpoint, Mapping):
+        raise ValueError(f"{path}: expected tensors by name, got {type(checkpoint).__name__}")
     # The authors' trainer puts "bert." before the names, and training in several processes puts "module." before them.
-    return {re.sub(r"^(module\.)?(bert\.)?", "", str(name)): tensor for name, tensor in found.items()}
+    return {re.sub(r"^(module\.)?(bert\.)?", "", str(name)): tensor for name, tensor in checkpoint.items()}
 
 
 def _config(weights: Mapping[str, Tensor], heads: int | None, place: str) -> BertConfig:
     """BERT's configuration, derived from the shapes of the weights."""
-    layers = 1 + max((int(found[1]) for name in weights if (found := re.match(r"layers\.(\d+)\.", name))), default=-1)
+    layers = 1 + max((int(match[1]) for name in weights if (match := re.match(r"layers\.(\d+)\.", name))), default=-1)
     names = [f"embedder.{table}_embedding.weight" for table in _TABLES]
     modules = ["embed_layer_norm", *(f"layers.{layer}.{part}" for layer in range(layers) for part in _OF_LAYER)]
     names += [f"{module}.{kind}" for module in modules for kind in ("weight", "bias")]
@@ -138,7 +138,7 @@ def _config(weights: Mapping[str, Tensor], heads: int | None, place: str) -> Ber
 
 def _bert_weights(weights: Mapping[str, Tensor], config: BertConfig) -> dict[str, Tensor]:
     """The same weights by their names in BERT."""
-    found = {
+    renamed = {
         "embeddings.word_embeddings.weight": weights["embedder.token_embedding.weight"],
         "embeddings.position_embeddings.weight": weights["embedder.pos_embedding.weight"],
         "embeddings.token_type_embeddings.weight": torch.zeros(1, config.hidden_size),
@@ -147,16 +147,18 @@ def _bert_weights(weights: Mapping[str, Tensor], config: BertConfig) -> dict[str
         "pooler.dense.bias": torch.zeros(config.hidden_size),
     }
     for kind in ("weight", "bias"):
-        found[f"embeddings.LayerNorm.{kind}"] = weights[f"embed_layer_norm.{kind}"]
+        renamed[f"embeddings.LayerNorm.{kind}"] = weights[f"embed_layer_norm.{kind}"]
         for layer in range(config.num_hidden_layers):
             for part, name in _OF_LAYER.items():
                 tensor = weights[f"layers.{layer}.{part}.{kind}"]
                 if name == "qkv":
                     parts = zip(("query", "key", "value"), tensor.chunk(3))
-                    found |= {f"encoder.layer.{layer}.attention.self.{one}.{kind}": part for one, part in parts}
+                    renamed |= {
+                        f"encoder.layer.{layer}.attention.self.{projection}.{kind}": part for projection, part in parts
+                    }
                 else:
-                    found[f"encoder.layer.{layer}.{name}.{kind}"] = tensor
-    return found
+                    renamed[f"encoder.layer.{layer}.{name}.{kind}"] = tensor
+    return renamed
 
 
 def _tokenizer(source: str, config: BertConfig) -> PreTrainedTokenizerFast:

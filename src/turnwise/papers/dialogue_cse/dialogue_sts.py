@@ -81,7 +81,7 @@ def read_sts_task(path: str | os.PathLike[str]) -> StsTask:
 
 def _parse_score(field: str, where: str) -> float:
     try:
-        scores = [float(one) for one in field.replace(";", " ").split()]
+        scores = [float(number) for number in field.replace(";", " ").split()]
     except ValueError:
         scores = []
     if not scores or not all(map(math.isfinite, scores)):
@@ -111,5 +111,5 @@ DIALOGUE_STS = Task(
     citation=DIALOGUE_CSE,
     measure=evaluate_sts,
     released_file="sts.txt",
-    read=lambda path, how: read_sts_task(path),
+    read=lambda path, settings: read_sts_task(path),
 )

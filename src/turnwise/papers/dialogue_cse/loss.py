@@ -174,8 +174,10 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
         responses = ((contexts >= 0).any(1) & (negative_text[:, 0] >= 0)).nonzero().squeeze(1)
         with full_precision(conversation.device):
             turn_means, lengths = take(sliced_means(slices), turn_text), take(_text_lengths(slices), turn_text)
-            some = contexts[responses]
-            scores = torch.cat([self._similarities(piece, turn_means, some, lengths) for piece in slices], dim=1)
+            response_contexts = contexts[responses]
+            scores = torch.cat(
+                [self._similarities(piece, turn_means, response_contexts, lengths) for piece in slices], dim=1
+            )
         column = torch.cat([piece.rows for piece in slices]).argsort()
         candidates = torch.cat([turn_text[:, None], negative_text], dim=1)[responses]  # (responses, 1 + count)
         logits = scores.gather(1, column[candidates]) / settings.temperature

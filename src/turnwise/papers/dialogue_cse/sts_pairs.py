@@ -107,11 +107,11 @@ def _thirds(heuristics: Mapping[str, Callable[[], Pairs]], n: int) -> list[dict[
     proposed: list[dict[str, str]] = []
     for number, (heuristic, pairs) in enumerate(heuristics.items()):
         share = (n + 2 - number) // 3  # n = 8: 3, 3, 2
-        found = list(islice(_unseen(pairs(), seen), share))
-        if len(found) < share:
-            problem = f"only {len(found)} of {share} pairs found by the heuristic {heuristic!r}; ask for fewer than {n}"
+        drawn = list(islice(_unseen(pairs(), seen), share))
+        if len(drawn) < share:
+            problem = f"only {len(drawn)} of {share} pairs found by the heuristic {heuristic!r}; ask for fewer than {n}"
             raise ConversationError("conversations", problem)
-        proposed += [{"text_a": a, "text_b": b, "heuristic": heuristic} for a, b in found]
+        proposed += [{"text_a": a, "text_b": b, "heuristic": heuristic} for a, b in drawn]
     return proposed
 
 
@@ -158,9 +158,9 @@ def _neighbour_pairs(texts: list[str], features: Any, generator: np.random.Gener
     later = []
     for start in range(0, len(order), _BATCH):
         batch = order[start : start + _BATCH]
-        for row, distances, found in zip(batch, *index.kneighbors(units[batch])):
+        for row, distances, neighbours in zip(batch, *index.kneighbors(units[batch])):
             near = distances**2 < 2 - 1e-9  # squared distance of unit vectors: 2 - 2 cosine
-            others = generator.permutation(found[near & (found != row)])
+            others = generator.permutation(neighbours[near & (neighbours != row)])
             if len(others):
                 yield texts[row], texts[others[0]]
                 later.append((row, others[1:]))

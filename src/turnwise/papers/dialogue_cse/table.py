@@ -41,9 +41,13 @@ _METHODS = (
     *_CONTRASTED,
     *(
         Method(
-            f"{one.name}-adapted", f"{one.title}, adapted", as_trained, (*_ADAPT, *one.stages), proposed=one.proposed
+            f"{method.name}-adapted",
+            f"{method.title}, adapted",
+            as_trained,
+            (*_ADAPT, *method.stages),
+            proposed=method.proposed,
         )
-        for one in _CONTRASTED
+        for method in _CONTRASTED
     ),
     Method(
         "dialogue-cse-paper",

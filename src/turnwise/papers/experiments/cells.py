@@ -56,7 +56,7 @@ class Cell:
             "seed": self.seed,
             **studied,
         }
-        models = tuple(tuple(self._training(one, scale, {}) for one in model) for model in stage.models)
+        models = tuple(tuple(self._training(earlier, scale, {}) for earlier in model) for model in stage.models)
         return resolve_stage(stage, models, **settings)
 
     def training_conversations(self, loaded: LoadedDataSet) -> tuple[Dataset | None, str | None]:
@@ -86,7 +86,7 @@ class Cell:
             "baseline": not self.method.proposed,
             "study": {"name": self.study.name, "value": self.value} if self.study else None,
             "seed": self.seed,
-            "settings": {"trainings": [one.describe() for one in self.trainings(scale)]},
+            "settings": {"trainings": [training.describe() for training in self.trainings(scale)]},
             "status": outcome.status,
         }
         if outcome.status == "done":
@@ -116,11 +116,13 @@ def plan_cells(
     def seeds_of(method: Method) -> range:
         return range(seeds if method.needs_seeds else 1)
 
-    cells = [Cell(one, method, seed) for one in data for method in methods.values() for seed in seeds_of(method)]
+    cells = [
+        Cell(data_set, method, seed) for data_set in data for method in methods.values() for seed in seeds_of(method)
+    ]
     if scale.studies:
         cells += [
-            Cell(one, methods[name], seed, study, value)
-            for one in studied
+            Cell(data_set, methods[name], seed, study, value)
+            for data_set in studied
             for study in suite.studies
             for name in study.methods
             if name in methods
@@ -176,7 +178,7 @@ def cell_key(
         {
             **base,
             "method": cell.method.name,
-            "trainings": [one.describe() for one in cell.trainings(scale)],
+            "trainings": [training.describe() for training in cell.trainings(scale)],
             "model": folder_digest(Path(model)) if model and Path(model).is_dir() else model,
             "seed": cell.seed,
             "learned": learned,

@@ -71,10 +71,10 @@ def needed(folder: Path, name: str) -> Path:
     Raises:
         MissingDataError: There is no such file or folder.
     """
-    found = find(folder, name)
-    if found is None:
+    path = find(folder, name)
+    if path is None:
         raise MissingDataError(f"needs {name}{_ENDINGS[0]} (or {name}{_ENDINGS[1]}, or a folder {name}) under {folder}")
-    return found
+    return path
 
 
 def files(train: str, test: str) -> Load:

@@ -39,13 +39,13 @@ def digest(value: Any) -> str:
 
 def versions() -> dict[str, str]:
     """The versions of turnwise and of the libraries it computes with, as far as they are installed."""
-    found = {"turnwise": turnwise.__version__, "python": platform.python_version()}
+    installed = {"turnwise": turnwise.__version__, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def environment(encoder: SentenceTransformer) -> dict[str, Any]:
@@ -57,10 +57,10 @@ def environment(encoder: SentenceTransformer) -> dict[str, Any]:
 
 def conversations_digest(rows: Dataset) -> str:
     """A hash of all that conversations hold, labels included."""
-    found = hashlib.blake2b(digest_size=10)
+    hasher = hashlib.blake2b(digest_size=10)
     for row in rows:
-        found.update(json.dumps(row, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-    return found.hexdigest()
+        hasher.update(json.dumps(row, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    return hasher.hexdigest()
 
 
 def folder_digest(path: Path) -> str:

@@ -65,13 +65,13 @@ class LoadedDataSet:
 
     def tasks(self, method: Method) -> dict[str, Any]:
         """The data of each task that the method is measured in; tasks that share data load it once."""
-        found = {}
+        data = {}
         for name in self.task_names(method):
             key = TASKS[name].data_key
             if key not in self._tasks:
                 self._tasks[key] = load_task(name, self.test, seed=EVALUATION_SEED, max_queries=self.queries)
-            found[name] = self._tasks[key]
-        return found
+            data[name] = self._tasks[key]
+        return data
 
 
 def random_subset(conversations: Dataset, count: int | None) -> Dataset:

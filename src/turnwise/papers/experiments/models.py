@@ -56,7 +56,9 @@ class Training:
 
     def describe(self) -> dict[str, Any]:
         """Ready for JSON."""
-        models = {"models": [[one.describe() for one in model] for model in self.models]} if self.models else {}
+        models = (
+            {"models": [[training.describe() for training in model] for model in self.models]} if self.models else {}
+        )
         return {"training": self.name, **asdict(self.settings), **models}
 
     def run(
@@ -138,7 +140,7 @@ class ModelFolder:
         """What identifies the encoder after some trainings, given the hash of their conversations."""
         if not trainings:
             return digest(self.base)
-        return digest([self.base, conversations, [one.describe() for one in trainings]])
+        return digest([self.base, conversations, [training.describe() for training in trainings]])
 
     def get(
         self, trainings: Sequence[Training], conversations: Dataset | None, learned: str | None
@@ -178,8 +180,8 @@ class ModelFolder:
     def _train(
         self, training: Training, before: Path | None, path: Path, conversations: Dataset, learned: str | None
     ) -> None:
-        found = [self._path(model, conversations, learned) for model in training.models]
-        models = [folder for folder, _ in found if folder is not None]
+        other_models = [self._path(model, conversations, learned) for model in training.models]
+        models = [folder for folder, _ in other_models if folder is not None]
         encoder = load_encoder(before or self.encoder)
         unfinished = self.folder / f"{path.name}.unfinished"
         start = time.perf_counter()
@@ -198,8 +200,8 @@ class ModelFolder:
             "recipe": {"method": training.name, **asdict(training.settings)},
             "conversations": f"{len(conversations)} conversations",
             "encoder": self.base["encoder"],
-            "seconds": round(time.perf_counter() - start + sum(cost["train_seconds"] for _, cost in found), 1),
-            "tokens": count[0] + sum(cost["train_tokens"] for _, cost in found),
+            "seconds": round(time.perf_counter() - start + sum(cost["train_seconds"] for _, cost in other_models), 1),
+            "tokens": count[0] + sum(cost["train_tokens"] for _, cost in other_models),
         }
         save_encoder(trained, path, record)
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -40,7 +40,7 @@ class PaperTable:
 
     def show(self, value: float) -> str:
         """A figure with the table's own number of decimals."""
-        decimals = max(len(str(one).partition(".")[2]) for row in self.rows.values() for one in row)
+        decimals = max(len(str(cell).partition(".")[2]) for row in self.rows.values() for cell in row)
         return f"{value:.{decimals}f}"
 
 
@@ -81,9 +81,9 @@ class Paper:
 
     def notes(self, data: str, task: str) -> list[str]:
         """What a reader has to know about the figures of a task on a data set, by table."""
-        of_task = [one for one in self.tables if (one.task, one.study) == (task, "")]
-        some = [one for one in of_task if one.note and data in map(str.lower, one.columns)]
-        return list(dict.fromkeys(f"The paper's {one.table}: {one.note}" for one in some))
+        of_task = [table for table in self.tables if (table.task, table.study) == (task, "")]
+        with_note = [table for table in of_task if table.note and data in map(str.lower, table.columns)]
+        return list(dict.fromkeys(f"The paper's {table.table}: {table.note}" for table in with_note))
 
 
 def load_paper(suite: str) -> Paper:
@@ -93,7 +93,7 @@ def load_paper(suite: str) -> Paper:
         suite: The suite's name, one of ``PAPERS``.
     """
     text = (files("turnwise.papers") / _ROOMS[suite] / "published.json").read_text(encoding="utf-8")
-    found = json.loads(text)
+    content = json.loads(text)
     tables = tuple(
         PaperTable(
             **{
@@ -102,7 +102,7 @@ def load_paper(suite: str) -> Paper:
                 "rows": {row: tuple(values) for row, values in table["rows"].items()},
             }
         )
-        for table in found.pop("tables")
+        for table in content.pop("tables")
     )
-    methods = {method: tuple(rows) for method, rows in found.pop("methods").items()}
-    return Paper(**found, methods=methods, tables=tables)
+    methods = {method: tuple(rows) for method, rows in content.pop("methods").items()}
+    return Paper(**content, methods=methods, tables=tables)

@@ -151,5 +151,5 @@ def _without_figures(cells: Iterable[CellRecord]) -> list[str]:
             value = f" at {cell['study']['value']:g}" if cell["study"] else ""
             seed = f", seed {cell['seed']}" if cell["status"] == "failed" else ""
             titles.setdefault(f"{cell['status']}: {cell['reason']}", {})[cell["title"] + value + seed] = None
-    lines = [f"- {reason} ({'; '.join(some)})" for reason, some in titles.items()]
+    lines = [f"- {reason} ({'; '.join(of_reason)})" for reason, of_reason in titles.items()]
     return ["Without figures:\n\n" + "\n".join(lines)] if lines else []

@@ -42,7 +42,7 @@ def metric_title(metric: str) -> str:
 
 def mean_text(row: Row, metric: str) -> str:
     """The mean over seeds and, with several seeds, the deviation; "" in results that are older than the figure."""
-    if any(metric not in one for one in row.figures):
+    if any(metric not in figures for figures in row.figures):
         return ""
     deviation = row.deviation(metric)
     return _number(row.mean(metric), metric) + ("" if deviation is None else f" ± {_number(deviation, metric)}")

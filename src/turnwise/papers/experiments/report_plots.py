@@ -35,7 +35,7 @@ def plot_results(results: Results, out: Path) -> list[Path]:
     drawn = []
     with require("matplotlib", "plots").rc_context(_STYLE):
         drawings = (_studies, _context_lengths, _alignment_uniformity, _forgetting)
-        for name, draw in [one for of_kind in drawings for one in of_kind(results)]:
+        for name, draw in [drawing for of_kind in drawings for drawing in of_kind(results)]:
             figure, axes = require("matplotlib.pyplot", "plots").subplots(figsize=(7, 4), layout="constrained")
             draw(axes)
             for kind, metadata in _METADATA.items():
@@ -65,7 +65,7 @@ def _by_value(cells: Sequence[CellRecord], task: str, metric: str) -> dict[str, 
     lines: dict[str, dict[float, list[float]]] = {}
     for value in sorted({cell["study"]["value"] for cell in cells}):
         for row in rows_of([cell for cell in cells if cell["study"]["value"] == value], task):
-            lines.setdefault(row.title, {})[value] = [one[metric] for one in row.figures]
+            lines.setdefault(row.title, {})[value] = [figures[metric] for figures in row.figures]
     return lines
 
 
@@ -75,7 +75,7 @@ def _context_lengths(results: Results) -> Iterator[Drawing]:
         rows = rows_of(cells_of(results, data), "next_message")
         lines = {
             row.title: {
-                float(length): [one["by_context_length"][length]["average_rank"] for one in row.figures]
+                float(length): [figures["by_context_length"][length]["average_rank"] for figures in row.figures]
                 for length in row.figures[0]["by_context_length"]
             }
             for row in rows

@@ -37,11 +37,11 @@ class Row:
 
     def mean(self, metric: str) -> float:
         """The mean over seeds."""
-        return float(np.mean([one[metric] for one in self.figures]))
+        return float(np.mean([figures[metric] for figures in self.figures]))
 
     def deviation(self, metric: str) -> float | None:
         """The standard deviation over seeds; None with one seed."""
-        return float(np.std([one[metric] for one in self.figures], ddof=1)) if len(self.figures) > 1 else None
+        return float(np.std([figures[metric] for figures in self.figures], ddof=1)) if len(self.figures) > 1 else None
 
     def interval(self, metric: str) -> tuple[float, float] | None:
         """The 95 % interval: a bootstrap over queries, or the mean of the seeds' intervals; None without both."""
@@ -49,7 +49,7 @@ class Row:
             return _interval(self.values.tobytes())
         if f"{metric}_interval" not in self.figures[0]:
             return None
-        low, high = np.mean([one[f"{metric}_interval"] for one in self.figures], axis=0)
+        low, high = np.mean([figures[f"{metric}_interval"] for figures in self.figures], axis=0)
         return float(low), float(high)
 
 
@@ -80,31 +80,31 @@ def rows_of(cells: Iterable[CellRecord], task: str) -> list[Row]:
     return [
         row
         for method in distinct(done, "method")
-        for row in _rows([one for one in done if one["method"] == method], task)
+        for row in _rows([cell for cell in done if cell["method"] == method], task)
     ]
 
 
 def _rows(cells: Sequence[CellRecord], task: str) -> list[Row]:
     """One row from a method's cells, which differ in their seeds; or a row for each mode."""
     method, title, baseline = (cells[0][name] for name in ("method", "title", "baseline"))
-    metric, found = main_metric(task), [cell["figures"][task] for cell in cells]
-    if metric in found[0]:
-        return [Row(method, title, baseline, found, _values(cells, task, metric))]
+    metric, figures = main_metric(task), [cell["figures"][task] for cell in cells]
+    if metric in figures[0]:
+        return [Row(method, title, baseline, figures, _values(cells, task, metric))]
     return [
         Row(
             f"{method}/{mode}",
             title_of(cells[0], mode),
             baseline,
-            [one[mode] for one in found],
+            [by_mode[mode] for by_mode in figures],
             _values(cells, f"{task}/{mode}", metric),
         )
-        for mode in found[0]
+        for mode in figures[0]
     ]
 
 
 def title_of(cell: CellRecord, mode: str) -> str:
     """A method's title in one mode; the mode is named only if the method has several."""
-    modes = {mode for task, found in cell["figures"].items() if main_metric(task) not in found for mode in found}
+    modes = {mode for task, figures in cell["figures"].items() if main_metric(task) not in figures for mode in figures}
     return cell["title"] if modes == {mode} else f"{cell['title']}: {mode}"
 
 

@@ -107,8 +107,8 @@ def cost_table(results: Results, costs: Sequence[dict[str, float] | None]) -> st
             groups.setdefault((data_title(results, cell["data"]), cell["title"], study), []).append(cost)
     names = ("seconds", "train_seconds", "train_tokens")
     lines = [
-        [*group, *(f"{np.mean([cost.get(name) or 0 for cost in some]):,.0f}" for name in names)]
-        for group, some in groups.items()
+        [*group, *(f"{np.mean([cost.get(name) or 0 for cost in of_group]):,.0f}" for name in names)]
+        for group, of_group in groups.items()
     ]
     header = ["data", "method", "study", "seconds", "of these in training", "tokens of training"]
     return markdown_table(header, lines) if lines else ""

@@ -16,23 +16,23 @@ def print_results(results: dict[str, Any]) -> None:
     """One table for each data set: the main figure of every task, mean and deviation over seeds."""
     for data in dict.fromkeys(cell["data"] for cell in results["cells"]):
         cells = [cell for cell in results["cells"] if cell["data"] == data and cell["study"] is None]
-        found: dict[str, dict[str, list[float]]] = {}
+        by_row: dict[str, dict[str, list[float]]] = {}
         reasons: dict[str, str] = {}
         for cell in cells:
             if cell["status"] != "done":
                 reasons[cell["title"]] = f"{cell['status']}: {cell['reason']}"
                 continue
             for row, task, value in main_figures(cell):
-                found.setdefault(row, defaultdict(list))[task].append(value)
-        if found:
-            tasks = list(dict.fromkeys(task for figures in found.values() for task in figures))
+                by_row.setdefault(row, defaultdict(list))[task].append(value)
+        if by_row:
+            tasks = list(dict.fromkeys(task for figures in by_row.values() for task in figures))
             table = Table(
                 "method",
                 *(Column(_head(task, tasks), no_wrap=True) for task in tasks),
                 title=data,
                 title_justify="left",
             )
-            for row, figures in found.items():
+            for row, figures in by_row.items():
                 table.add_row(row, *(_shown(task, figures[task]) for task in tasks))
             console.print(table)
         for row, reason in reasons.items():
@@ -43,14 +43,14 @@ def print_results(results: dict[str, Any]) -> None:
 
 def main_figures(cell: dict[str, Any]) -> list[tuple[str, str, float]]:
     """Row, task and main figure; a task with several ways of scoring has one row for each."""
-    found = []
+    rows = []
     for task, figures in cell["figures"].items():
         metric = main_metric(task)
         if metric in figures:
-            found.append((cell["title"], task, figures[metric]))
+            rows.append((cell["title"], task, figures[metric]))
         else:
-            found += [(title_of(cell, mode), task, figures[mode][metric]) for mode in figures]
-    return found
+            rows += [(title_of(cell, mode), task, figures[mode][metric]) for mode in figures]
+    return rows
 
 
 def _head(task: str, tasks: list[str]) -> str:

@@ -60,6 +60,6 @@ _NUMBERS = re.compile(r"\[\n[\s\d.,eE+-]+\]")
 
 def write_json(path: Path, value: Any) -> None:
     """Write a file completely or not at all; lists of numbers, one for each query, stay on one line."""
-    text = _NUMBERS.sub(lambda found: re.sub(r"\s+", "", found[0]).replace(",", ", "), json.dumps(value, indent=1))
+    text = _NUMBERS.sub(lambda match: re.sub(r"\s+", "", match[0]).replace(",", ", "), json.dumps(value, indent=1))
     with atomic_path(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8", newline="\n")

@@ -31,7 +31,7 @@ from turnwise.training.recipes import Schedule
 # In seconds. Computing a report's p-values takes some seconds, and so does writing the values of all queries.
 _REPORT_EVERY, _RESULTS_EVERY = 60, 5
 # The settings of every training, except those that a run sets itself.
-_SETTINGS = tuple(one.name for one in fields(Schedule) if one.name not in ("seed", "checkpoint_steps"))
+_SETTINGS = tuple(field.name for field in fields(Schedule) if field.name not in ("seed", "checkpoint_steps"))
 
 
 def run_suite(
@@ -124,10 +124,10 @@ class SuiteRunner:
 
     def run(self) -> Results:
         """Run what is not finished."""
-        wanted = [one for one in self.suite.data if self.folder is not None or not one.needs_folder]
-        found = [one for one in wanted if self._load(one)]
-        studied = [one for one in found if self.loaded[one.name].train is not None]
-        self.plan = plan_cells(self.suite, self.scale, found, studied[:1], self.methods, self.seeds)
+        wanted = [data_set for data_set in self.suite.data if self.folder is not None or not data_set.needs_folder]
+        available = [data_set for data_set in wanted if self._load(data_set)]
+        studied = [data_set for data_set in available if self.loaded[data_set.name].train is not None]
+        self.plan = plan_cells(self.suite, self.scale, available, studied[:1], self.methods, self.seeds)
         try:
             self._run_cells()
         except KeyboardInterrupt:
@@ -197,7 +197,7 @@ class SuiteRunner:
             self._forget(cell, trainings, learned)
         return Outcome(
             "done",
-            figures={TASKS[name].key: found.summary for name, found in figures.items()},
+            figures={TASKS[name].key: of_task.summary for name, of_task in figures.items()},
             per_query=_per_query(figures),
             cost={"seconds": round(time.perf_counter() - start, 1), **cost},
         )
@@ -254,8 +254,8 @@ def _per_query(figures: Mapping[str, TaskFigures]) -> dict[str, Any]:
     """The values of all tasks, by key, with six digits, which is finer than any difference between methods."""
     return {
         key: {"metric": TASKS[name].metric, "values": np.round(values, 6).tolist()}
-        for name, found in figures.items()
-        for key, values in found.per_query.items()
+        for name, of_task in figures.items()
+        for key, values in of_task.per_query.items()
     }
 
 

@@ -122,7 +122,7 @@ def turn_order(*modes: str) -> Score:
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
         embedded = EmbeddedSequences(inputs.encoder, next(iter(tasks.values())))
-        found = {}
+        figures = {}
         for name in tasks:
             if name == "next-message":
                 result: Any = evaluate_next_message(embedded, EVALUATION_SEED, modes)
@@ -130,8 +130,8 @@ def turn_order(*modes: str) -> Score:
                 further = {"candidates": inputs.candidates} if name == PLANNING else {}
                 result = TASKS[name].measure(embedded, EVALUATION_SEED, **further)
             values = {f"{TASKS[name].key}/{mode}": scores.per_query for mode, scores in result.modes.items()}
-            found[name] = TaskFigures(result.summary(), values)
-        return found
+            figures[name] = TaskFigures(result.summary(), values)
+        return figures
 
     return score
 
@@ -153,21 +153,21 @@ def every_level(pooling: str, *modes: str) -> Score:
     }
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
-        found: dict[str, TaskFigures] = {}
+        figures: dict[str, TaskFigures] = {}
         for level, of_level in by_level.items():
-            if some := {name: task for name, task in tasks.items() if TASKS[name].level.name == level}:
-                found |= of_level(inputs, some)
+            if chosen := {name: task for name, task in tasks.items() if TASKS[name].level.name == level}:
+                figures |= of_level(inputs, chosen)
         if (task := tasks.get(_RETRIEVAL)) is not None:
-            found[_RETRIEVAL].summary["structure"] = _structure(inputs, task.texts)
-        return found
+            figures[_RETRIEVAL].summary["structure"] = _structure(inputs, task.texts)
+        return figures
 
     return score
 
 
 def _structure(inputs: ScoringInputs, texts: Sequence[str]) -> float:
-    some = sample_texts(texts, _COMPARED, EVALUATION_SEED)
-    found = encode_messages(inputs.encoder, some, show_progress_bar=True)
-    return agreement(_at_the_start(inputs.start, tuple(some)), found)["cosine_correlation"]
+    sample = sample_texts(texts, _COMPARED, EVALUATION_SEED)
+    vectors = encode_messages(inputs.encoder, sample, show_progress_bar=True)
+    return agreement(_at_the_start(inputs.start, tuple(sample)), vectors)["cosine_correlation"]
 
 
 @lru_cache(maxsize=8)  # every row of a data set is compared with the same vectors

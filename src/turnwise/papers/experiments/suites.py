@@ -46,11 +46,11 @@ def chosen_data(suite: Suite, names: Sequence[str] | None, folder: Path | None) 
     Raises:
         ValueError: There is no such data set, or it needs a folder and there is none.
     """
-    known = {one.name: one for one in suite.data}
+    known = {data_set.name: data_set for data_set in suite.data}
     if unknown := sorted(set(names or ()) - set(known)):
         raise ValueError(f"unknown data set {', '.join(map(repr, unknown))}: expected some of {', '.join(known)}")
-    chosen = tuple(one for one in suite.data if not names or one.name in names)
-    if names and folder is None and (needing := [one.name for one in chosen if one.needs_folder]):
+    chosen = tuple(data_set for data_set in suite.data if not names or data_set.name in names)
+    if names and folder is None and (needing := [data_set.name for data_set in chosen if data_set.needs_folder]):
         raise ValueError(f"{', '.join(needing)}: give the folder of the data sets with --data")
     return chosen
 

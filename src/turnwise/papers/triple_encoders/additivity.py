@@ -80,7 +80,7 @@ class AdditivityResult:
 
     def summary(self) -> dict[str, object]:
         """For each mode, the means over all contexts and over those of each length, ready for JSON; not in percent."""
-        found: dict[str, object] = {}
+        summaries: dict[str, object] = {}
         for mode, scores in self.modes.items():
             lengths = {
                 str(length): {
@@ -89,8 +89,8 @@ class AdditivityResult:
                 }
                 for length, shares in self.by_distance[mode].items()
             }
-            found[mode] = {**scores.summary(self.seed), "by_context_length": lengths}
-        return found
+            summaries[mode] = {**scores.summary(self.seed), "by_context_length": lengths}
+        return summaries
 
 
 def evaluate_additivity(

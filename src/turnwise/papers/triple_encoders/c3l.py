@@ -114,8 +114,8 @@ class C3LLoss(WindowLoss[C3LSettings]):
             terms = [(pair_cosine(gram, before, after), targets, 1.0) for before in (before1, before2)]
         if settings.directional:
             others, start = windows.turns[:, 1:], windows.turns[:, :1]
-            one, other = windows.before(others, _BEFORE1, start), windows.before(others, _BEFORE2, start)
-            cosines = triple_cosine(gram, one[:, first], other[:, second], windows.after(start))
+            later1, later2 = windows.before(others, _BEFORE1, start), windows.before(others, _BEFORE2, start)
+            cosines = triple_cosine(gram, later1[:, first], later2[:, second], windows.after(start))
             terms.append((cosines, 0.0, 1.0))
         after = after.unsqueeze(2)
         if windows.negatives is not None:

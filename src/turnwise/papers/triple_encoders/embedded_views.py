@@ -55,9 +55,9 @@ class EmbeddedViews:
         of_same = self.embedded.rows(text[same], self._prompt(view, True))
         of_others = self.embedded.rows(text[~same], self._prompt(view, False))
         rows = np.empty((*text.shape, max(of_same.shape[-1], of_others.shape[-1])), dtype=np.float32)
-        for chosen, found in ((same, of_same), (~same, of_others)):
+        for chosen, vectors in ((same, of_same), (~same, of_others)):
             if chosen.any():
-                rows[chosen] = found
+                rows[chosen] = vectors
         return rows
 
     def prepare_depths(self, depths: Iterable[Depth], before1: bool) -> None:

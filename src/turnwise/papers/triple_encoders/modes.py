@@ -73,13 +73,13 @@ class TripleModes(Modes):
         if name not in _QUERIES:
             return super().scorer(name, depth, units)
         query, grid = _QUERIES[name], on_grid(units).T
-        return lambda some, contexts: on_grid(query(*contexts)) @ grid
+        return lambda block, contexts: on_grid(query(*contexts)) @ grid
 
 
 def _max_scorer(units: FloatArray) -> Scorer:
     distinct, place = np.unique(units.astype(np.float32), axis=0, return_inverse=True)  # the same for MaxSim
 
-    def scores(some: slice, contexts: Any) -> FloatArray:
+    def scores(block: slice, contexts: Any) -> FloatArray:
         return np.stack([max_scores(before1, before2, distinct) for before1, before2 in zip(*contexts)])[:, place]
 
     return scores

@@ -65,9 +65,9 @@ def find_plans(
         for turn, conversation in bar.track(contexts, description="candidates"):
             text = sequences.text[conversation]
             goals = [distance for distance in distances if text[turn + distance] >= 0]
-            found = others(conversation, turn) if goals else np.zeros(0, dtype=np.int64)
-            if len(found):
-                candidates = np.concatenate([text[turn, None], found])
+            alternatives = others(conversation, turn) if goals else np.zeros(0, dtype=np.int64)
+            if len(alternatives):
+                candidates = np.concatenate([text[turn, None], alternatives])
                 plans += [Plan(conversation, turn, distance, candidates) for distance in goals]
     if not plans:
         shortest = min(lengths) + 1 + min(distances)

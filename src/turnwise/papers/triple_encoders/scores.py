@@ -128,7 +128,7 @@ def _mean_of_best_pairs(earlier: np.ndarray, later: np.ndarray, weights: np.ndar
     """The mean of the distinct best pairs of all utterances, for each column; all (n - 1, rows), weights (n, n)."""
     n, rows = len(weights), earlier.shape[1]
     best = np.full((n, rows), -np.inf, weights.dtype)
-    found, mutual = np.zeros((n, rows), bool), np.zeros((n, rows), bool)
+    has_best, mutual = np.zeros((n, rows), bool), np.zeros((n, rows), bool)
     space = np.empty((n, rows), weights.dtype)
 
     def scores_with_earlier(j: int) -> np.ndarray:
@@ -143,11 +143,11 @@ def _mean_of_best_pairs(earlier: np.ndarray, later: np.ndarray, weights: np.ndar
     for j in range(1, n):
         scores = scores_with_earlier(j)
         best_of_earlier, best_of_j = scores == best[:j], scores == best[j]
-        first_of_both = best_of_earlier > found[:j]
-        found[:j] |= best_of_earlier
+        first_of_both = best_of_earlier > has_best[:j]
+        has_best[:j] |= best_of_earlier
         for i in range(j):
-            first_of_both[i] &= best_of_j[i] > found[j]
-            found[j] |= best_of_j[i]
+            first_of_both[i] &= best_of_j[i] > has_best[j]
+            has_best[j] |= best_of_j[i]
         mutual[:j] |= first_of_both  # the best pair of both its utterances counts once
     total = best.sum(0) - (best * mutual).sum(0)
     return np.asarray(total / (n - mutual.sum(0, dtype=weights.dtype)))

@@ -51,14 +51,14 @@ class PlanningResult:
 
     def summary(self) -> dict[str, object]:
         """For each mode the means over all contexts, and by context length and goal distance, ready for JSON."""
-        found: dict[str, object] = {}
+        summaries: dict[str, object] = {}
         for mode, scores in self.modes.items():
             lengths: dict[str, dict[str, object]] = {}
             for length, distance in sorted(set(zip(self.context_length.tolist(), self.distance.tolist()))):
                 chosen = (self.context_length == length) & (self.distance == distance)
                 lengths.setdefault(str(length), {})[str(distance)] = scores.means(chosen)
-            found[mode] = {**scores.summary(self.seed), "by_context_length_and_distance": lengths}
-        return found
+            summaries[mode] = {**scores.summary(self.seed), "by_context_length_and_distance": lengths}
+        return summaries
 
 
 def evaluate_short_term_planning(

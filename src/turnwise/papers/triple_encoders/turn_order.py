@@ -80,9 +80,9 @@ def triple_cosine(gram: Tensor, first: Tensor, second: Tensor, after: Tensor) ->
     return (_products(gram, first, after) + _products(gram, second, after)) / norms
 
 
-def _products(gram: Tensor, one: Tensor, other: Tensor) -> Tensor:
+def _products(gram: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """Inner products of rows with rows."""
-    return take(gram.flatten(), one * len(gram) + other)
+    return take(gram.flatten(), left * len(gram) + right)
 
 
 @dataclass(frozen=True)
