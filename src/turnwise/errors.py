@@ -8,7 +8,7 @@ _LONGEST_LINE = 300  # characters
 
 
 def error_line(error: BaseException) -> str:
-    """What another library's error says, as one line that is not endless; its kind where it says nothing."""
+    """The message of another library's error as one short line, or the kind of the error if it has no message."""
     text = " ".join(str(error).split())
     return (text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "…") or type(error).__name__
 

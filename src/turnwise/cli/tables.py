@@ -43,7 +43,7 @@ def print_gains(title: str, figures: dict[str, dict[str, Any]], titles: dict[str
     compared = ("before", "after", "difference")
     table = _table("", *compared, title=title)
     for name, figure in figures.items():
-        table.add_row(titles[name], *(f"{figure[what]:.1f} ({_spread(figure, what)})" for what in compared))
+        table.add_row(titles[name], *(f"{figure[column]:.1f} ({_spread(figure, column)})" for column in compared))
     console.print(table)
 
 

@@ -146,7 +146,7 @@ def _usual_path() -> Path:
 
 
 def can_be_cached(encoder: SentenceTransformer) -> bool:
-    """Whether it pays to keep an encoder's vectors, and whether it can be told what they depend on."""
+    """Whether an encoder's vectors are worth keeping, and whether everything that they depend on is known."""
     return encoder.transformers_model is not None and hasattr(encoder.tokenizer, "backend_tokenizer")
 
 

@@ -103,7 +103,7 @@ def date_order(dates: Sequence[Date]) -> tuple[Order, bool]:
 
 
 def _course(dates: list[Date]) -> tuple[int, int]:
-    """How often these dates go back, and how many days they last, about."""
+    """How often these dates go backwards, and roughly how many days they span."""
     days = [(year * 12 + month) * 31 + day for year, month, day in dates]
     return sum(later < earlier for earlier, later in pairwise(days)), max(days) - min(days)
 

@@ -133,7 +133,7 @@ def _phone_end(text: str, groups: list[Span], first: int) -> int | None:
 
 
 def _word_before(text: str, start: int) -> str | None:
-    """What the last telling word before a number calls it: ``phone`` or ``id``."""
+    """The kind of number that the last telling word before it names: ``phone`` or ``id``."""
     before = re.split(r"[\d\n]", text[max(0, start - _WORDS_BEFORE) : start])[-1]
     kind = "id" if _ID_SIGN.search(before) else None
     for match in _WORDS.finditer(before):

@@ -212,7 +212,7 @@ def _speaker_score(name: str, values: list[Any], ids: list[Any]) -> float:
 
 
 def _id_score(name: str, values: list[Any]) -> float:
-    """Where a record is a conversation, its id never comes back."""
+    """If every record is a whole conversation, no id occurs twice."""
     if not values or len(set(map(str, values))) < len(values) or _longest(values) > 80:
         return 0
     return 2 * _hinted(name, "id") + _hinted(name, "conversation") - name.count(".") / 2

@@ -46,11 +46,11 @@ def apply_delta(encoder: SentenceTransformer, folder: str | os.PathLike[str] | N
     """
     path = Path(__file__).parent if folder is None else Path(folder)
     delta = path / DELTA_FILE
-    expected, found = (path / CHECKSUM_FILE).read_text(encoding="utf-8").split()[0], file_checksum(delta)
-    if found != expected:
+    expected, checksum = (path / CHECKSUM_FILE).read_text(encoding="utf-8").split()[0], file_checksum(delta)
+    if checksum != expected:
         raise ValueError(
-            f"{delta} is damaged: its SHA-256 is {found}, expected {expected} as in {CHECKSUM_FILE}; install turnwise "
-            "again"
+            f"{delta} is damaged: its SHA-256 is {checksum}, expected {expected} as in {CHECKSUM_FILE}; install "
+            "turnwise again"
         )
     try:
         with safe_open(delta, framework="pt") as file:
@@ -59,10 +59,10 @@ def apply_delta(encoder: SentenceTransformer, folder: str | os.PathLike[str] | N
     except (SafetensorError, KeyError, TypeError) as error:
         raise ValueError(f"{delta}: expected the difference of an encoder's weights: {error}") from error
     differences, weights = restored(tensors), transformer_of(encoder).state_dict()
-    found = weights_checksum({name: weights[name] for name in differences if name in weights})
-    if found != base:
+    checksum = weights_checksum({name: weights[name] for name in differences if name in weights})
+    if checksum != base:
         raise ValueError(
-            f"what was learned fits other weights than this encoder's: their checksum is {found}, expected {base}; "
+            f"what was learned fits other weights than this encoder's: their checksum is {checksum}, expected {base}; "
             "give the published encoder as it was before any training"
         )
     with torch.no_grad():
