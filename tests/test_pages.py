@@ -37,3 +37,16 @@ def test_the_table_of_extras_has_all_of_them() -> None:
     page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
     table = page.split("| extra | for |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(project["optional-dependencies"])
+
+
+def test_the_files_that_the_architecture_names_are_there() -> None:
+    files = {
+        "/" + path.relative_to(ROOT).as_posix()
+        for room in ("src", "docs", "tests")
+        for path in (ROOT / room).rglob("*")
+    }
+    files |= {"/" + path.name for path in ROOT.iterdir()}
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`((?:\w+/)*\w+\.(?:pyi?|js|html|toml|md)|(?:\w+/)+)`", page))
+    assert len(names) > 100
+    assert sorted(name for name in names if not any(file.endswith("/" + name.rstrip("/")) for file in files)) == []

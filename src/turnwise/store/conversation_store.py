@@ -51,6 +51,8 @@ class ConversationStore(StoreReader):
             path: The folder, or a collection of a Qdrant server: ``qdrant://host:6333/collection``.
             encoder: The encoder, its folder or its Hub name; a `StoreEncoder` uses it in a way of your own.
                 ``None`` is the encoder of the store, loaded when it is needed; for a new store, the default encoder.
+                A new store keeps the place that its encoder was loaded from: give one that you have trained by the
+                folder it was saved to, or give it again each time.
             create: Make a new store if there is none. It has no effect with ``read_only``.
             read_only: Refuse to change anything.
             pooling: For a new store: how whole conversations are pooled, see `turnwise.ConversationEncoder`. With

@@ -46,7 +46,7 @@ class LocalToGlobalSettings(Settings):
 class LocalToGlobalLoss(ConversationLoss[LocalToGlobalSettings]):
     """Parts of dialogues learn the similarities that a teacher gives to whole ones.
 
-    Takes the features of `turnwise.collators.PartsCollator`.
+    Takes the features of `turnwise.papers.tried.parts_collator.PartsCollator`.
 
     Args:
         model: The encoder, pooled by the mean.

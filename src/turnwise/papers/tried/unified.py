@@ -43,8 +43,8 @@ class UnifiedSettings(ComposedSettings):
 class UnifiedLoss(ConversationLoss[UnifiedSettings]):
     """Next utterances by composed queries, with or without a teacher, and utterances by DialogueCSE.
 
-    Takes the features of `turnwise.collators.TaughtCollator`, and learns from a teacher if they hold its vectors. Every
-    distinct text of the batch is encoded once.
+    Takes the features of `turnwise.papers.tried.taught_collator.TaughtCollator`, and learns from a teacher if they hold
+    its vectors. Every distinct text of the batch is encoded once.
 
     Args:
         model: The encoder, pooled by the mean. Its reply head learns further; if it has none, a new one is put

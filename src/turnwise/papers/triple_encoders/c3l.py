@@ -27,7 +27,7 @@ from turnwise.papers.triple_encoders.turn_order import (
 
 Positives = Literal["triple", "bi"]
 
-_BEFORE1, _BEFORE2 = 0, 2  # of collators.turn_order.C3L_COLUMNS
+_BEFORE1, _BEFORE2 = 0, 2  # places in C3L_COLUMNS of collator.py
 _LOWEST, _HIGHEST = 0.2, 1.0
 _KINDS = 3  # of random negatives
 

@@ -25,7 +25,7 @@ from turnwise.papers.triple_encoders.turn_order import (
     pair_cosine,
 )
 
-_BEFORE, _AFTER = 0, 2  # of collators.turn_order.CCL_COLUMNS
+_BEFORE, _AFTER = 0, 2  # places in CCL_COLUMNS of collator.py
 
 
 def ccl_targets(window: int) -> Tensor:
