@@ -51,6 +51,10 @@ def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path,
     [
         (["--output", "groups.xlsx"], "expected a name ending in .parquet, .csv, .jsonl"),
         (["--output", "groups.csv", "--name-endpoint", "http://127.0.0.1:1/v1"], "belong together"),
+        (
+            ["--output", "groups.csv", "--granularity", "finest"],
+            "granularity must be coarse, medium, fine or a number of groups from 1, got 'finest'",
+        ),
         (["--output", "groups.csv"], "expected DATA or --store FOLDER: turnwise cluster chats.jsonl"),
     ],
 )

@@ -51,6 +51,19 @@ def test_a_store_keeps_its_groups(
     assert len(of_store) == 36 and of_store.equals(of_folder)
 
 
+def test_granularity_is_a_word_or_a_number(
+    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
+) -> None:
+    store = turnwise.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    coarse, fine, three = (
+        turnwise.cluster(store, granularity=granularity)  # type: ignore[arg-type]
+        for granularity in ("coarse", "fine", 3)
+    )
+    assert len(coarse.groups) <= len(fine.groups)
+    assert abs(len(three.groups) - 3) <= 1
+    assert (coarse.to_pandas()[["x", "y"]] == fine.to_pandas()[["x", "y"]]).all(axis=None)  # the map stays
+
+
 def test_an_unknown_level_is_refused(rows: list[dict[str, Any]]) -> None:
     with pytest.raises(ValueError, match="level must be 'message' or 'conversation', got 'conversation'"):
         turnwise.cluster(rows, level="conversation")  # type: ignore[arg-type]

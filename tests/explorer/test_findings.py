@@ -19,7 +19,7 @@ from turnwise.explorer.report import finding_out
 from turnwise.explorer.report.findings import FILE
 from turnwise.store import ConversationStore
 
-SETTINGS = GroupSettings(resolution=1, neighbours=8)
+SETTINGS = GroupSettings(neighbours=8)
 
 
 @pytest.fixture

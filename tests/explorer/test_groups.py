@@ -10,8 +10,8 @@ pytest.importorskip("igraph", reason="needs the extra explorer")
 
 from tests.explorer.clouds import clouds
 from turnwise._utils.vectors import unit_vectors
-from turnwise.explorer.groups.assigning import lonely_below, place, vote
-from turnwise.explorer.groups.fitting import fit_groups, split_group
+from turnwise.explorer.groups.assigning import LEAST_SHARE, lonely_below, place, vote
+from turnwise.explorer.groups.fitting import closeness, fit_groups, split_group
 from turnwise.explorer.groups.members import members_of
 from turnwise.explorer.groups.neighbours import Neighbours, nearest
 from turnwise.explorer.groups.sample import keys_of, sample_rows
@@ -41,11 +41,11 @@ def test_clouds_are_found_whatever_the_seed_and_one_seed_gives_one_result() -> N
     vectors, _, cloud = clouds(6, 60)
     near = nearest(vectors, vectors, 15)
     for seed in (0, 1):
-        groups = vote(near, fit_groups(near, GroupSettings(seed=seed)).fine)
+        groups = vote(near, fit_groups(vectors, near, GroupSettings(seed=seed)).fine)
         assert adjusted_rand_score(cloud, groups) > 0.95
     random.seed(123)
     before = random.getstate()
-    first, second = (fit_groups(near, GroupSettings()) for _ in range(2))
+    first, second = (fit_groups(vectors, near, GroupSettings()) for _ in range(2))
     assert (first.fine == second.fine).all() and (first.coarse == second.coarse).all()
     assert random.getstate() == before  # of the user
 
@@ -56,12 +56,34 @@ def test_coarse_groups_are_made_of_fine_ones_that_are_close() -> None:
     centres = np.concatenate([topic + 0.6 * random_numbers.standard_normal((4, 32)) for topic in topics])
     topic = np.repeat([0, 0, 0, 0, 1, 1, 1, 1], 60)
     vectors = centres.repeat(60, 0) + 0.35 * random_numbers.standard_normal((480, 32))
-    near = nearest(unit_vectors(vectors).astype(np.float32), unit_vectors(vectors).astype(np.float32), 15)
-    fitted = fit_groups(near, GroupSettings(resolution=1, coarse_resolution=0.3))
+    vectors = unit_vectors(vectors).astype(np.float32)
+    fitted = fit_groups(vectors, nearest(vectors, vectors, 15), GroupSettings(granularity=8))
     assert len(fitted.coarse) > len(set(fitted.coarse.tolist())) >= 2
     inside = fitted.fine >= 0
     of_topic = np.stack([topic[inside], fitted.coarse[fitted.fine[inside]]])
     assert len(np.unique(of_topic[1])) == len(np.unique(of_topic, axis=1).T)  # no coarse group is of both topics
+
+
+def test_granularity_says_how_many_groups() -> None:
+    vectors, _, _ = clouds(8, 60, spread=0.4)
+    near = nearest(vectors, vectors, 8)
+    found = {
+        granularity: len(fit_groups(vectors, near, GroupSettings(granularity=granularity)).coarse)
+        for granularity in ("coarse", "medium", "fine", 8, 12)
+    }
+    assert found["coarse"] <= found["medium"] <= found["fine"]
+    assert found["medium"] == found[8] == 8
+    assert abs(found[12] - 12) <= 2
+
+
+def test_closeness_is_the_mean_cosine_with_the_mean_of_the_others() -> None:
+    vectors = unit_vectors(np.random.default_rng(0).standard_normal((6, 4))).astype(np.float32)
+    labels = np.asarray([0, 0, 0, 1, 2, -1])  # the last three are alone or in no group
+    expected = []
+    for row in range(3):
+        mean = vectors[[other for other in range(3) if other != row]].mean(0)
+        expected.append(vectors[row] @ mean / np.linalg.norm(mean))
+    assert closeness(vectors, labels) == pytest.approx(sum(expected) / 6, abs=1e-6)
 
 
 def test_what_lies_between_groups_or_far_from_all_is_in_none() -> None:
@@ -69,7 +91,7 @@ def test_what_lies_between_groups_or_far_from_all_is_in_none() -> None:
     near = np.asarray([[0, 1, 2, 3], [0, 3, 4, 6], [0, 1, 2, 3], [0, 3, 6, 6]], np.int32)
     cosines = np.asarray([[0.9] * 4, [0.9] * 4, [0.1] * 4, [0.9] * 4], np.float32)
     neighbours = Neighbours(near, cosines, np.full(4, -1))
-    assert vote(neighbours, labels).tolist() == [0, 1, 0, -1]  # half of the votes are enough, a quarter is not
+    assert vote(neighbours, labels).tolist() == [0, 1, 0, -1]  # a third of the votes is enough, a quarter is not
     assert vote(neighbours, labels, least_cosine=0.3).tolist() == [0, 1, -1, -1]
 
 
@@ -81,7 +103,7 @@ def test_a_vote_over_many_groups_is_that_of_counting() -> None:
     for row, group in enumerate(vote(Neighbours(rows, cosines, np.full(200, -1)), labels).tolist()):
         votes = {one: cosines[row][labels[rows[row]] == one].sum() for one in range(4)}
         best = max(votes, key=lambda one: votes[one])
-        assert group == (best if votes[best] >= 0.5 * cosines[row].sum() else -1)
+        assert group == (best if votes[best] >= LEAST_SHARE * cosines[row].sum() else -1)
 
 
 def test_the_lonely_are_far_below_the_middle() -> None:
@@ -156,7 +178,8 @@ def test_central_members_are_those_most_like_the_mean_and_each_text_is_shown_onc
 def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match="sample"):
         GroupSettings(sample=1)
-    with pytest.raises(ValueError, match="resolution"):
-        GroupSettings(resolution=0)
+    for granularity in (0, 2.5, "finest"):
+        with pytest.raises(ValueError, match="granularity must be coarse, medium, fine or a number"):
+            GroupSettings(granularity=granularity)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="least_share"):
         GroupSettings(least_share=1)

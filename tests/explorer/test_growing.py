@@ -18,7 +18,7 @@ from turnwise.explorer.groups.survey import Survey, survey
 
 def first(groups: int = 4) -> tuple[Survey, np.ndarray]:
     vectors, texts, cloud = clouds(groups, 60)
-    return survey(vectors, texts, GroupSettings(resolution=1)), cloud
+    return survey(vectors, texts, GroupSettings()), cloud
 
 
 def grown(former: GroupMemory, groups: int = 5) -> tuple[Survey, np.ndarray]:
@@ -26,13 +26,13 @@ def grown(former: GroupMemory, groups: int = 5) -> tuple[Survey, np.ndarray]:
     vectors, texts, cloud = clouds(4, 60)
     more, further, further_cloud = clouds(groups, 60, seed=1)
     both, said = np.concatenate([vectors, more]), [*texts, *further]
-    return survey(both, said, GroupSettings(resolution=1), former), np.concatenate([cloud, further_cloud])
+    return survey(both, said, GroupSettings(), former), np.concatenate([cloud, further_cloud])
 
 
 def test_the_same_data_has_the_same_groups() -> None:
     found, _ = first()
     vectors, texts, _ = clouds(4, 60)
-    again = survey(vectors, texts, GroupSettings(resolution=1), found.memory)
+    again = survey(vectors, texts, GroupSettings(), found.memory)
     assert again.memory is found.memory
     assert (again.groups == found.groups).all()
 

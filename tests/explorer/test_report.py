@@ -23,7 +23,7 @@ from turnwise.store import ConversationStore
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
 
 SUBJECTS = ("card", "flight", "pizza")
-SETTINGS = GroupSettings(resolution=1, neighbours=8)
+SETTINGS = GroupSettings(neighbours=8)
 
 
 def talks(count: int, subjects: tuple[str, ...] = SUBJECTS, start: int = 0) -> list[dict[str, Any]]:

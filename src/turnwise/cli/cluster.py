@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
-from turnwise.cli.explore import explored_store
+from turnwise.cli.explore import explored_store, granularity_of
 from turnwise.cli.options import (
     ClusterLevel,
     ExploredStore,
     Force,
     GivenData,
+    GroupGranularity,
     GroupHistory,
     GroupSample,
     GroupTable,
@@ -41,6 +42,7 @@ def cluster(
     level: ClusterLevel = "message",
     model: Model = None,
     history: GroupHistory = False,
+    granularity: GroupGranularity = "medium",
     sample: GroupSample = 20_000,
     seed: Seed = 0,
     name_endpoint: NameEndpoint = None,
@@ -63,8 +65,11 @@ def cluster(
     quiet_transformers()
     from turnwise.explorer import cluster as find_groups
 
+    fineness = granularity_of(granularity)
     opened = explored_store(data, store, reading, model, "cluster")
-    groups = find_groups(opened, level=level, history=history, sample=sample, seed=seed, naming=endpoint)
+    groups = find_groups(
+        opened, level=level, history=history, granularity=fineness, sample=sample, seed=seed, naming=endpoint
+    )
     with only_writer(output):
         table = groups.to_arrow()
         write_table(table, output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnwise._utils.files import check_file, discard, is_url
 from turnwise._utils.progress import console, note
@@ -13,6 +13,7 @@ from turnwise.cli.options import (
     ExportTarget,
     Force,
     GivenData,
+    GroupGranularity,
     GroupHistory,
     LocalPort,
     Model,
@@ -25,6 +26,7 @@ from turnwise.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
     from turnwise.explorer import Report
+    from turnwise.explorer.groups.settings import Granularity
     from turnwise.store import ConversationStore
 
 _TABLE = ".parquet"
@@ -41,6 +43,7 @@ def explore(
     no_browser: NoBrowser = False,
     model: Model = None,
     history: GroupHistory = False,
+    granularity: GroupGranularity = "medium",
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -57,8 +60,9 @@ def explore(
     quiet_transformers()
     from turnwise.explorer import GroupSettings, build_report
 
+    settings = GroupSettings(granularity=granularity_of(granularity), history=history)
     opened = explored_store(data, store, reading, model, "explore")
-    report = build_report(opened, seed=seed, settings=GroupSettings(history=history))
+    report = build_report(opened, seed=seed, settings=settings)
     if export is None:
         _serve(opened, report, port, no_browser)
     else:
@@ -93,6 +97,18 @@ def _check(export: Path, force: bool) -> None:
         check_file(export, force)
     else:
         check_export(export, force)
+
+
+def granularity_of(given: str) -> Granularity | int:
+    """How fine groups are to be, from the option ``--granularity``.
+
+    Raises:
+        ValueError: It is neither a known word nor a number from 1.
+    """
+    from turnwise.explorer import GroupSettings
+
+    granularity: Any = int(given) if given.isdecimal() else given
+    return GroupSettings(granularity=granularity).granularity
 
 
 def explored_store(

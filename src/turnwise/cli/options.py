@@ -380,6 +380,9 @@ GroupSample = Annotated[
         min=2, help="Fit groups to at most this many messages or conversations; all others are assigned to them."
     ),
 ]
+GroupGranularity = Annotated[
+    str, typer.Option("--granularity", help="How fine groups are: coarse, medium or fine, or about how many to find.")
+]
 GroupHistory = Annotated[
     bool,
     typer.Option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from turnwise.data.reading.given import Given
 from turnwise.explorer.groups.memory import Kind
-from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.groups.settings import Granularity, GroupSettings
 from turnwise.explorer.opening import open_explored
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Group, Report
@@ -66,6 +66,7 @@ def cluster(
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     level: Kind = "message",
     history: bool = False,
+    granularity: Granularity | int = "medium",
     sample: int = GroupSettings.sample,
     seed: int = 0,
     naming: Naming | None = None,
@@ -78,6 +79,7 @@ def cluster(
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
         level: ``"message"`` or ``"conversation"``: what is grouped.
         history: Group messages together with what was said before them, see `add_history`.
+        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find.
         sample: The most messages or conversations that groups are fitted to; all others are assigned to these groups.
         seed: Seed of the sample, the groups and the map.
         naming: Names new groups from their phrases and the texts of their central members, such as
@@ -90,11 +92,11 @@ def cluster(
 
     Raises:
         ImportError: The extra ``explorer`` is missing.
-        ValueError: There is no conversation, or an unknown level.
+        ValueError: There is no conversation, or the level or the granularity is unknown.
     """
     if level not in get_args(Kind):
         raise ValueError(f"level must be 'message' or 'conversation', got {level!r}")
-    settings = GroupSettings(sample=sample, history=history)
+    settings = GroupSettings(sample=sample, granularity=granularity, history=history)
     store, passing = open_explored(data, encoder)
     with passing or nullcontext():
         return Groups(build_report(store, seed=seed, settings=settings, naming=naming), level)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from turnwise._utils.optional import require
 from turnwise.data.reading.given import Given
-from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.groups.settings import Granularity, GroupSettings
 from turnwise.explorer.live_report import LiveReport
 from turnwise.explorer.opening import open_explored
 from turnwise.explorer.report.build import build_report
@@ -116,6 +116,7 @@ def explore(
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     history: bool = False,
+    granularity: Granularity | int = "medium",
     seed: int = 0,
     port: int = 0,
 ) -> Explorer:
@@ -126,14 +127,16 @@ def explore(
             DataFrame, a list, …. Conversations are embedded each time, and nothing about them is kept.
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
         history: Group messages together with what was said before them, see `add_history`.
+        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find.
         seed: Seed of the groups and the map.
         port: The port; 0 chooses a free one.
 
     Returns:
         The running `Explorer`, which has a ``url`` for a browser and a method ``stop()``.
     """
+    settings = GroupSettings(granularity=granularity, history=history)
     store, passing = open_explored(data, encoder)
-    report = build_report(store, seed=seed, settings=GroupSettings(history=history))
+    report = build_report(store, seed=seed, settings=settings)
     explorer = Explorer(store, report, port, in_notebook=True)
     explorer.passing = passing  # removed together with the explorer
     return explorer.start()

@@ -7,7 +7,7 @@ import numpy as np
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.explorer.groups.neighbours import Neighbours
 
-LEAST_SHARE = 0.5  # of all votes, including those of neighbours in no group, that the winning group needs
+LEAST_SHARE = 1 / 3  # of all votes, including those of neighbours in no group, that the winning group needs
 _ROWS_AT_ONCE = 65536
 _NEAREST_PLACED = 5
 _SPREAD = 0.004  # of the copies of a text around its place; the map is 2 wide

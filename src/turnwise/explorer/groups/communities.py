@@ -50,13 +50,6 @@ def communities(graph: Any, resolution: float, seed: int) -> IntArray:
     return by_size(np.asarray(found.membership))
 
 
-def share_inside(graph: Any, labels: IntArray) -> float:
-    """The share of a graph's weights (m, m) that lie within communities; 1 if the graph has no links."""
-    links = graph.tocoo()
-    inside = links.data[labels[links.row] == labels[links.col]].sum()
-    return float(inside / links.data.sum()) if links.nnz else 1.0
-
-
 def coarser(graph: Any, labels: IntArray, resolution: float, seed: int) -> IntArray:
     """The coarse community of each fine one (groups,), from the weights between them."""
     members = sparse.csr_matrix((np.ones(len(labels), np.float32), (np.arange(len(labels)), labels)))

@@ -36,7 +36,7 @@ def remembered_groups(
     if former is not None and former.stamp == stamp and _same(former.neighbours, neighbours.rows):
         return former
     marks_new, former = former is not None, former or no_memory()
-    fitted = fit_groups(neighbours, settings)
+    fitted = fit_groups(vectors, neighbours, settings)
     known = _former_ids(keys, former)
     fine, next_id = _fine_ids(fitted.fine, known, vectors, former)
     coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)
@@ -46,7 +46,8 @@ def remembered_groups(
         )
         for id in sorted({*coarse_of, *coarse_of.values()})
     }
-    places = layout(neighbours, settings.seed)
+    same_map = np.array_equal(former.keys, keys) and _same(former.neighbours, neighbours.rows)
+    places = former.places if same_map else layout(neighbours, settings.seed)
     found = GroupMemory(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
     return replace(found, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, found.coarse)})
 

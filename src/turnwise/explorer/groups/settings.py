@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
+from typing import Literal, get_args
+
+Granularity = Literal["coarse", "medium", "fine"]
 
 
 @dataclass(frozen=True)
@@ -11,27 +15,33 @@ class GroupSettings:
 
     Attributes:
         sample: The most vectors that groups are fitted to; all others are assigned to these groups.
-        neighbours: How many nearest vectors each vector is joined with, and how many vote on its group.
-        resolution: The resolution of the fine groups: a higher value gives more and smaller groups. By default the
-            highest of 4, 2, 1, … at which nine tenths of the links between neighbours stay within groups.
-        coarse_resolution: The resolution of the coarse groups.
+        neighbours: How many nearest vectors each vector is joined with, and how many vote on its group. By default a
+            third of the square root of the number of vectors in the sample, from 5 to 30.
+        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many there are.
         least_share: Groups with a smaller share of the sample are dropped.
         history: Group messages together with what was said before them, see `add_history`.
         seed: Seed of the sample and of everything random.
     """
 
     sample: int = 20_000
-    neighbours: int = 15
-    resolution: float | None = None
-    coarse_resolution: float = 1.0
+    neighbours: int | None = None
+    granularity: Granularity | int = "medium"
     least_share: float = 0.001
     history: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.sample < 2 or self.neighbours < 2:
+        if self.sample < 2 or (self.neighbours is not None and self.neighbours < 2):
             raise ValueError(f"sample and neighbours must be 2 or more, got {self.sample} and {self.neighbours}")
-        if (self.resolution is not None and self.resolution <= 0) or self.coarse_resolution <= 0:
-            raise ValueError(f"resolutions must be positive, got {self.resolution} and {self.coarse_resolution}")
+        if self.granularity not in get_args(Granularity) and not (
+            isinstance(self.granularity, int) and self.granularity >= 1
+        ):
+            raise ValueError(
+                f"granularity must be coarse, medium, fine or a number of groups from 1, got {self.granularity!r}"
+            )
         if not 0 <= self.least_share < 1:
             raise ValueError(f"least_share must be from 0 to below 1, got {self.least_share}")
+
+    def neighbours_among(self, count: int) -> int:
+        """How many neighbours each vector has in a sample of so many."""
+        return self.neighbours or min(max(round(sqrt(count) / 3), 5), 30)

@@ -60,7 +60,7 @@ def survey(
     if len(sample) < 2:
         return _nothing(len(texts))
     fitted = np.array(vectors[sample], np.float32)
-    neighbours = known[0] if known else nearest(vectors, fitted, settings.neighbours, advance)
+    neighbours = known[0] if known else nearest(vectors, fitted, settings.neighbours_among(len(sample)), advance)
     among = neighbours.of(sample)
     memory = remembered_groups(keys[sample], fitted, among, settings, former)
     places = known[1] if known else place(neighbours, memory.places, settings.seed)
