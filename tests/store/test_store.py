@@ -178,6 +178,16 @@ def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
     assert opened.search_messages("i want to order a pizza") == store.search_messages("i want to order a pizza")
 
 
+def test_an_encoder_that_has_just_been_trained_is_found_again(tmp_path, tiny_encoder_path, conversations) -> None:
+    rows = turnwise.sample_conversations(12)
+    settings = {"max_steps": 1, "batch_size": 4}
+    encoder = turnwise.train(
+        rows, method="dialogue-cse", settings=settings, encoder=str(tiny_encoder_path), output=tmp_path / "model"
+    )
+    ConversationStore.create(tmp_path / "talks", conversations, encoder=encoder)
+    assert ConversationStore.open(tmp_path / "talks").search_messages("my card", limit=1)
+
+
 def test_what_is_no_store(tmp_path: Path, tiny_encoder) -> None:
     with pytest.raises(StoreError, match="is no store"):
         ConversationStore.open(tmp_path / "none", encoder=tiny_encoder, read_only=True)

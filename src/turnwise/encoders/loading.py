@@ -52,7 +52,7 @@ def load_encoder(
     if name == DEFAULT_ENCODER:
         encoder = _load_base(device)
         apply_delta(encoder)
-        set_loaded_from(transformer_of(encoder), DEFAULT_ENCODER)
+        set_encoder_source(encoder, DEFAULT_ENCODER)
         return encoder
     if name == BASE_ENCODER:
         return _load_base(device)
@@ -115,7 +115,7 @@ def _load(name: str, device: str | None) -> ConversationEncoder:
         raise ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}") from error
     encoder = ConversationEncoder.of(stock)
     if encoder.transformers_model is None:
-        encoder.source = name  # a transformer knows its own
+        set_encoder_source(encoder, name)  # a transformer knows its own
     _check_pooling(encoder, name)
     encoder.restore_parts(name)
     tokens = getattr(getattr(encoder, "tokenizer", None), "added_tokens_encoder", {})
@@ -143,6 +143,14 @@ def encoder_source(encoder: SentenceTransformer) -> str:
     source = loaded_from(transformer_of(encoder))
     # The packaged copy is the published encoder; where it was installed does not matter.
     return BASE_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
+
+
+def set_encoder_source(encoder: SentenceTransformer, source: str) -> None:
+    """Say where an encoder can be loaded from now, for what is made with it, such as a store, to find it again."""
+    if encoder.transformers_model is None:
+        encoder.source = source  # type: ignore[assignment]
+    else:
+        set_loaded_from(transformer_of(encoder), source)
 
 
 def weights_digest(encoder: nn.Module) -> str:

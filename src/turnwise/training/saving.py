@@ -11,11 +11,15 @@ from sentence_transformers import SentenceTransformer
 from turnwise._utils.files import atomic_path
 from turnwise._utils.names import REPLY_MODELS
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.loading import set_encoder_source
 from turnwise.training.model_card import model_card, without_paths
 
 
 def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], record: dict[str, Any]) -> None:
-    """Write an encoder as a stock SentenceTransformer, with a model card and how it was trained."""
+    """Write an encoder as a stock SentenceTransformer, with a model card and how it was trained.
+
+    From now on it is known by this folder, see `encoder_source`.
+    """
     encoder, record = ConversationEncoder.of(encoder), without_paths(record)
     with atomic_path(output) as temporary:
         # Without the library's own card: it would quote conversations of the training data.
@@ -24,3 +28,4 @@ def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], r
         prompt = next((name for name in encoder.prompts if name in REPLY_MODELS), None)
         card = model_card(record, encoder.reply_head is not None, bool(encoder.centre), prompt)
         (temporary / "README.md").write_text(card, encoding="utf-8")
+    set_encoder_source(encoder, os.fspath(output))
