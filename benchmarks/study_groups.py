@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from unittest import mock
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -30,6 +31,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, s
 import turnwise
 from quick import add_quick, data_folder
 from turnwise.evaluation.metrics import purity
+from turnwise.explorer.groups import assigning
 from turnwise.explorer.groups.assigning import lonely_below, vote
 from turnwise.explorer.groups.communities import communities, neighbour_graph
 from turnwise.explorer.groups.fitting import fit_groups
@@ -74,13 +76,16 @@ def leiden(vectors: np.ndarray, true: int, seed: int, neighbours: int) -> np.nda
 
 def nine_tenths(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
     """The rule of turnwise 0.1.0: the highest resolution at which nine tenths of the links stay within groups."""
-    graph = neighbour_graph(nearest(vectors, vectors, 15).rows)
+    near = nearest(vectors, vectors, 15)
+    graph = neighbour_graph(near.rows)
     links = graph.tocoo()
     for resolution in (4, 2, 1, 0.5, 0.25):
         groups = communities(graph, resolution, seed)
         if links.data[groups[links.row] == groups[links.col]].sum() >= 0.9 * links.data.sum():
             break
-    return np.where(np.bincount(groups)[groups] >= 7.5, groups, -1)
+    large = np.where(np.bincount(groups)[groups] >= 7.5, groups, -1)
+    with mock.patch.object(assigning, "LEAST_SHARE", 0.5):
+        return vote(near, large, lonely_below(near.cosines[:, 0]))
 
 
 def k_means(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:

@@ -65,5 +65,5 @@ def test_granularity_is_a_word_or_a_number(
 
 
 def test_an_unknown_level_is_refused(rows: list[dict[str, Any]]) -> None:
-    with pytest.raises(ValueError, match="level must be 'message' or 'conversation', got 'conversation'"):
-        turnwise.cluster(rows, level="conversation")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="level must be 'message' or 'conversation', got 'dialogue'"):
+        turnwise.cluster(rows, level="dialogue")  # type: ignore[arg-type]

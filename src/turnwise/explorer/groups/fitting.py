@@ -22,7 +22,7 @@ from turnwise.explorer.groups.settings import GroupSettings
 
 _RESOLUTIONS = tuple(0.25 * 2 ** (step / 2) for step in range(13))  # 0.25 to 16
 _BITS = {"coarse": 0.075, "medium": 0.055, "fine": 0.04}  # of cosine, what a doubling of the groups must gain
-_COARSER = 1 / 8  # the resolution of coarse groups, as a share of that of the fine ones
+_COARSE_RESOLUTION = 1.0
 _HALVINGS = 12  # of the range of resolutions, in search of a number of groups
 
 
@@ -78,7 +78,7 @@ def fit_groups(vectors: FloatArray, neighbours: Neighbours, settings: GroupSetti
     if not chosen.groups:
         return Fitted(fine, np.zeros(0, np.int64))
     inside = np.flatnonzero(fine >= 0)
-    coarse = coarser(graph[inside][:, inside], fine[inside], _COARSER * chosen.resolution, settings.seed)
+    coarse = coarser(graph[inside][:, inside], fine[inside], _COARSE_RESOLUTION, settings.seed)
     return Fitted(fine, coarse)
 
 
