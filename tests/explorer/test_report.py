@@ -196,7 +196,7 @@ def test_split_groups_stay_split(store: ConversationStore, build: Callable[..., 
     parts = edits.split(store.path, "message", first)
     after = build(former=before)
     assert first in parts and len(parts) > 1
-    assert len({group.id for group in fine(after)} & set(parts)) > 1  # neighbours may outvote a small part
+    assert {group.id for group in fine(after)} >= set(parts)
     names = {group.id: group.name for group in after.groups["message"]}
     assert all(names[part] for part in parts) and len({names[part] for part in parts}) == len(parts)
     store.add(talks(6, start=100))

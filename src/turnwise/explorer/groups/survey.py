@@ -65,6 +65,9 @@ def survey(
     memory = remembered_groups(keys[sample], fitted, among, settings, former)
     places = known[1] if known else place(neighbours, memory.places, settings.seed)
     groups = vote(neighbours, memory.fine, lonely_below(among.cosines[:, 0]))
+    own = np.append(memory.fine, -1)[neighbours.copy_of]  # what neighbours cannot outvote, if a user decided on it
+    pinned = [id for id, group in memory.groups.items() if group.pinned]
+    groups = np.where(np.isin(own, pinned), own, groups)
     return Survey(sample, neighbours, places, memory, np.where(usable, groups, -1))
 
 
