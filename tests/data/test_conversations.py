@@ -87,6 +87,11 @@ def test_lists_that_are_empty_at_first_are_lists_of_text(tmp_path: Path) -> None
     assert (tags[0], tags[1500]) == ([], ["x"])
 
 
+def test_null_in_a_list_of_texts_is_left_out(tmp_path: Path) -> None:
+    rows = [chat("a", domains=["bank", None]), chat("a", domains=[None]), chat("a", domains=["taxi"])]
+    assert read_conversations(write_jsonl(tmp_path / "chat.jsonl", rows))["domains"][:] == [["bank"], [], ["taxi"]]
+
+
 def test_nested_labels_become_json_text(tmp_path: Path) -> None:
     row = chat("hello", meta={"lang": "fr", "né": 1})
     meta = read_conversations(write_jsonl(tmp_path / "chat.jsonl", [row]))[0]["meta"]

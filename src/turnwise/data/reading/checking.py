@@ -22,7 +22,7 @@ class RowChecker:
 
         Args:
             row: A conversation as a format gives it. Labels other than texts, numbers, booleans and lists of texts
-                become JSON text.
+                become JSON text; null in a list of texts is left out.
             default_id: The id of a conversation that has none; "" if it needs one.
 
         Raises:
@@ -89,9 +89,10 @@ def _storable(value: Any, subject: str) -> Any:
         raise BadRow(f"{subject} is a number of more than 64 bits; write it as text")
     if type(value) in (bool, int, float):
         return value
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        _check_unicode("".join(value), subject)
-        return value
+    if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
+        texts = [item for item in value if item is not None]
+        _check_unicode("".join(texts), subject)
+        return texts
     if isinstance(value, list | dict):
         text = json.dumps(value, ensure_ascii=False, default=str)
         _check_unicode(text, subject)
