@@ -162,13 +162,13 @@ def train(
     flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
     flags |= {"learning_rate": learning_rate, "seed": seed, "keep_anyway": keep_anyway or None}
     chosen = _recipe(method, preset, recipe, flags, assignments or [])
-    how = {"task": task, "label": label, "conversation_label": conversation_label, "max_queries": max_queries}
+    options = {"task": task, "label": label, "conversation_label": conversation_label, "max_queries": max_queries}
 
     def work(resume: bool) -> None:
         from turnwise.encoders.embed import holds_vectors
         from turnwise.training.train import train as run_training
 
-        evaluator = _evaluator(validation, chosen, given(how), reading)
+        evaluator = _evaluator(validation, chosen, given(options), reading)
         vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
         conversations = vectors or reading.read(data, output)
         run_training(

@@ -85,7 +85,7 @@ def _learn(
     evaluator: BaseEvaluator | None,
     run: RunFolder | None,
 ) -> dict[str, Any]:
-    """Train encoder, head and centre in place, the first ``count`` conversations being held out.
+    """Train encoder, head and centre in place; the first ``count`` conversations are held out.
 
     Returns:
         Entries of the training record: steps and losses, how far the weights went, and the figures before and after.
@@ -109,8 +109,8 @@ def _learn(
         vectors = np.concatenate([of_held, recipe.alone(encoder, learned)])
     table = messages_with_vectors(sample.select(range(count, len(sample))), vectors[first:])
     encoder.reply_head, losses = fit_reply_head(table, ReplyHeadRecipe(seed=recipe.seed))
-    some = learned[:CENTRE_SAMPLE]
-    fit_centre(encoder, some, vectors[first : first + sum(map(len, some))])
+    for_centre = learned[:CENTRE_SAMPLE]
+    fit_centre(encoder, for_centre, vectors[first : first + sum(map(len, for_centre))])
     figures = compare_figures(before, held_out.figures(vectors[:first], encoder.reply_head))
     judged = {"conversations": count, "messages": first, "figures": figures}
     return {**history, "learned": share, "reply_head": losses, "held_out": judged}
@@ -124,10 +124,10 @@ def _choose(
     held: list[Messages],
     vectors: FloatArray,
 ) -> tuple[float, FloatArray]:
-    """Take the weights to that point between start and trained ones that is best for the held-out conversations.
+    """Move the weights to the point between their start and their end that suits the held-out conversations best.
 
     Returns:
-        How far they went (0, a half or 1), and the vectors that they give the held-out messages.
+        How far they moved (0, 0.5 or 1), and the vectors of the held-out messages at that point.
     """
     trained = _weights(encoder)
     tried = {} if recipe.keep_anyway else {0.0: vectors}

@@ -81,8 +81,8 @@ def distill_centre(
             wholes = student(units[rows], counts[rows], into, len(drawn))
             parts = student(units[rows[part]], counts[rows[part]], into[part], len(drawn))
             optimizer.zero_grad()
-            scores, wanted = parts @ wholes.T, taught[drawn] @ taught[drawn].T
-            soft_neighbours(scores, wanted, torch.eye(len(drawn), dtype=torch.bool), _TEMPERATURE).mean().backward()
+            scores, targets = parts @ wholes.T, taught[drawn] @ taught[drawn].T
+            soft_neighbours(scores, targets, torch.eye(len(drawn), dtype=torch.bool), _TEMPERATURE).mean().backward()
             optimizer.step()
             schedule.step()
     return student.learned()

@@ -1,4 +1,4 @@
-"""What an encoder is worth on conversations held out from its training, told without labels.
+"""How good an encoder is on conversations held out from its training, judged without labels.
 
 Each figure is a value between 0 and 1 for each conversation, higher is better, and none rises where vectors collapse:
 tied candidates share their places.
@@ -95,8 +95,8 @@ class HeldOut:
         """The query for each message of a conversation but the first (turns - 1, dim)."""
         vectors, speaker = torch.from_numpy(units[start:end]), torch.from_numpy(self.speaker[start:end])
         earlier = last_turns(torch.zeros(end - start), head.turns)[1:]  # (turns - 1, D)
-        some = earlier.clamp(min=0)
-        queries = head.queries(vectors[some], speaker[some] == speaker[1:, None], earlier >= 0)
+        rows = earlier.clamp(min=0)
+        queries = head.queries(vectors[rows], speaker[rows] == speaker[1:, None], earlier >= 0)
         return np.asarray(queries.detach().numpy())
 
 
@@ -128,10 +128,10 @@ def compare_figures(before: Mapping[str, FloatArray], after: Mapping[str, FloatA
         values = {"before": before[name], "after": after[name], "difference": after[name] - before[name]}
         compared[name] = {
             key: shown
-            for what, of_conversations in values.items()
+            for column, of_conversations in values.items()
             for key, shown in (
-                (what, round(100 * float(of_conversations.mean()), 2)),
-                (f"{what}_interval", [round(100 * end, 2) for end in bootstrap_interval(of_conversations)]),
+                (column, round(100 * float(of_conversations.mean()), 2)),
+                (f"{column}_interval", [round(100 * end, 2) for end in bootstrap_interval(of_conversations)]),
             )
         }
     return compared

@@ -47,7 +47,7 @@ def merge_weights(
     scale = 1 / len(trained) if scale is None else scale
     if not 0 < scale <= 2:
         raise ValueError(f"scale must be above 0 and at most 2, got {scale!r}: 1 adds what each has learned")
-    states = [one.state_dict() for one in trained]
+    states = [model.state_dict() for model in trained]
     with torch.no_grad():
         for name, weight in encoder.state_dict().items():
             if not weight.is_floating_point():

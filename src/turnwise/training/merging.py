@@ -27,9 +27,9 @@ def merge(
 ) -> ConversationEncoder:
     """Make one encoder from several that were trained from the same one, each for a different purpose.
 
-    What each has learned is the difference of its weights from those it started from, and these differences mostly add
-    up. Reply heads and centres of conversation vectors are left out: they fit the vectors of one encoder only, and
-    fitting new ones to the merged encoder is quick.
+    What each has learned is the difference between its weights and those it started from, and these differences
+    mostly add up. Reply heads and centres of conversation vectors are left out: they fit the vectors of one encoder
+    only, and fitting new ones to the merged encoder is quick.
 
     Args:
         encoders: The trained encoders, or their folders.

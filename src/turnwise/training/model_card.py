@@ -95,6 +95,8 @@ def _figures(held_out: dict[str, Any]) -> str:
     """The table of figures before and after."""
     rows = []
     for name, figure in held_out["figures"].items():
-        cells = ("{:.1f} ({:.1f} – {:.1f})".format(figure[what], *figure[f"{what}_interval"]) for what in _COMPARED)
+        cells = (
+            "{:.1f} ({:.1f} – {:.1f})".format(figure[column], *figure[f"{column}_interval"]) for column in _COMPARED
+        )
         rows.append(f"| {TITLES[name]} | {' | '.join(cells)} |")
     return _FIGURES.format(conversations=held_out["conversations"], rows="\n".join(rows))

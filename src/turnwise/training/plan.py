@@ -1,4 +1,4 @@
-"""What a training will do, planned before anything is written, so that what is wrong is told at once."""
+"""What a training will do, planned before anything is written, so that problems are reported at once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Plan:
     """A training whose recipe, encoder and conversations have been checked.
 
     Attributes:
-        conversations: What it learns from, as the record tells it; to continue a run, it must be the same.
+        conversations: What the training learns from, as its record says; a run is continued only if this is the same.
         kept: Further entries of the record: how many conversations were kept, and why others were left out.
-        learn: Trains. Given the run that keeps what is finished, if any; gives back the encoder and the last entries of
-            the record, such as losses.
+        learn: Trains, and returns the encoder and the last entries of the record, such as losses. It takes the run that
+            keeps finished stages, or ``None``.
     """
 
     conversations: str

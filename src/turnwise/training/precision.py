@@ -41,4 +41,4 @@ def check_precision(*stages: Schedule | None) -> None:
 
 def _processor_has_bf16() -> bool:
     capabilities = torch.cpu.get_capabilities()
-    return any(found is True for name, found in capabilities.items() if name.endswith("bf16"))
+    return any(is_available is True for name, is_available in capabilities.items() if name.endswith("bf16"))

@@ -22,9 +22,9 @@ from turnwise.encoders.onednn import replaced_forward
 
 
 @contextmanager
-def recomputed_activations(encoder: SentenceTransformer, wanted: bool) -> Iterator[None]:
-    """Inside the block, if wanted, passes through the transformer keep only results and are repeated for gradients."""
-    if not wanted:
+def recomputed_activations(encoder: SentenceTransformer, enabled: bool) -> Iterator[None]:
+    """Inside the block, if enabled, passes through the transformer keep only results and are repeated for gradients."""
+    if not enabled:
         yield
         return
     # Not around the whole encoder: its wrapper for several processes must not be run again in the backward pass.

@@ -91,7 +91,9 @@ class EmbeddedMessages:
     def loss(self, head: ReplyHead, chosen: Tensor, settings: ComposedSettings) -> tuple[Tensor, int]:
         """The loss on some conversations, and the number of turns over which it is the mean."""
         lengths = self.starts[chosen + 1] - self.starts[chosen]
-        rows = torch.cat([torch.arange(int(self.starts[one]), int(self.starts[one + 1])) for one in chosen.tolist()])
+        rows = torch.cat(
+            [torch.arange(int(self.starts[index]), int(self.starts[index + 1])) for index in chosen.tolist()]
+        )
         conversation = torch.arange(len(chosen)).repeat_interleave(lengths)
         teacher = None if self.teacher is None else (self.teacher[0][rows], self.teacher[1][rows])
         loss = composed_loss(
@@ -161,8 +163,13 @@ def _embedded(
         return embed(conversations)
     path = run.folder / "vectors.parquet"
     if not path.is_file():
-        what = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "message", **taught}
-        write_embeddings(embed, what, conversations, path, resume=True)
+        settings = {
+            "encoder": encoder_source(encoder),
+            "weights": weights_digest(encoder),
+            "level": "message",
+            **taught,
+        }
+        write_embeddings(embed, settings, conversations, path, resume=True)
     return read_vectors(path, encoder, taught)
 
 
@@ -236,5 +243,5 @@ def _mean_loss(
 ) -> float:
     """The mean loss per turn."""
     with torch.inference_mode():
-        found = [messages.loss(head, batch, settings) for batch in chosen.split(size)]
-    return round(sum(loss.item() * count for loss, count in found) / max(1, sum(count for _, count in found)), 4)
+        losses = [messages.loss(head, batch, settings) for batch in chosen.split(size)]
+    return round(sum(loss.item() * count for loss, count in losses) / max(1, sum(count for _, count in losses)), 4)

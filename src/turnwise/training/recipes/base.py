@@ -104,7 +104,7 @@ class Inputs(TypedDict):
     Attributes:
         train_dataset: The rows; if there are several data sets, by name, each has its own loss.
         data_collator: Makes the tensors of a batch from rows.
-        loss: The loss, with those settings of the recipe that it has, too.
+        loss: The loss, with the settings that it shares with the recipe.
     """
 
     train_dataset: Dataset | dict[str, Dataset]
@@ -114,7 +114,7 @@ class Inputs(TypedDict):
 
 @dataclass(frozen=True)
 class EncoderRecipe(Schedule, Recipe, ABC):
-    """What all methods share that train an encoder.
+    """What all methods that train an encoder share.
 
     Attributes:
         frozen_layers: How many of the lowest transformer layers are frozen, along with the embeddings. ``None`` freezes

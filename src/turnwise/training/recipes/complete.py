@@ -1,4 +1,4 @@
-"""The default recipe: everything that an encoder can learn from one's own chats, if it helps."""
+"""The default recipe: an encoder learns all it can from one's own chats, and keeps it if it helps."""
 
 from __future__ import annotations
 
