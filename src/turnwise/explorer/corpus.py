@@ -125,15 +125,15 @@ def _read_conversations(tables: Tables, folder: Path) -> _Conversations:
     count = tables.conversations.count_rows()
     if not count:
         raise ValueError("the store holds no conversation: add some with turnwise index")
-    found = _Conversations(count, tables.state.dim, folder)
+    conversations = _Conversations(count, tables.state.dim, folder)
     for batch in tables.conversations.batches(["conversation", "turns", "fields", "vector"]):
-        start = len(found.ids)
-        found.ids += batch["conversation"].to_pylist()
-        found.turns += batch["turns"].to_pylist()
-        found.vectors[start : len(found.ids)] = _vectors(batch)
+        start = len(conversations.ids)
+        conversations.ids += batch["conversation"].to_pylist()
+        conversations.turns += batch["turns"].to_pylist()
+        conversations.vectors[start : len(conversations.ids)] = _vectors(batch)
         for row, fields in enumerate(batch["fields"].to_pylist(), start=start):
-            found.labels.set(row, json.loads(fields))
-    return found
+            conversations.labels.set(row, json.loads(fields))
+    return conversations
 
 
 class _Messages:

@@ -51,11 +51,11 @@ def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None 
     Raises:
         ValueError: There are fewer than two groups, they are of different levels, or as for `rename`.
     """
-    wanted = list(dict.fromkeys(groups))
-    if len(wanted) < 2:
+    ids = list(dict.fromkeys(groups))
+    if len(ids) < 2:
         raise ValueError(f"expected two groups or more to merge, got {list(groups)}")
-    _edit(store, kind, wanted, lambda memory: _merged(memory, wanted, name))
-    return wanted[0]
+    _edit(store, kind, ids, lambda memory: _merged(memory, ids, name))
+    return ids[0]
 
 
 def split(store: StorePath, kind: Kind, group: int) -> list[int]:
@@ -100,10 +100,10 @@ def _edit(store: StorePath, kind: Kind, groups: Sequence[int], change: Callable[
 
 
 def _renamed(memory: GroupMemory, group: int, name: str) -> GroupMemory:
-    said = " ".join(name.split())
-    if not 0 < len(said) <= _LONGEST_NAME:
-        raise ValueError(f"expected a name of 1 to {_LONGEST_NAME} characters, got {len(said)}")
-    return memory.with_groups({group: replace(memory.groups[group], name=said, renamed=True)})
+    new_name = " ".join(name.split())
+    if not 0 < len(new_name) <= _LONGEST_NAME:
+        raise ValueError(f"expected a name of 1 to {_LONGEST_NAME} characters, got {len(new_name)}")
+    return memory.with_groups({group: replace(memory.groups[group], name=new_name, renamed=True)})
 
 
 def _merged(memory: GroupMemory, groups: Sequence[int], name: str | None) -> GroupMemory:
@@ -140,7 +140,7 @@ def _split_fine(memory: GroupMemory, group: int) -> GroupMemory:
 
 
 def _split_coarse(memory: GroupMemory, group: int) -> GroupMemory:
-    inside = sorted(id for id, one in memory.groups.items() if one.parent == group)
+    inside = sorted(id for id, known in memory.groups.items() if known.parent == group)
     if len(inside) < 2:
         raise ValueError(f"group {group} ({memory.groups[group].name}) holds a single fine group")
     sizes = {id: int((memory.fine == id).sum()) for id in inside}

@@ -49,17 +49,17 @@ class Labels:
 
     def finished(self) -> dict[str, Label]:
         """The labels by their names."""
-        found = {}
+        labels = {}
         for name, values in sorted(self._values.items()):
             if len(values) > MOST_VALUES:
                 continue
             ordered = sorted(values)
             place = np.asarray([ordered.index(value) for value in values] + [-1], np.int32)
-            found[name] = Label(tuple(ordered), place[self._codes[name]])
-        return found
+            labels[name] = Label(tuple(ordered), place[self._codes[name]])
+        return labels
 
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(sorted(_text(one) for one in value))
+        return ", ".join(sorted(_text(item) for item in value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -21,8 +21,8 @@ Action = Literal["rename", "merge", "split"]
 
 
 @dataclass(frozen=True)
-class Found:
-    """A message that was found.
+class ReportHit:
+    """A message that a search found.
 
     Attributes:
         message: Its row in the report; -1 if it was added to the store after the report was made.
@@ -56,12 +56,12 @@ class LiveReport:
         """Remove the data files."""
         self._temporary.cleanup()
 
-    def search(self, query: str, mode: SearchMode, limit: int) -> list[Found]:
+    def search(self, query: str, mode: SearchMode, limit: int) -> list[ReportHit]:
         """Find messages similar to a text. Messages that were added to the store after the report are left out."""
-        found = [self._found(hit) for hit in self._store.search_messages(query, mode=mode, limit=limit)]
-        return [each for each in found if each.message >= 0]
+        hits = [self._report_hit(hit) for hit in self._store.search_messages(query, mode=mode, limit=limit)]
+        return [hit for hit in hits if hit.message >= 0]
 
-    def next_replies(self, conversation: int, turn: int, limit: int) -> list[Found]:
+    def next_replies(self, conversation: int, turn: int, limit: int) -> list[ReportHit]:
         """Find messages of other conversations that could be said after a turn.
 
         Args:
@@ -76,11 +76,11 @@ class LiveReport:
         if not 0 <= conversation < len(report.ids) or not 0 <= turn < report.conversations["turns"][conversation]:
             raise ValueError(f"the report has no turn {turn} of a conversation {conversation}")
         first = int(report.conversations["first"][conversation])
-        said = [
+        messages = [
             {"role": report.roles[report.messages["role"][row]], "content": report.texts[row]}
             for row in range(first, first + turn + 1)
         ]
-        return [self._found(hit) for hit in self._store.next_replies(said, limit=limit)]
+        return [self._report_hit(hit) for hit in self._store.next_replies(messages, limit=limit)]
 
     def edit(self, action: Action, kind: Kind, ids: Sequence[int], name: str | None) -> None:
         """Rename, merge or split groups, and make the report again.
@@ -106,8 +106,8 @@ class LiveReport:
         self.report = report
         self._rows = {id: row for row, id in enumerate(report.ids)}
 
-    def _found(self, hit: MessageHit) -> Found:
+    def _report_hit(self, hit: MessageHit) -> ReportHit:
         row = self._rows.get(hit.conversation, -1)
         known = row >= 0 and hit.turn < self.report.conversations["turns"][row]
         message = int(self.report.conversations["first"][row]) + hit.turn if known else -1
-        return Found(message, hit.score, hit.role, hit.text)
+        return ReportHit(message, hit.score, hit.role, hit.text)

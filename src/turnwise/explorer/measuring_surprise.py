@@ -40,26 +40,26 @@ def measure_surprise(store: ConversationStore, corpus: Corpus, seed: int) -> tup
     head = encoder.encoder.reply_head if encoder is not None else None
     if encoder is not None and head is not None:
         everything = np.ones(len(corpus.texts), bool)
-        how = f"{_RANKED} By the reply head of the encoder."
-        return Surprise(how, encoder.name), _ranked(head, corpus, everything, seed)
-    found = np.full(len(corpus.texts), np.nan, np.float32)
+        method = f"{_RANKED} By the reply head of the encoder."
+        return Surprise(method, encoder.name), _ranked(head, corpus, everything, seed)
+    surprises = np.full(len(corpus.texts), np.nan, np.float32)
     if (corpus.turns > 1).sum() < LEAST_CONVERSATIONS:
-        return None, found
+        return None, surprises
     keys = keys_of(corpus.ids, seed)
     for half in (0, 1):
         learned = _smallest_keys(keys, (keys & 1 == half) & (corpus.turns > 1))
         ranked = (keys & 1 != half)[corpus.conversation]
         fitted, _ = fit_reply_head(_embedded(corpus, learned), ReplyHeadRecipe(seed=seed))
-        found[ranked] = _ranked(fitted, corpus, ranked, seed)[ranked]
-    how = f"{_RANKED} By reply heads fitted to these conversations, each half ranked by that of the other half."
-    return Surprise(how, store.tables().state.encoder), found
+        surprises[ranked] = _ranked(fitted, corpus, ranked, seed)[ranked]
+    method = f"{_RANKED} By reply heads fitted to these conversations, each half ranked by that of the other half."
+    return Surprise(method, store.tables().state.encoder), surprises
 
 
-def _ranked(head: ReplyHead, corpus: Corpus, wanted: np.ndarray, seed: int) -> FloatArray:
+def _ranked(head: ReplyHead, corpus: Corpus, ranked: np.ndarray, seed: int) -> FloatArray:
     with progress_bar() as bar:
-        task = bar.add_task("measuring surprise", total=len(wanted))
+        task = bar.add_task("measuring surprise", total=len(ranked))
         return surprise_of_turns(
-            head, corpus.vectors, corpus.role, corpus.turn, wanted, seed=seed, advance=lambda n: bar.advance(task, n)
+            head, corpus.vectors, corpus.role, corpus.turn, ranked, seed=seed, advance=lambda n: bar.advance(task, n)
         )
 
 
@@ -71,13 +71,13 @@ def _smallest_keys(keys: np.ndarray, usable: np.ndarray) -> IntArray:
 
 def _embedded(corpus: Corpus, conversations: IntArray) -> pa.Table:
     """The messages of conversations, as a table like the one that `turnwise embed` writes."""
-    spans = [(int(corpus.first[one]), int(corpus.first[one] + corpus.turns[one])) for one in conversations]
+    spans = [(int(corpus.first[number]), int(corpus.first[number] + corpus.turns[number])) for number in conversations]
     rows = np.concatenate([np.arange(start, end) for start, end in spans])
     vectors = np.array(corpus.vectors[rows], np.float32)
     return pa.table(
         {
-            "id": [corpus.ids[one] for one in corpus.conversation[rows]],
-            "role": [corpus.roles[one] for one in corpus.role[rows]],
+            "id": [corpus.ids[conversation] for conversation in corpus.conversation[rows]],
+            "role": [corpus.roles[role] for role in corpus.role[rows]],
             "text": [corpus.texts[row] for row in rows],
             "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1]),
         }

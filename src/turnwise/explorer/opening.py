@@ -1,4 +1,4 @@
-"""The store that is explored: one that is there, or one made of conversations for this once."""
+"""The store that is explored: an existing one, or a temporary one made of conversations."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 def open_explored(
     data: ConversationStore | Given, encoder: SentenceTransformer | str | os.PathLike[str] | None
 ) -> tuple[ConversationStore, tempfile.TemporaryDirectory[str] | None]:
-    """Open a store, or put conversations into a passing one.
+    """Open a store, or put conversations into a temporary one.
 
     Args:
         data: A store or its folder; or conversations, as `turnwise.read_conversations` reads or gives them.
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
 
     Returns:
-        The store, and the temporary folder of a passing one, which is to be kept as long as the store is used.
+        The store and, if it is temporary, its folder, which must be kept as long as the store is used.
     """
     if isinstance(data, ConversationStore):
         return data, None

@@ -80,7 +80,7 @@ def _page(live: LiveReport) -> FastAPI:
     @page.exception_handler(ValueError)
     @page.exception_handler(OSError)
     def explain(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"detail": _said(error)}, 422 if isinstance(error, RequestValidationError) else 400)
+        return JSONResponse({"detail": _detail(error)}, 422 if isinstance(error, RequestValidationError) else 400)
 
     @page.get("/api/session")
     def session() -> dict[str, bool]:
@@ -92,11 +92,11 @@ def _page(live: LiveReport) -> FastAPI:
         mode: SearchMode = "vector",
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> list[dict[str, Any]]:
-        return [{"message": found.message, "score": found.score} for found in live.search(q, mode, limit)]
+        return [{"message": hit.message, "score": hit.score} for hit in live.search(q, mode, limit)]
 
     @page.get("/api/next")
     def next_replies(conversation: int, turn: int) -> list[dict[str, Any]]:
-        return [asdict(found) for found in live.next_replies(conversation, turn, _REPLIES)]
+        return [asdict(hit) for hit in live.next_replies(conversation, turn, _REPLIES)]
 
     @page.post("/api/groups")
     def groups(edit: GroupEdit) -> dict[str, bool]:
@@ -110,8 +110,8 @@ def _page(live: LiveReport) -> FastAPI:
 
 def _headers(ancestors: str) -> dict[str, str]:
     """The page's content security policy, with the part that only a header can set."""
-    found = re.search(r'Content-Security-Policy" content="([^"]+)"', (PAGE / INDEX).read_text(encoding="utf-8"))
-    policy = found.group(1) if found else "default-src 'none'"
+    match = re.search(r'Content-Security-Policy" content="([^"]+)"', (PAGE / INDEX).read_text(encoding="utf-8"))
+    policy = match.group(1) if match else "default-src 'none'"
     return {
         "Cache-Control": "no-store",
         "Content-Security-Policy": f"{policy}; frame-ancestors {ancestors}",
@@ -137,8 +137,8 @@ def _refusal(request: Request) -> Response | None:
     return None
 
 
-def _said(error: Exception) -> str:
+def _detail(error: Exception) -> str:
     if isinstance(error, RequestValidationError):
-        told = error.errors()[:_ERRORS_SHOWN]
-        return "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in told)
+        problems = error.errors()[:_ERRORS_SHOWN]
+        return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems)
     return str(error)

@@ -78,14 +78,14 @@ class Explorer:
             self._close()
 
     def start(self) -> Self:
-        """Serve in a thread of its own, unless it does so already."""
+        """Serve in a separate thread, unless it is being served already."""
         if self._thread is None:
             self._thread = threading.Thread(target=self.run, daemon=True, name="turnwise-explorer")
             self._thread.start()
         return self
 
     def stop(self) -> None:
-        """Serve no longer."""
+        """Stop serving."""
         self._server.should_exit = True
         if self._thread is None:
             self._close()
@@ -97,11 +97,11 @@ class Explorer:
         self._socket.close()
 
     def __enter__(self) -> Self:
-        """Serve in a thread of its own, inside the block."""
+        """Serve in a separate thread while the block runs."""
         return self.start()
 
     def __exit__(self, *error: object) -> None:
-        """Serve no longer."""
+        """Stop serving at the end of the block."""
         self.stop()
 
     def _repr_html_(self) -> str:

@@ -22,21 +22,22 @@ def surprise_of_turns(
     vectors: FloatArray,
     role: IntArray,
     turn: IntArray,
-    wanted: BoolArray,
+    ranked: BoolArray,
     sampled: int = 1000,
     seed: int = 0,
     advance: Advance = silent,
 ) -> FloatArray:
-    """The share of sampled messages of the same role that fit better than each message, ties half, float32 (n,).
+    """The share of sampled messages of the same role that fit better than each message, float32 (n,).
 
-    It is NaN for first messages, for messages that are not wanted, and for roles with too few messages to compare with.
+    Ties count half. The share is NaN for first messages, for messages that are not ranked, and for roles with too few
+    messages to compare with.
 
     Args:
         head: The head.
         vectors: The vectors of the messages, of length 1, conversations one after the other (n, dim).
         role: The role of each message (n,).
         turn: The place of each message in its conversation, from 0 (n,).
-        wanted: Which messages to rank; they are compared only with each other (n,).
+        ranked: Which messages to rank; they are compared only with each other (n,).
         sampled: How many messages of each role to compare with.
         seed: Seed of the sample.
         advance: Called with numbers of messages that are done.
@@ -44,23 +45,23 @@ def surprise_of_turns(
     random = np.random.default_rng(seed)
     pools = {}
     for value in np.unique(role):
-        rows = np.flatnonzero((role == value) & wanted)
+        rows = np.flatnonzero((role == value) & ranked)
         if len(rows) > LEAST_REPLIES:
             chosen = random.choice(rows, min(sampled, len(rows)), replace=False)
             pools[int(value)] = _candidates(head, vectors[np.sort(chosen)])
-    found = np.full(len(vectors), np.nan, np.float32)
+    surprises = np.full(len(vectors), np.nan, np.float32)
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(vectors)))
         queries = _queries(head, vectors, role, turn, rows)
         own = (queries * _candidates(head, vectors[rows])).sum(1, keepdim=True)
         for value, pool in pools.items():
-            mine = torch.from_numpy((role[rows] == value) & (turn[rows] > 0) & wanted[rows])
+            mine = torch.from_numpy((role[rows] == value) & (turn[rows] > 0) & ranked[rows])
             scores = queries[mine] @ pool.T
             same = (scores - own[mine]).abs() <= 1e-6  # the message itself, or its text
             better = ((scores > own[mine]) & ~same).float() + 0.5 * same.float()
-            found[rows[mine.numpy()]] = better.mean(1).numpy()
+            surprises[rows[mine.numpy()]] = better.mean(1).numpy()
         advance(len(rows))
-    return found
+    return surprises
 
 
 def _candidates(head: ReplyHead, vectors: FloatArray) -> torch.Tensor:

@@ -31,26 +31,26 @@ def groups_table(report: Report, kind: Kind) -> pa.Table:
     """
     columns = report.columns(kind)
     ids = pa.array(report.ids)
-    found: dict[str, Any]
+    table: dict[str, Any]
     if kind == "message":
-        found = {
+        table = {
             "id": ids.take(pa.array(columns["conversation"])),
             "turn": pa.array(columns["turn"].astype(np.int32)),
             "role": pa.array(list(report.roles)).take(pa.array(columns["role"])),
             "text": pa.array(list(report.texts)),
         }
     else:
-        found = {"id": ids, "turns": pa.array(columns["turns"].astype(np.int32))}
-    group = columns["group"]
-    names = {one.id: one.name for one in report.groups[kind]}
-    parents = {one.id: one.parent for one in report.groups[kind]}
-    topic = np.asarray([parents.get(id, -1) for id in group.tolist()], np.int32)
-    for name, values in (("group", group), ("topic", topic)):
-        found[name] = pa.array(values, mask=values < 0)
-        found[f"{name}_name"] = pa.array([names.get(id) for id in values.tolist()], pa.string())
+        table = {"id": ids, "turns": pa.array(columns["turns"].astype(np.int32))}
+    group_ids = columns["group"]
+    names = {group.id: group.name for group in report.groups[kind]}
+    parents = {group.id: group.parent for group in report.groups[kind]}
+    topic_ids = np.asarray([parents.get(id, -1) for id in group_ids.tolist()], np.int32)
+    for name, values in (("group", group_ids), ("topic", topic_ids)):
+        table[name] = pa.array(values, mask=values < 0)
+        table[f"{name}_name"] = pa.array([names.get(id) for id in values.tolist()], pa.string())
     surprise = columns["surprise"]
-    found |= {"x": pa.array(columns["x"]), "y": pa.array(columns["y"])}
-    return pa.table({**found, "surprise": pa.array(surprise, mask=np.isnan(surprise))})
+    table |= {"x": pa.array(columns["x"]), "y": pa.array(columns["y"])}
+    return pa.table({**table, "surprise": pa.array(surprise, mask=np.isnan(surprise))})
 
 
 def check_table(path: str | os.PathLike[str], force: bool = False) -> Path:

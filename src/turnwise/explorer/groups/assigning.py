@@ -24,8 +24,8 @@ def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float = -1.0) -
     Returns:
         (n,)
     """
-    found = np.full(len(neighbours.rows), -1, np.int64)
-    for start in range(0, len(found), _ROWS_AT_ONCE):
+    groups = np.full(len(neighbours.rows), -1, np.int64)
+    for start in range(0, len(groups), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         near, weights = labels[neighbours.rows[part]], np.clip(neighbours.cosines[part], 1e-6, None)
         order = np.argsort(near, axis=1, kind="stable")
@@ -38,8 +38,8 @@ def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float = -1.0) -
         best = own.argmax(axis=1)
         rows = np.arange(len(near))
         enough = (own[rows, best] >= LEAST_SHARE * votes[:, -1]) & (neighbours.cosines[part, 0] >= least_cosine)
-        found[part] = np.where(enough, near[rows, best], -1)
-    return found
+        groups[part] = np.where(enough, near[rows, best], -1)
+    return groups
 
 
 def lonely_below(cosines: FloatArray, tail: float = 4.0) -> float:

@@ -46,8 +46,8 @@ def communities(graph: Any, resolution: float, seed: int) -> IntArray:
     igraph = require("igraph", "explorer")
     net = igraph.Graph(n=graph.shape[0], edges=np.column_stack([upper.row, upper.col]))
     with seeded(igraph, seed):
-        found = net.community_leiden("modularity", weights=upper.data, resolution=resolution, n_iterations=-1)
-    return by_size(np.asarray(found.membership))
+        clustering = net.community_leiden("modularity", weights=upper.data, resolution=resolution, n_iterations=-1)
+    return by_size(np.asarray(clustering.membership))
 
 
 def coarser(graph: Any, labels: IntArray, resolution: float, seed: int) -> IntArray:

@@ -66,19 +66,19 @@ class Endpoint:
 
     def _name(self, phrases: Sequence[str], texts: Sequence[str]) -> str:
         listed = "\n".join(f"- {' '.join(text.split())[:_LONGEST_EXAMPLE]}" for text in texts)
-        asked = f"Phrases: {', '.join(phrases)}\n\nTexts:\n{listed}"
+        prompt = f"Phrases: {', '.join(phrases)}\n\nTexts:\n{listed}"
         answer = self._post(
             {
                 "model": self.model,
                 "temperature": 0,
-                "messages": [{"role": "system", "content": _TASK}, {"role": "user", "content": asked}],
+                "messages": [{"role": "system", "content": _TASK}, {"role": "user", "content": prompt}],
             }
         )
         try:
-            said = str(answer["choices"][0]["message"]["content"] or "")
+            content = str(answer["choices"][0]["message"]["content"] or "")
         except (KeyError, IndexError, TypeError):
             raise ValueError(f"{self.url} answered without choices[0].message.content: {str(answer)[:200]}") from None
-        lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
+        lines = [" ".join(line.split()) for line in content.splitlines() if line.strip()]
         return lines[0].strip("\"'.`* ")[:_LONGEST_NAME] if lines else ""
 
     def _post(self, body: dict[str, Any]) -> Any:
@@ -91,7 +91,7 @@ class Endpoint:
             with urllib.request.urlopen(request, timeout=_SECONDS) as response:
                 return json.loads(response.read(_LONGEST_ANSWER))
         except urllib.error.HTTPError as error:
-            said = error.read(200).decode("utf-8", "replace")
-            raise ValueError(f"{address} answered {error.code}: {said}") from error
+            reason = error.read(200).decode("utf-8", "replace")
+            raise ValueError(f"{address} answered {error.code}: {reason}") from error
         except (OSError, ValueError) as error:
             raise ValueError(f"{address} cannot name groups: {error}") from error

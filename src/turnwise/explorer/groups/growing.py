@@ -48,8 +48,8 @@ def remembered_groups(
     }
     same_map = np.array_equal(former.keys, keys) and _same(former.neighbours, neighbours.rows)
     places = former.places if same_map else layout(neighbours, settings.seed)
-    found = GroupMemory(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
-    return replace(found, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, found.coarse)})
+    memory = GroupMemory(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
+    return replace(memory, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, memory.coarse)})
 
 
 def _same(rows: IntArray, others: IntArray) -> bool:

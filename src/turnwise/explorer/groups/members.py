@@ -41,12 +41,12 @@ def members_of(vectors: FloatArray, groups: IntArray, texts: Sequence[str]) -> d
     cosines = _with_centroids(vectors, places, len(ids))
     order = np.lexsort((-cosines, places))
     ends = np.cumsum(np.bincount(places, minlength=len(ids)))
-    found = {}
+    members = {}
     for id, start, end in zip(ids.tolist(), [0, *ends[:-1].tolist()], ends.tolist()):
         if id >= 0:
             rows = order[start:end]
-            found[id] = Members(end - start, _distinct(rows, texts), _distinct(rows[::-1], texts))
-    return found
+            members[id] = Members(end - start, _distinct(rows, texts), _distinct(rows[::-1], texts))
+    return members
 
 
 def _with_centroids(vectors: FloatArray, places: IntArray, groups: int) -> FloatArray:
@@ -56,8 +56,8 @@ def _with_centroids(vectors: FloatArray, places: IntArray, groups: int) -> Float
     for block in blocks:
         np.add.at(sums, places[block], vectors[block])
     means = (sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)).astype(np.float32)
-    found = [np.einsum("nd,nd->n", vectors[block], means[places[block]]) for block in blocks]
-    return np.concatenate(found) if found else np.zeros(0, np.float32)
+    products = [np.einsum("nd,nd->n", vectors[block], means[places[block]]) for block in blocks]
+    return np.concatenate(products) if products else np.zeros(0, np.float32)
 
 
 def _distinct(rows: IntArray, texts: Sequence[str]) -> tuple[int, ...]:

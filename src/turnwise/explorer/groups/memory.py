@@ -31,7 +31,7 @@ class KnownGroup:
         name: Its name; empty until it has one.
         parent: Its coarse group; ``None`` if it is coarse itself.
         phrases: The phrases that it is named after.
-        new: It was not there before data grew.
+        new: It appeared when the data grew.
         renamed: A user named it.
         pinned: A user merged or split it.
     """
@@ -74,7 +74,7 @@ class GroupMemory:
         return self.parents_of(self.fine)
 
     def parents_of(self, fine: IntArray) -> IntArray:
-        """The ids of the coarse groups of fine ones (…), -1 for none."""
+        """The id of the coarse group of each fine group (…), -1 for none."""
         values, places = np.unique(fine, return_inverse=True)
         parents = [-1 if value < 0 else int(self.groups[int(value)].parent or 0) for value in values]
         return np.asarray(parents, np.int64)[places]
@@ -119,12 +119,12 @@ def read_memory(store: Path) -> Memory:
 
 
 def is_remembered(store: Path, memory: Memory) -> bool:
-    """Whether a store remembers exactly this."""
-    known = read_memory(store)
-    return known.keys() == memory.keys() and all(
-        (one.stamp, one.groups) == (memory[kind].stamp, memory[kind].groups)
-        and np.array_equal(one.fine, memory[kind].fine)
-        for kind, one in known.items()
+    """Whether this is exactly what a store remembers."""
+    remembered = read_memory(store)
+    return remembered.keys() == memory.keys() and all(
+        (group_memory.stamp, group_memory.groups) == (memory[kind].stamp, memory[kind].groups)
+        and np.array_equal(group_memory.fine, memory[kind].fine)
+        for kind, group_memory in remembered.items()
     )
 
 
@@ -132,17 +132,17 @@ def write_memory(store: Path, memory: Memory) -> None:
     """Replace what a store remembers, atomically."""
     facts: dict[str, Any] = {"format": _FORMAT}
     arrays: dict[str, np.ndarray] = {}
-    for kind, one in memory.items():
-        ids = sorted(one.centroids)
+    for kind, group_memory in memory.items():
+        ids = sorted(group_memory.centroids)
         facts[kind] = {
-            "stamp": one.stamp,
-            "next_id": one.next_id,
+            "stamp": group_memory.stamp,
+            "next_id": group_memory.next_id,
             "centroids": ids,
-            "groups": {str(id): asdict(group) for id, group in sorted(one.groups.items())},
+            "groups": {str(id): asdict(group) for id, group in sorted(group_memory.groups.items())},
         }
-        arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(one, name)) for name in _ARRAYS}
+        arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(group_memory, name)) for name in _ARRAYS}
         if ids:
-            arrays[f"{kind}.centroids"] = np.stack([one.centroids[id] for id in ids]).astype(np.float32)
+            arrays[f"{kind}.centroids"] = np.stack([group_memory.centroids[id] for id in ids]).astype(np.float32)
     with atomic_path(store / FILE) as temporary:
         save_file(arrays, temporary, metadata={"groups": json.dumps(facts, ensure_ascii=False)})
 

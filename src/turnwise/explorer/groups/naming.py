@@ -43,16 +43,18 @@ def phrases_of_text(text: str) -> list[str]:
     >>> phrases_of_text("退款")
     ['退款']
     """
-    found, runs = [], []
+    phrases, runs = [], []
     for clause in _BREAK.split(text[:_LONGEST_TEXT].lower()):
         words = []
         for token in _TOKEN.findall(clause):
             if _IS_CJK.match(token):
-                found += [token[start : start + size] for size in _CJK_SIZES for start in range(len(token) - size + 1)]
+                phrases += [
+                    token[start : start + size] for size in _CJK_SIZES for start in range(len(token) - size + 1)
+                ]
             elif not token[0].isdigit():  # numbers do not describe a group
                 words.append(token)
         runs += [words[start : start + size] for size in (1, 2, 3) for start in range(len(words) - size + 1)]
-    return found + [" ".join(run) for run in runs if len(run) == 1 or not _PALE & {run[0], run[-1]}]
+    return phrases + [" ".join(run) for run in runs if len(run) == 1 or not _PALE & {run[0], run[-1]}]
 
 
 def name_phrases(texts: Sequence[str], labels: IntArray, count: int = 8) -> list[list[str]]:
@@ -61,7 +63,7 @@ def name_phrases(texts: Sequence[str], labels: IntArray, count: int = 8) -> list
     Args:
         texts: The texts.
         labels: The group of each text, from 0 on, -1 for none (n,).
-        count: How many phrases for each group, at most.
+        count: The most phrases for a group.
     """
     groups = int(np.max(labels, initial=-1)) + 1
     kept = np.flatnonzero(labels >= 0)
@@ -86,7 +88,7 @@ def _best(shares: sparse.csr_matrix, rarity: FloatArray, phrases: Sequence[str],
     telling = {phrase: both for phrase, both in frequent.items() if phrase not in _PALE} or frequent
     enough = {phrase: both for phrase, both in telling.items() if both[0] >= _LEAST_TEXTS} or telling
     chosen: list[str] = []
-    for phrase in sorted(enough, key=lambda one: (-enough[one][1], one)):
+    for phrase in sorted(enough, key=lambda candidate: (-enough[candidate][1], candidate)):
         longer = [other for other in enough if phrase in other and enough[other][0] >= _SAME * enough[phrase][0]]
         best = max(longer, key=lambda other: (len(other), other))
         if not any(_overlap(best, other) for other in chosen):
@@ -117,7 +119,7 @@ def distinct_names(phrases: Sequence[Sequence[str]], taken: Sequence[str] = (), 
         base = ", ".join(own[:words]) or "no words"
         longer = [", ".join(own[: words + further]) for further in range(1, len(own) - words + 1)]
         numbered = (f"{base} ({number})" for number in range(2, len(phrases) + len(used) + 3))
-        name = next(one for one in [base, *longer, *numbered] if one not in used)
+        name = next(candidate for candidate in [base, *longer, *numbered] if candidate not in used)
         used.add(name)
         names.append(name)
     return names

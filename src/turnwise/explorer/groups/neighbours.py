@@ -49,15 +49,15 @@ def nearest(vectors: FloatArray, fitted: FloatArray, count: int, advance: Advanc
     cosines = np.empty((len(vectors), count), np.float32)
     copies = np.full(len(vectors), -1, np.int32)
     at_once = max(1, _SCORES_AT_ONCE // max(1, len(fitted)))
-    wanted = min(count + 1, len(fitted))
+    count_with_self = min(count + 1, len(fitted))
     for start in range(0, len(vectors), at_once):
         block = torch.from_numpy(np.array(vectors[start : start + at_once], np.float32))
-        found, which = torch.topk(block @ base.T, wanted, dim=1)
-        scores, places = found.numpy(), which.numpy()
+        top_scores, top_places = torch.topk(block @ base.T, count_with_self, dim=1)
+        scores, places = top_scores.numpy(), top_places.numpy()
         end = start + len(block)
         is_copy = scores[:, 0] > _SAME_TEXT
         copies[start:end][is_copy] = places[is_copy, 0]
-        first = (is_copy & (wanted > count)).astype(int)  # the vector itself is passed over
+        first = (is_copy & (count_with_self > count)).astype(int)  # the vector itself is passed over
         columns = first[:, None] + np.arange(count)
         rows[start:end] = np.take_along_axis(places, columns, 1)
         cosines[start:end] = np.take_along_axis(scores, columns, 1)

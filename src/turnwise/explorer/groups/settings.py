@@ -43,5 +43,5 @@ class GroupSettings:
             raise ValueError(f"least_share must be from 0 to below 1, got {self.least_share}")
 
     def neighbours_among(self, count: int) -> int:
-        """How many neighbours each vector has in a sample of so many."""
+        """How many neighbours each vector has in a sample of this size."""
         return self.neighbours or min(max(round(sqrt(count) / 3), 5), 30)

@@ -60,7 +60,7 @@ def find_out(
             "similar": _similar(conversations),
         },
     }
-    return Findings(columns, {kind: one.neighbours for kind, one in surveys.items()}, groups, surprise), memory
+    return Findings(columns, {kind: survey.neighbours for kind, survey in surveys.items()}, groups, surprise), memory
 
 
 def _survey(
@@ -81,9 +81,9 @@ def _survey(
     return survey(vectors, texts, settings, memory, known, advance)
 
 
-def _placed(one: Survey) -> dict[str, np.ndarray]:
-    x, y = one.places.T
-    return {"x": x, "y": y, "group": one.groups.astype(np.int32)}
+def _placed(survey: Survey) -> dict[str, np.ndarray]:
+    x, y = survey.places.T
+    return {"x": x, "y": y, "group": survey.groups.astype(np.int32)}
 
 
 def _means(values: FloatArray, rows: IntArray, count: int) -> FloatArray:
@@ -94,10 +94,10 @@ def _means(values: FloatArray, rows: IntArray, count: int) -> FloatArray:
     return np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan).astype(np.float32)
 
 
-def _similar(one: Survey) -> np.ndarray:
+def _similar(survey: Survey) -> np.ndarray:
     """The nearest conversations of each conversation (m, 5); -1 where there are fewer."""
-    found = np.full((len(one.groups), _SIMILAR), -1, np.int32)
-    if len(one.sample):
-        near = one.sample[one.neighbours.rows[:, :_SIMILAR]]
-        found[:, : near.shape[1]] = near
-    return found
+    similar = np.full((len(survey.groups), _SIMILAR), -1, np.int32)
+    if len(survey.sample):
+        near = survey.sample[survey.neighbours.rows[:, :_SIMILAR]]
+        similar[:, : near.shape[1]] = near
+    return similar

@@ -68,7 +68,7 @@ def read_findings(store: Path, stamp: str, ids: Sequence[str], memory: Memory) -
 
 
 def write_findings(store: Path, stamp: str, ids: Sequence[str], findings: Findings) -> None:
-    """Replace the findings of a store, atomically. The memory of its groups must be written before."""
+    """Replace the findings of a store, atomically. The memory of its groups must be written first."""
     arrays: dict[str, np.ndarray] = {}
     for kind in KINDS:
         arrays |= {f"{kind}.column.{name}": values for name, values in findings.columns[kind].items()}

@@ -31,30 +31,30 @@ def named_groups(
         naming: Names new groups from their phrases and the texts of their central members; by default, the phrases
             alone are the name.
     """
-    found: dict[Kind, Sequence[Group]] = {}
+    groups: dict[Kind, Sequence[Group]] = {}
     memory: Memory = {}
-    for kind, one in surveys.items():
+    for kind, survey in surveys.items():
         vectors = corpus.vectors if kind == "message" else corpus.conversation_vectors
         shown = corpus.texts if kind == "message" else corpus.ids
-        both = [one.memory.parents_of(one.groups), one.groups]  # coarse, fine
+        both = [survey.memory.parents_of(survey.groups), survey.groups]  # coarse, fine
         members = {id: rows for ids in both for id, rows in members_of(vectors, ids, shown).items()}
-        phrases = _phrases(corpus, kind, one, both)
-        memory[kind] = _named(one.memory, members, phrases, corpus, kind, naming)
-        found[kind] = _listed(memory[kind], members, len(one.groups))
-    return found, memory
+        phrases = _phrases(corpus, kind, survey, both)
+        memory[kind] = _named(survey.memory, members, phrases, corpus, kind, naming)
+        groups[kind] = _listed(memory[kind], members, len(survey.groups))
+    return groups, memory
 
 
-def _phrases(corpus: Corpus, kind: Kind, one: Survey, levels: Sequence[IntArray]) -> dict[int, tuple[str, ...]]:
+def _phrases(corpus: Corpus, kind: Kind, survey: Survey, levels: Sequence[IntArray]) -> dict[int, tuple[str, ...]]:
     """The phrases of each group, from the sample, by id."""
-    found: dict[int, tuple[str, ...]] = {}
+    phrases: dict[int, tuple[str, ...]] = {}
     for ids in levels:
-        rows = one.sample if kind == "message" else _few_of_each(one.sample, ids)
+        rows = survey.sample if kind == "message" else _few_of_each(survey.sample, ids)
         texts = [corpus.texts[row] if kind == "message" else _whole(corpus, row) for row in rows.tolist()]
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
         for id, own in zip(values.tolist(), name_phrases(texts, labels)):
-            found[id] = tuple(own)
-    return found
+            phrases[id] = tuple(own)
+    return phrases
 
 
 def _few_of_each(sample: IntArray, ids: IntArray) -> IntArray:
@@ -85,8 +85,8 @@ def _named(
         taken = [groups[id].name for id in level if groups[id].name]
         own = [groups[id].phrases for id in nameless]
         if naming is not None and nameless:
-            said = [_examples(corpus, kind, members[id]) for id in nameless]
-            own = [(name, *further) for name, further in zip(naming(own, said), own)]
+            examples = [_examples(corpus, kind, members[id]) for id in nameless]
+            own = [(name, *further) for name, further in zip(naming(own, examples), own)]
         names = distinct_names(own, taken, words=3 if naming is None else 1)
         groups |= {id: replace(groups[id], name=name) for id, name in zip(nameless, names)}
     return replace(memory, groups=groups)

@@ -84,8 +84,8 @@ def summary(report: Report) -> dict[str, Any]:
 
 
 def _columns(columns: Mapping[str, np.ndarray], labels: Mapping[str, Label]) -> dict[str, Any]:
-    found = {name: _column(name, values) for name, values in columns.items()}
-    return found | {f"label:{name}": _column(name, label.codes) for name, label in labels.items()}
+    encoded = {name: _column(name, values) for name, values in columns.items()}
+    return encoded | {f"label:{name}": _column(name, label.codes) for name, label in labels.items()}
 
 
 def _column(name: str, values: np.ndarray) -> dict[str, str]:
@@ -98,6 +98,6 @@ def _column(name: str, values: np.ndarray) -> dict[str, str]:
 
 def _put(folder: Path, name: str, value: Any) -> None:
     # Escaped so that the text is safe inside a page too, and the same JSON.
-    text = _DANGEROUS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    text = _DANGEROUS.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
     path = folder / f"{name}.js"
     path.write_text(f'turnwise.put("{name}", {text});\n', encoding="utf-8", errors="surrogatepass")
