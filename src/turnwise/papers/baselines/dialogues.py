@@ -73,12 +73,12 @@ class Concatenation:
             ValueError: A dialogue has no messages, or rows are given instead of lists of messages.
         """
         check_messages(conversations)
-        told = [self._told(messages) for messages in conversations]
+        spoken = [self._with_speakers(messages) for messages in conversations]
         return self.utterances.encode_messages(
-            [document(messages[:turns]) for messages, turns in zip(told, self.fitting(told))]
+            [document(messages[:turns]) for messages, turns in zip(spoken, self.fitting(spoken))]
         )
 
-    def _told(self, messages: Messages) -> Messages:
+    def _with_speakers(self, messages: Messages) -> Messages:
         """The turns; if the model knows speaker tokens, each turn begins with that of its speaker."""
         if self.limit is None or not set(_SPEAKERS) <= self.limit.tokenizer.get_vocab().keys():
             return messages

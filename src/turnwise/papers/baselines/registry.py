@@ -48,8 +48,8 @@ def _one_text(make: Make) -> Make:
     """Embed a dialogue as one text, cut at the limit of the transformer if there is one."""
 
     def concatenation(inputs: BaselineInputs) -> Concatenation:
-        made = make(inputs)
-        return Concatenation(made, made if isinstance(made, TokenPooling) else None)
+        encoder = make(inputs)
+        return Concatenation(encoder, encoder if isinstance(encoder, TokenPooling) else None)
 
     return concatenation
 

@@ -114,9 +114,9 @@ def _config(weights: Mapping[str, Tensor], heads: int | None, place: str) -> Ber
     names += [f"{module}.{kind}" for module in modules for kind in ("weight", "bias")]
     missing = [name for name in names if not isinstance(weights.get(name), Tensor)]
     if missing or not layers:
-        wanted = ", ".join(missing[:3]) or "layers.0.attn.linear_qkv.weight"
+        expected = ", ".join(missing[:3]) or "layers.0.attn.linear_qkv.weight"
         got = ", ".join(sorted(weights)[:3]) or "nothing"
-        raise ValueError(f"{place}: not a PLATO checkpoint: expected tensors named {wanted} …, got {got} …")
+        raise ValueError(f"{place}: not a PLATO checkpoint: expected tensors named {expected} …, got {got} …")
     token, position, role, turn = (weights[name] for name in names[: len(_TABLES)])
     width = token.shape[-1]
     if any(table.ndim != 2 or table.shape[1] != width for table in (token, position, role, turn)):

@@ -111,8 +111,8 @@ def evaluate_short_term_planning(
 def _encode(views: EmbeddedViews, plans: Sequence[Plan]) -> None:
     sequences = views.embedded.sequences
     same = [plan.relations(sequences) for plan in plans]
-    said = [np.full(len(plan.candidates), relations[-1]) for plan, relations in zip(plans, same)]
-    views.prepare("before", np.concatenate([plan.candidates for plan in plans]), np.concatenate(said))
+    candidate_relations = [np.full(len(plan.candidates), relations[-1]) for plan, relations in zip(plans, same)]
+    views.prepare("before", np.concatenate([plan.candidates for plan in plans]), np.concatenate(candidate_relations))
     if views.triple:
         context = np.concatenate([sequences.text[plan.conversation, : plan.turn] for plan in plans])
         views.prepare("before1", context, np.concatenate([relations[:-1] for relations in same]))
