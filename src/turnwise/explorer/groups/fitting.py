@@ -72,7 +72,7 @@ def fit_groups(vectors: FloatArray, neighbours: Neighbours, settings: GroupSetti
         bit = _BITS[settings.granularity]
         chosen = max(
             map(partition, _RESOLUTIONS),
-            key=lambda one: closeness(vectors, one.labels) - bit * log2(max(one.groups, 1)),
+            key=lambda candidate: closeness(vectors, candidate.labels) - bit * log2(max(candidate.groups, 1)),
         )
     fine = chosen.labels
     if not chosen.groups:
@@ -108,7 +108,7 @@ def _with_number(partition: Callable[[float], _Partition], number: int) -> _Part
         if tried[-1].groups == number:
             break
         low, high = (tried[-1].resolution, high) if tried[-1].groups < number else (low, tried[-1].resolution)
-    return min(tried, key=lambda one: abs(one.groups - number))
+    return min(tried, key=lambda candidate: abs(candidate.groups - number))
 
 
 def split_group(near: IntArray, labels: IntArray, group: int, seed: int = 0) -> IntArray | None:
