@@ -38,7 +38,7 @@ _DOMAINS = ("Banks", "Hotels", "Restaurants", "Flights", "Movies")  # two of the
 class _Quick(argparse.Action):
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: Any = None) -> None:
         # before values are made
-        loading._load_default = lambda device: loading.load_encoder(tiny_encoder(), device=device)
+        loading._load_shipped = loading._load_base = lambda device: loading.load_encoder(tiny_encoder(), device=device)
         found = {name: value() if callable(value) else value for name, value in self.const.items()}
         parser.set_defaults(**found)  # positional arguments take their default afterwards
         for name, value in {**found, "quick": True}.items():

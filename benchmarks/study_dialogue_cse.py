@@ -27,7 +27,7 @@ from transformers import get_linear_schedule_with_warmup
 import turnwise
 from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
-from turnwise.collators import utterances as collators
+from turnwise.collators import texts as collators
 from turnwise.encoders.forward import encode_sliced, sliced_means
 from turnwise.encoders.messages import encode_messages
 from turnwise.evaluation import compare_results, evaluate_retrieval, load_task

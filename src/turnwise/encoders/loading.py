@@ -50,10 +50,7 @@ def load_encoder(
     """
     name = str(name_or_path) if name_or_path is not None else DEFAULT_ENCODER
     if name == DEFAULT_ENCODER:
-        encoder = _load_base(device)
-        apply_delta(encoder)
-        set_encoder_source(encoder, DEFAULT_ENCODER)
-        return encoder
+        return _load_shipped(device)
     if name == BASE_ENCODER:
         return _load_base(device)
     folder = encoder_folder(name_or_path)
@@ -67,6 +64,13 @@ def as_encoder(encoder: SentenceTransformer | str | os.PathLike[str] | None) -> 
     `load_encoder`.
     """
     return ConversationEncoder.of(encoder) if isinstance(encoder, SentenceTransformer) else load_encoder(encoder)
+
+
+def _load_shipped(device: str | None) -> ConversationEncoder:
+    encoder = _load_base(device)
+    apply_delta(encoder)
+    set_encoder_source(encoder, DEFAULT_ENCODER)
+    return encoder
 
 
 def _load_base(device: str | None) -> ConversationEncoder:
