@@ -113,7 +113,7 @@ def existing(data: Path, name: str) -> Path:
 
 def trained(data: Path, work: Path, encoder: str | None, steps: int, seed: int) -> Path:
     """Train what is not there yet; an interrupted training goes on."""
-    learned = {work / "dialogue-cse": {}, work / "in-context": {"context": "joined"}}  # as measured in docs/results.md
+    learned = {work / "dialogue-cse": {}, work / "in-context": {"context": "joined"}}  # as measured: docs/research-log
     merged, with_head, release = (work / name for name in ("merged", "reply-head", "centred"))
     for path, settings in learned.items():
         if not path.is_dir():

@@ -122,7 +122,7 @@ def report(
 
     In the page, the tables replace the text between the lines `<!-- bench: NAME -->` and `<!-- end bench: NAME -->`.
 
-    Example: `turnwise papers bench report report/triple --into docs/results.md --name triple`
+    Example: `turnwise papers bench report report/triple --into page.md --name triple`
     """
     from turnwise.papers.experiments.report import write_into, write_report
 

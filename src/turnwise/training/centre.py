@@ -26,7 +26,7 @@ from turnwise.encoders.message_pooling import message_tokens, pool_messages
 from turnwise.training.conversation_distillation import distill_centre
 from turnwise.training.saving import save_encoder
 
-# For centring, more conversations change nothing; for distilling, they would still help: docs/results.md.
+# For centring, more conversations change nothing; for distilling, they would still help: docs/research-log.
 CENTRE_SAMPLE, _DISTILLED = 1000, 3000
 STRETCH = 0.1
 

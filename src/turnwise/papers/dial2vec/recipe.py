@@ -34,7 +34,7 @@ class Dial2vec(EncoderRecipe, Dial2vecSettings):
     level: ClassVar[LevelName] = "conversation"
     min_speakers: ClassVar[int] = 2
 
-    # The paper has 1e-5 and 1. These values keep both what is learned and what the encoder knew, see docs/results.md.
+    # The paper has 1e-5 and 1. These values keep both what is learned and what the encoder knew, see docs/research-log.
     learning_rate: float = 1e-4
     interpolation: float = 0.5
     # With dropout, the attention over long rows takes a slow path that builds n x n matrices.

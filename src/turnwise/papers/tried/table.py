@@ -22,7 +22,7 @@ _CSE = (Stage("dialogue-cse"),)
 _DIAL2VEC = (Stage("dial2vec"),)
 _C3L = (Stage("ccl"), Stage("c3l"))
 _TEACHER = (Stage("single-vector"),)
-_IN_CONTEXT = (Stage("in-context", {"context": "joined"}),)  # as measured in docs/results.md
+_IN_CONTEXT = (Stage("in-context", {"context": "joined"}),)  # as measured in docs/research-log
 _HEAD = Stage("reply-head")
 _CENTRE = Stage("centre")  # the centre of dialogues; vectors of messages stay as they are
 _BI = every_level("mean", "bi")
@@ -52,7 +52,7 @@ _METHODS = (
 
 # --- Data sets
 
-# Chosen on the development sets, see docs/results.md: messages of small talk say little by themselves.
+# Chosen on the development sets, see docs/research-log: messages of small talk say little by themselves.
 _OF_TASKS, _OF_SMALL_TALK = {"centre": {"stretch": 0.0}}, {"centre": {"distill": True}}
 
 _INTENTS, _NEXT = "semantic-retrieval", "next-message"

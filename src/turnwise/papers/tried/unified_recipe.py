@@ -37,7 +37,7 @@ class Unified(EncoderRecipe, UnifiedSettings):
 
     learning_rate: float = 2e-4
     batch_size: int = 16
-    # Half-way keeps what is learned and most of what the encoder knew, see docs/results.md.
+    # Half-way keeps what is learned and most of what the encoder knew, see docs/research-log.
     interpolation: float = 0.5
     head_learning_rate: float = 1e-3
     recency_learning_rate: float = 2e-2

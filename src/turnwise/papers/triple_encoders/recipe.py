@@ -48,7 +48,7 @@ class TurnOrder(EncoderRecipe, TurnOrderSettings):
     # By default that of the views the encoder has, see `turnwise.papers.add_views`.
     token_order: ClassVar[TokenOrder | None] = None
 
-    # Ten times the paper's learning rate, and all negatives of a batch instead of one: see docs/results.md.
+    # Ten times the paper's learning rate, and all negatives of a batch instead of one: see docs/research-log.
     learning_rate: float = 2e-4
     negatives: Negatives = "batch"
     frozen_layers: int | None = 0
