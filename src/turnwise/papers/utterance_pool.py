@@ -35,7 +35,8 @@ class UtterancePool:
             start += len(chunk)
         self._contents = pa.chunked_array(contents)
         codes = pa.chunked_array(roles).combine_chunks().dictionary_encode()
-        self._owner = np.concatenate(owners)  # (utterances,)
+        self._owner = np.concatenate(owners)  # (utterances,), in rising order
+        self._start = np.searchsorted(self._owner, np.arange(len(conversations) + 1))  # (conversations + 1,)
         self._role = np.asarray(codes.indices)  # (utterances,)
         self._codes = {name: code for code, name in enumerate(codes.dictionary.to_pylist())}
         self._of_role = [np.flatnonzero(self._role == code) for code in range(len(self._codes))]
@@ -52,3 +53,18 @@ class UtterancePool:
                 if self._owner[position] != number:
                     return str(self._contents[position].as_py())
         raise ValueError(f"no utterance outside the conversation {conversation!r} found to mix in")
+
+    def draw_by_conversation(self, role: str | None, conversation: str, generator: random.Random) -> str:
+        """As `draw`, but another conversation is drawn first and then one of its utterances.
+
+        An utterance of a short conversation is then more likely than one of a long conversation.
+        """
+        own, code = self._number.get(conversation, -1), self._codes.get(role) if role is not None else None
+        for _ in range(_TRIES):
+            number = generator.randrange(len(self._start) - 1)
+            members = np.arange(self._start[number], self._start[number + 1])
+            if code is not None:
+                members = members[self._role[members] == code]
+            if number != own and len(members):
+                return str(self._contents[int(members[generator.randrange(len(members))])].as_py())
+        return self.draw(role, conversation, generator)  # few other conversations have that role

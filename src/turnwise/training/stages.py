@@ -147,6 +147,7 @@ def contrast(
         trainer = ConversationTrainer(
             model=encoder, args=SentenceTransformerTrainingArguments(**arguments), evaluator=evaluator, **inputs
         )
+        trainer.decays_words = not recipe.learning_rows(encoder)
         if recipe.snapshots is not None and snapshots is not None:
             trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
         fit(trainer, checkpoints, type(recipe).__name__)

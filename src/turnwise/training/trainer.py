@@ -58,7 +58,14 @@ def validation_arguments(evaluator: BaseEvaluator, settings: Schedule) -> dict[s
 
 
 class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
-    """The trainer of sentence-transformers, for models that may have turn tables and for data that is private."""
+    """The trainer of sentence-transformers, for models that may have turn tables and for data that is private.
+
+    Attributes:
+        decays_words: Whether word embeddings decay, too. If only some of their rows learn, they must not, because the
+            other rows would change.
+    """
+
+    decays_words = False
 
     @override
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
@@ -66,10 +73,14 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
 
     @override
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
-        """All parameters that decay by default, except word embeddings: rows that do not learn must not change."""
+        """All parameters that decay by default, word embeddings only if `decays_words`."""
         words = transformer_of(self.model).get_input_embeddings().weight
         decaying = set(super().get_decay_parameter_names(model))
-        return [name for name, parameter in model.named_parameters() if name in decaying and parameter is not words]
+        return [
+            name
+            for name, parameter in model.named_parameters()
+            if name in decaying and (self.decays_words or parameter is not words)
+        ]
 
     @override
     def load_checkpoint(self, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 import torch
@@ -10,6 +11,8 @@ from datasets import Dataset
 
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings, context_turns_of
 from turnwise.papers.dialogue_cse.response_negatives import ResponseNegatives, ResponseNegativesCollator
+from turnwise.papers.dialogue_cse.table import SUITE
+from turnwise.papers.experiments.cells import Cell
 from turnwise.papers.pieces import PieceCollator, cut_samples
 from turnwise.papers.utterance_pool import UtterancePool
 
@@ -100,6 +103,29 @@ def test_negatives_have_the_role_of_the_response_if_asked() -> None:
     assert {text.split()[1] for text in anyone} == {"user", "agent"}
     fresh = ResponseNegatives(pool, 20, epoch=1).of("2", 0, messages, [0])
     assert fresh != ResponseNegatives(pool, 20).of("2", 0, messages, [0])
+
+
+def test_a_conversation_is_drawn_before_one_of_its_utterances() -> None:
+    rows = [{"id": "own", "messages": [{"role": "a", "content": "mine"}]}]
+    rows += [{"id": "short", "messages": [{"role": "a", "content": "rare"}]}]
+    rows += [{"id": "long", "messages": [{"role": "a", "content": str(turn)} for turn in range(99)]}]
+    pool = UtterancePool(Dataset.from_list(rows))
+    (drawn,) = ResponseNegatives(pool, 400).of("own", 0, rows[0]["messages"], [0])
+    assert 150 < drawn.count("rare") < 250 and len(set(drawn)) > 60 and "mine" not in drawn  # drawn at once, about 4
+    assert pool.draw_by_conversation("nobody", "own", random.Random(0)) != "mine"
+
+
+def test_each_data_set_is_read_as_the_paper_reads_it() -> None:
+    def settings(name: str) -> list[tuple[int, int | None]]:
+        data = next(data for data in SUITE.data if data.name == name)
+        adapted, trained = Cell(data, SUITE.methods_by_name["dialogue-cse-paper"], 0).trainings(SUITE.full)
+        return [(adapted.settings.max_length, None), (trained.settings.max_length, trained.settings.min_turns)]
+
+    assert {name: settings(name) for name in ("jddc", "mdc", "ecd")} == {
+        "jddc": [(100, None), (100, 4)],
+        "mdc": [(50, None), (50, 2)],
+        "ecd": [(50, None), (50, 4)],
+    }
 
 
 def test_a_corpus_that_says_one_thing_has_no_negatives() -> None:

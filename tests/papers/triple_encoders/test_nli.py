@@ -33,6 +33,7 @@ def test_all_nli_as_it_is_distributed(tmp_path) -> None:
     (tmp_path / "AllNLI.tsv.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
     quoted = {"premise": '"open', "hypothesis": "to", "label": 0}
     assert list(read_nli(tmp_path / "AllNLI.tsv.gz")) == [EXPECTED[0], quoted, EXPECTED[1]]
+    assert [pair["label"] for pair in read_nli(tmp_path / "AllNLI.tsv.gz", neutral=2)] == [1, 2, 0]
     (tmp_path / "bad.tsv").write_text("split\tsentence1\tlabel\ntrain\ta\tneutral\n")
     with pytest.raises(ValueError, match=r"bad\.tsv:2: expected texts premise and hypothesis"):
         read_nli(tmp_path / "bad.tsv")

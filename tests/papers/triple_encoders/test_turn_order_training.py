@@ -155,6 +155,8 @@ def test_the_papers_way_of_training(corpus, pairs, tiny_encoder_path, tmp_path) 
         assert views_of(found) == views_of(turnwise.load_encoder(tmp_path / method)) == views
         used = found.tokenizer("thanks")["input_ids"]
         assert not torch.equal(words(found)[used[1]], words(start)[used[1]])  # not the prefix tokens alone
+        unused = found.tokenizer.mask_token_id
+        assert words(found)[unused].norm() < words(start)[unused].norm()  # all word embeddings decay
 
 
 def test_a_file_of_pairs_that_is_missing_is_noticed_before_anything_is_written(

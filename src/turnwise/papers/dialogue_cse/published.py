@@ -22,7 +22,8 @@ class PublishedDialogueCSE(DialogueCSE):
     """``batch_size`` counts samples, which are single responses with their context; negatives come from the corpus.
 
     The paper's main results use 9 negatives (compare Tables 4 and 2). In 96 % of the released examples, they have the
-    response's own role. Eq. 7 is read literally.
+    response's own role. Eq. 7 is read literally. ``max_length`` and ``min_turns`` are those of the E-commerce corpus:
+    the Jing Dong corpus has 100 tokens, the Microsoft corpus keeps conversations of any length.
     """
 
     learning_rate: float = 5e-5

@@ -19,7 +19,7 @@ _TRIES = 100
 
 @dataclass
 class ResponseNegatives:
-    """Draws utterances of other conversations that differ from a response.
+    """Draws utterances that differ from a response: another conversation first, and then an utterance of it.
 
     Attributes:
         pool: The utterances of the corpus.
@@ -45,7 +45,7 @@ class ResponseNegatives:
     def _other(self, conversation: str, response: Message, generator: random.Random) -> str:
         role = response["role"] if self.same_role else None
         for _ in range(_TRIES):
-            text = self.pool.draw(role, conversation, generator)
+            text = self.pool.draw_by_conversation(role, conversation, generator)
             if text != response["content"]:
                 return text
         raise ValueError(f"no utterance outside the conversation {conversation!r} found that differs from a response")

@@ -17,19 +17,20 @@ from typing import IO, Any
 
 from datasets import Dataset
 
-_LABELS = {"entailment": 1, "neutral": 0, "contradiction": 0}
+_LABELS = ("entailment", "neutral", "contradiction")
 
 
-def read_nli(path: str | os.PathLike[str]) -> Dataset:
+def read_nli(path: str | os.PathLike[str], neutral: int = 0) -> Dataset:
     """Read pairs from a JSONL, CSV or TSV file (perhaps ``.gz``) with ``premise``, ``hypothesis`` and ``label``.
 
     Args:
         path: The file. A label is ``entailment``, ``neutral`` or ``contradiction``; rows labelled ``-`` (no agreement
             in SNLI) are left out. A TSV file is ``AllNLI.tsv.gz`` as it is distributed: the texts are ``sentence1``
             and ``sentence2``, nothing is quoted, and of the column ``split`` only ``train`` counts.
+        neutral: What neutral pairs are labelled, see `turnwise.papers.triple_encoders.recipe.TurnOrder`.
 
     Returns:
-        Columns ``premise``, ``hypothesis`` and ``label``, 1 where the hypothesis is entailed, else 0.
+        Columns ``premise``, ``hypothesis`` and ``label``: 1 where the hypothesis is entailed, 0 where it contradicts.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -41,10 +42,11 @@ def read_nli(path: str | os.PathLike[str]) -> Dataset:
     if not name.endswith((".jsonl", ".csv", ".tsv")):
         raise ValueError(f"{path}: expected natural language inference pairs in a .jsonl, .csv or .tsv file")
     rows = _tsv_rows if name.endswith(".tsv") else _csv_rows if name.endswith(".csv") else _json_rows
+    labels = dict(zip(_LABELS, (1, neutral, 0)))
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rt", encoding="utf-8", newline="") as file:
-            pairs = [_pair(row, f"{path}:{line}") for line, row in rows(file, path)]
+            pairs = [_pair(row, labels, f"{path}:{line}") for line, row in rows(file, path)]
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not UTF-8 text; save the file as UTF-8") from None
     except (EOFError, zlib.error, gzip.BadGzipFile, csv.Error) as error:
@@ -77,13 +79,13 @@ def _json_rows(file: IO[Any], path: Path) -> Iterator[tuple[int, Any]]:
             raise ValueError(f"{path}:{line}: not JSON: {error}") from error
 
 
-def _pair(row: Any, where: str) -> dict[str, Any] | None:
+def _pair(row: Any, labels: dict[str, int], where: str) -> dict[str, Any] | None:
     values = [row.get(name) if isinstance(row, dict) else None for name in ("premise", "hypothesis", "label")]
     premise, hypothesis, label = values
     if label == "-":
         return None
-    if not all(isinstance(value, str) for value in values) or label not in _LABELS:
+    if not all(isinstance(value, str) for value in values) or label not in labels:
         raise ValueError(
             f"{where}: expected texts premise and hypothesis and a label among {', '.join(_LABELS)}, got {values}"
         )
-    return {"premise": premise, "hypothesis": hypothesis, "label": _LABELS[label]}
+    return {"premise": premise, "hypothesis": hypothesis, "label": labels[label]}

@@ -30,6 +30,7 @@ class Published(TurnOrder):
     """
 
     token_order: ClassVar[TokenOrder | None] = "published"
+    neutral_label: ClassVar[int] = 2
 
     learning_rate: float = 2e-5
     epochs: float = 10.0
@@ -53,7 +54,7 @@ class Published(TurnOrder):
 
     @override
     def arguments(self, encoder: ConversationEncoder) -> dict[str, Any]:
-        return self.shared_arguments()
+        return {**self.shared_arguments(), "adam_epsilon": 1e-6}
 
     @override
     def batches(

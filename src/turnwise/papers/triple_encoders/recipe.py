@@ -47,6 +47,9 @@ class TurnOrder(EncoderRecipe, TurnOrderSettings):
     views: ClassVar[Literal["ccl", "c3l"]]
     # By default that of the views the encoder has, see `turnwise.papers.add_views`.
     token_order: ClassVar[TokenOrder | None] = None
+    # 0 pushes neutral inference pairs apart, as contradictions. The authors' code gives the contrastive loss 2, which
+    # pulls them together harder than entailed ones.
+    neutral_label: ClassVar[int] = 0
 
     # Ten times the paper's learning rate, and all negatives of a batch instead of one: see docs/research-log.
     learning_rate: float = 2e-4
@@ -110,7 +113,7 @@ class TurnOrder(EncoderRecipe, TurnOrderSettings):
         rows, collator = self.batches(encoder, conversations, directional)
         if self.nli is None:
             return {"train_dataset": rows, "data_collator": collator, "loss": loss}
-        pairs = read_nli(self.nli)
+        pairs = read_nli(self.nli, self.neutral_label)
         if self.nli_pairs > 1:  # the pairs of a row stay together
             pairs = pairs.shuffle(self.seed)
         return {
