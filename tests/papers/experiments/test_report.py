@@ -126,6 +126,11 @@ def test_a_study_is_a_table_of_its_values_with_the_papers_below(utterances: Path
     table = report[report.index("## Temperature (Table 3)") :]
     assert "| temperature | 0.05 | 0.5 |" in table
     assert line_of(table, "paper: JDDC (BERT)", "|") == ["paper: JDDC (BERT)", "67.19", "68.63"]
+    results = json.loads((utterances / "results.json").read_text().replace('"sgd"', '"ecd"'))
+    (utterances / "results.json").write_text(json.dumps(results))
+    of_ecd = write_report(utterances, plots=False).read_text()
+    table = of_ecd[of_ecd.index("## Temperature (Table 3)") : of_ecd.index("## What the paper reports")]
+    assert "paper: ECD (BERT)" in table and "JDDC" not in table
     assert line_of(table, "DIALOGUE-CSE", "|")[2] == f"{100 * (QUERIES + 0.125).mean():.1f} ± {5 / np.sqrt(2):.1f}"
 
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from turnwise.data.sample_corpus import sample_conversations
 from turnwise.evaluation import load_task
 from turnwise.papers.experiments import models, runner, scoring
+from turnwise.papers.experiments.cells import plan_cells
 from turnwise.papers.experiments.data_sets import sample_corpus
 from turnwise.papers.experiments.method import ScoringInputs, Stage
 from turnwise.papers.experiments.report import write_report
@@ -272,6 +273,17 @@ def test_studies(tiny_encoder_path: Path, tmp_path: Path, count_trainings: list[
     assert count_trainings == ["dialogue-cse"] * 3
     assert results["cells"][1]["figures"] == results["cells"][3]["figures"]
     assert len(list((tmp_path / "models").iterdir())) == 1
+
+
+def test_studies_run_on_every_data_set_with_training_conversations() -> None:
+    def studied(*names: str) -> set[tuple[str, str]]:
+        data = [data_set for data_set in suite.data if data_set.name in names]
+        cells = plan_cells(suite, suite.full, data, data, suite.methods_by_name, seeds=1)
+        return {(cell.study.name, cell.data.name) for cell in cells if cell.study}
+
+    suite = SUITES["dialoguecse"]
+    everywhere = {(study.name, name) for study in suite.studies for name in ("ecd", "jddc")}
+    assert studied("ecd", "jddc", "mdc") == {*everywhere, ("turns", "mdc")}
 
 
 def test_missing_data_says_what_it_needs(tiny_encoder_path: Path, tmp_path: Path) -> None:

@@ -124,6 +124,7 @@ def plan_cells(
             Cell(data_set, methods[name], seed, study, value)
             for data_set in studied
             for study in suite.studies
+            if data_set.name not in study.not_on
             for name in study.methods
             if name in methods
             for value in study.values

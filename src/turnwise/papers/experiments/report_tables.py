@@ -72,12 +72,12 @@ def study_tables(results: Results, paper: Paper, study: Study) -> list[str]:
         cells = cells_of(results, data, study.name)
         for task in tasks_of(cells):
             title = f"{data_title(results, data)}, {task_title(task)}: {metric_title(main_metric(task))}"
-            sections.append(f"**{title}**\n\n{_study_table(paper, study, task, cells)}")
+            sections.append(f"**{title}**\n\n{_study_table(paper, data, study, task, cells)}")
     return sections
 
 
-def _study_table(paper: Paper, study: Study, task: str, cells: Sequence[CellRecord]) -> str:
-    """The methods' main figures at each value, the paper's below them."""
+def _study_table(paper: Paper, data: str, study: Study, task: str, cells: Sequence[CellRecord]) -> str:
+    """The methods' main figures at each value, and below them the paper's on this data set, or else on its own."""
     metric = main_metric(task)
     values = sorted({cell["study"]["value"] for cell in cells})
     lines: dict[str, dict[float, str]] = {}
@@ -86,7 +86,8 @@ def _study_table(paper: Paper, study: Study, task: str, cells: Sequence[CellReco
             lines.setdefault(row.title, {})[value] = mean_text(row, metric)
     for table in paper.tables:
         if (table.study, table.task, table.metric) == (study.name, task, metric):
-            for name, figures in table.rows.items():
+            own = {name: figures for name, figures in table.rows.items() if name.lower() == data}
+            for name, figures in (own or table.rows).items():
                 shown = zip(map(float, table.columns), map(table.show, figures))
                 lines[f"paper: {name} ({paper.encoder})"] = dict(shown)
     body = [[name, *(line.get(value, "") for value in values)] for name, line in lines.items()]

@@ -127,7 +127,8 @@ class SuiteRunner:
         wanted = [data_set for data_set in self.suite.data if self.folder is not None or not data_set.needs_folder]
         available = [data_set for data_set in wanted if self._load(data_set)]
         studied = [data_set for data_set in available if self.loaded[data_set.name].train is not None]
-        self.plan = plan_cells(self.suite, self.scale, available, studied[:1], self.methods, self.seeds)
+        studied = [data_set for data_set in studied if data_set.needs_folder] or studied
+        self.plan = plan_cells(self.suite, self.scale, available, studied, self.methods, self.seeds)
         try:
             self._run_cells()
         except KeyboardInterrupt:

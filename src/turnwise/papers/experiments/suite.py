@@ -16,7 +16,9 @@ _NUMBER_OF_CONVERSATIONS = "train_conversations"
 
 @dataclass(frozen=True)
 class Study:
-    """Several values of one setting of some methods, on the first data set found that has training conversations.
+    """Several values of one setting of some methods, on every data set found that has training conversations.
+
+    On the sample corpus it is run only if no other data set was found.
 
     Attributes:
         name: Its name.
@@ -25,6 +27,7 @@ class Study:
         setting: Setting of the method's last training; ``"train_conversations"`` is how many it learns from.
         values: The values. The method's own value is among them or in the main table.
         settings: Further settings of a method's last training, by the method's name.
+        not_on: Data sets that it is not run on.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Study:
     setting: str
     values: tuple[float, ...]
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    not_on: tuple[str, ...] = ()
 
     @property
     def varies_conversations(self) -> bool:
