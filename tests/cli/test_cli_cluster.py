@@ -46,6 +46,15 @@ def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path,
     assert [json.loads(line) for line in result.stdout.splitlines()] == lines
 
 
+def test_the_messages_of_one_role_or_its_openings_can_be_asked_for(store: Path, tmp_path: Path) -> None:
+    said = succeed("cluster", "--store", store, "--role", "user", "--first", "--output", tmp_path / "groups.jsonl")
+    assert "user asks" in said
+    lines = [json.loads(line) for line in (tmp_path / "groups.jsonl").read_text().splitlines()]
+    assert len(lines) == 30 and {line["role"] for line in lines} == {"user"}
+    result = run("cluster", "--store", store, "--role", "nobody", "--output", tmp_path / "none.jsonl")
+    assert result.exit_code != 0 and "no message has the role 'nobody'" in result.output + str(result.exception)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

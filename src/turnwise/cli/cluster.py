@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
-from turnwise.cli.explore import explored_store, granularity_of
+from turnwise.cli.explore import explored_store, granularity_of, say_who_asks
 from turnwise.cli.options import (
     ClusterLevel,
     ExploredStore,
     Force,
     GivenData,
+    GroupFirst,
     GroupGranularity,
     GroupHistory,
+    GroupRole,
     GroupSample,
     GroupTable,
     Model,
@@ -41,6 +43,8 @@ def cluster(
     store: ExploredStore = None,
     level: ClusterLevel = "message",
     model: Model = None,
+    role: GroupRole = None,
+    first: GroupFirst = False,
     history: GroupHistory = False,
     granularity: GroupGranularity = "medium",
     sample: GroupSample = 20_000,
@@ -68,12 +72,21 @@ def cluster(
     fineness = granularity_of(granularity)
     opened = explored_store(data, store, reading, model, "cluster")
     groups = find_groups(
-        opened, level=level, history=history, granularity=fineness, sample=sample, seed=seed, naming=endpoint
+        opened,
+        level=level,
+        role=role,
+        first=first,
+        history=history,
+        granularity=fineness,
+        sample=sample,
+        seed=seed,
+        naming=endpoint,
     )
     with only_writer(output):
         table = groups.to_arrow()
         write_table(table, output)
     _print(groups)
+    say_who_asks(groups.report)
     note(f"Wrote the groups of {len(table):,} {level}s to {output}")
 
 
@@ -86,9 +99,15 @@ def _endpoint(url: str | None, model: str | None) -> Endpoint | None:
 
 
 def _print(groups: Groups) -> None:
-    """Print the largest groups."""
-    for group in groups.groups[:_SHOWN]:
-        note(f"{100 * group.share:5.1f} %  {group.name}{' (new)' if group.new else ''}")
-    if len(groups.groups) > _SHOWN:
-        note(f"         and {len(groups.groups) - _SHOWN} more")
+    """Print the largest groups of each role, of the one who asks first."""
+    asker = groups.report.speakers.asker
+    parts = dict.fromkeys((group.role, group.opening) for group in groups.groups)
+    for role, opening in sorted(parts, key=lambda part: (part[0] != asker, not part[1])):
+        of_part = [group for group in groups.groups if (group.role, group.opening) == (role, opening)]
+        if len(parts) > 1:
+            note(f"{role or 'several roles'}{', first messages' if opening else ''}:")
+        for group in of_part[:_SHOWN]:
+            note(f"{100 * group.share:5.1f} %  {group.name}{' (new)' if group.new else ''}")
+        if len(of_part) > _SHOWN:
+            note(f"         and {len(of_part) - _SHOWN} more")
     note(f"{100 * groups.outliers:5.1f} %  in no group")

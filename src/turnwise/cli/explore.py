@@ -13,8 +13,10 @@ from turnwise.cli.options import (
     ExportTarget,
     Force,
     GivenData,
+    GroupFirst,
     GroupGranularity,
     GroupHistory,
+    GroupRole,
     LocalPort,
     Model,
     NoBrowser,
@@ -42,6 +44,8 @@ def explore(
     port: LocalPort = 0,
     no_browser: NoBrowser = False,
     model: Model = None,
+    role: GroupRole = None,
+    first: GroupFirst = False,
     history: GroupHistory = False,
     granularity: GroupGranularity = "medium",
     seed: Seed = 0,
@@ -60,9 +64,10 @@ def explore(
     quiet_transformers()
     from turnwise.explorer import GroupSettings, build_report
 
-    settings = GroupSettings(granularity=granularity_of(granularity), history=history)
+    settings = GroupSettings(granularity=granularity_of(granularity), history=history, role=role, first=first)
     opened = explored_store(data, store, reading, model, "explore")
     report = build_report(opened, seed=seed, settings=settings)
+    say_who_asks(report)
     if export is None:
         _serve(opened, report, port, no_browser)
     else:
@@ -109,6 +114,20 @@ def granularity_of(given: str) -> Granularity | int:
 
     granularity: Any = int(given) if given.isdecimal() else given
     return GroupSettings(granularity=granularity).granularity
+
+
+def say_who_asks(report: Report) -> None:
+    """Print whose messages are taken for requests, unless there is nobody else."""
+    asker = report.speakers.asker
+    if asker is None:
+        note(
+            "No role opens most conversations, so the messages of all are grouped together: --role names one that asks"
+        )
+    elif len(report.roles) > 1:
+        note(
+            f"Each role has groups of its own. {asker} asks: apart from greetings of those who answer, it opens "
+            f"{report.speakers.opened:.0%} of the conversations (--role names another)"
+        )
 
 
 def explored_store(

@@ -381,7 +381,11 @@ GroupSample = Annotated[
     ),
 ]
 GroupGranularity = Annotated[
-    str, typer.Option("--granularity", help="How fine groups are: coarse, medium or fine, or about how many to find.")
+    str,
+    typer.Option(
+        "--granularity",
+        help="How fine groups are: coarse, medium or fine, or about how many to find of each role.",
+    ),
 ]
 GroupHistory = Annotated[
     bool,
@@ -389,6 +393,14 @@ GroupHistory = Annotated[
         "--history",
         help="Group messages together with what was said before them, so that an answer is near its question.",
     ),
+]
+GroupRole = Annotated[
+    str | None,
+    typer.Option("--role", help="The role that asks, such as user; by default the one that opens most conversations."),
+]
+GroupFirst = Annotated[
+    bool,
+    typer.Option("--first", help="Take only this role's first message in each conversation, its opening request."),
 ]
 NameEndpoint = Annotated[
     str | None,

@@ -8,12 +8,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
+
+from turnwise._utils.vectors import BoolArray
 from turnwise.data.reading.given import Given
 from turnwise.explorer.groups.memory import Kind
 from turnwise.explorer.groups.settings import Granularity, GroupSettings
 from turnwise.explorer.opening import open_explored
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Group, Report
+from turnwise.explorer.speakers import opening_messages
 from turnwise.explorer.tables import groups_table
 from turnwise.store import ConversationStore
 
@@ -31,33 +35,54 @@ class Groups:
     Attributes:
         report: Everything that is known about the conversations.
         level: ``"message"`` or ``"conversation"``: what is grouped.
+        role: Only the messages of this role are of interest; ``None`` for all.
+        first: Only the first message of this role in each conversation is of interest.
     """
 
     report: Report
     level: Kind
+    role: str | None = None
+    first: bool = False
 
     @property
     def groups(self) -> Sequence[Group]:
         """The groups, the largest first."""
-        return [group for group in self.report.groups[self.level] if group.level == 1]
+        return self._of_level(1)
 
     @property
     def topics(self) -> Sequence[Group]:
         """The topics, each made of similar groups, the largest first."""
-        return [group for group in self.report.groups[self.level] if group.level == 0]
+        return self._of_level(0)
 
     @property
     def outliers(self) -> float:
-        """The share of messages or conversations that are in no group."""
-        return self.report.outliers(self.level)
+        """The share of the messages or conversations of interest that are in no group."""
+        groups = self.report.columns(self.level)["group"][self._rows]
+        return float((groups < 0).mean()) if len(groups) else 0.0
 
     def to_arrow(self) -> pa.Table:
-        """A row for each message or conversation, with its group and topic; see `turnwise.cluster`."""
-        return groups_table(self.report, self.level)
+        """A row for each message or conversation of interest, with its group and topic; see `turnwise.cluster`."""
+        return groups_table(self.report, self.level, self._rows)
 
     def to_pandas(self) -> Any:
         """The same as a DataFrame."""
         return self.to_arrow().to_pandas()
+
+    def _of_level(self, level: int) -> Sequence[Group]:
+        return [
+            group
+            for group in self.report.groups[self.level]
+            if group.level == level and self.role in (None, group.role) and group.opening >= self.first
+        ]
+
+    @property
+    def _rows(self) -> BoolArray:
+        columns = self.report.columns(self.level)
+        if self.role is None:
+            return np.ones(len(columns["group"]), bool)
+        role = list(self.report.roles).index(self.role)
+        is_said = columns["role"] == role
+        return opening_messages(columns["conversation"], columns["role"], role) if self.first else is_said
 
 
 def cluster(
@@ -65,6 +90,8 @@ def cluster(
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     level: Kind = "message",
+    role: str | None = None,
+    first: bool = False,
     history: bool = False,
     granularity: Granularity | int = "medium",
     sample: int = GroupSettings.sample,
@@ -78,8 +105,13 @@ def cluster(
             conversations, as `turnwise.read_conversations` reads or gives them, which are embedded each time.
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
         level: ``"message"`` or ``"conversation"``: what is grouped.
+        role: Return only the messages of this role, such as ``"user"``, and their groups. Each role that takes part in
+            most conversations has groups of its own in any case, unless no role opens most conversations.
+        first: Return only the first message of this role in each conversation, the opening request; the role is then
+            by default the one that opens most conversations.
         history: Group messages together with what was said before them, see `add_history`.
-        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find.
+        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find of
+            each role.
         sample: The most messages or conversations that groups are fitted to; all others are assigned to these groups.
         seed: Seed of the sample, the groups and the map.
         naming: Names new groups from their phrases and the texts of their central members, such as
@@ -92,11 +124,15 @@ def cluster(
 
     Raises:
         ImportError: The extra ``explorer`` is missing.
-        ValueError: There is no conversation, or the level or the granularity is unknown.
+        ValueError: There is no conversation; the level, the role or the granularity is unknown; or a role is given for
+            conversations.
     """
     if level not in get_args(Kind):
         raise ValueError(f"level must be 'message' or 'conversation', got {level!r}")
-    settings = GroupSettings(sample=sample, granularity=granularity, history=history)
+    if level == "conversation" and (role is not None or first):
+        raise ValueError("role and first choose messages: they cannot be combined with level='conversation'")
+    settings = GroupSettings(sample=sample, granularity=granularity, history=history, role=role, first=first)
     store, passing = open_explored(data, encoder)
     with passing or nullcontext():
-        return Groups(build_report(store, seed=seed, settings=settings, naming=naming), level)
+        report = build_report(store, seed=seed, settings=settings, naming=naming)
+        return Groups(report, level, report.speakers.asker if first else role, first)

@@ -115,6 +115,8 @@ def explore(
     data: ConversationStore | Given,
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    role: str | None = None,
+    first: bool = False,
     history: bool = False,
     granularity: Granularity | int = "medium",
     seed: int = 0,
@@ -126,15 +128,19 @@ def explore(
         data: A store or its folder; or conversations, as `turnwise.read_conversations` reads or gives them: a file, a
             DataFrame, a list, …. Conversations are embedded each time, and nothing about them is kept.
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
+        role: Who asks, such as ``"user"``; by default the role that opens most conversations. The page starts with
+            what it says.
+        first: Take only its first message in each conversation for a request, and group what it says later apart.
         history: Group messages together with what was said before them, see `add_history`.
-        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find.
+        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find of
+            each role.
         seed: Seed of the groups and the map.
         port: The port; 0 chooses a free one.
 
     Returns:
         The running `Explorer`, which has a ``url`` for a browser and a method ``stop()``.
     """
-    settings = GroupSettings(granularity=granularity, history=history)
+    settings = GroupSettings(granularity=granularity, history=history, role=role, first=first)
     store, passing = open_explored(data, encoder)
     report = build_report(store, seed=seed, settings=settings)
     explorer = Explorer(store, report, port, in_notebook=True)

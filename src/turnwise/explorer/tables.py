@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from turnwise._utils.files import atomic_path, check_file
+from turnwise._utils.vectors import BoolArray
 from turnwise.explorer.groups.memory import Kind
 from turnwise.explorer.report.report import Report
 
@@ -20,7 +21,7 @@ _ENDINGS = (".parquet", ".csv", ".jsonl")
 _ROWS_AT_ONCE = 10_000
 
 
-def groups_table(report: Report, kind: Kind) -> pa.Table:
+def groups_table(report: Report, kind: Kind, rows: BoolArray | None = None) -> pa.Table:
     """The groups of all messages or conversations.
 
     Args:
@@ -28,6 +29,7 @@ def groups_table(report: Report, kind: Kind) -> pa.Table:
         kind: ``"message"`` gives the columns id, turn, role and text; ``"conversation"`` gives id and turns. Both also
             have group and topic (the fine and the coarse group), their names, x and y on the map, and surprise. A
             value that does not exist is null.
+        rows: Which messages or conversations to include; by default all.
     """
     columns = report.columns(kind)
     ids = pa.array(report.ids)
@@ -50,7 +52,8 @@ def groups_table(report: Report, kind: Kind) -> pa.Table:
         table[f"{name}_name"] = pa.array([names.get(id) for id in values.tolist()], pa.string())
     surprise = columns["surprise"]
     table |= {"x": pa.array(columns["x"]), "y": pa.array(columns["y"])}
-    return pa.table({**table, "surprise": pa.array(surprise, mask=np.isnan(surprise))})
+    table["surprise"] = pa.array(surprise, mask=np.isnan(surprise))
+    return pa.table(table) if rows is None else pa.table(table).filter(pa.array(rows))
 
 
 def check_table(path: str | os.PathLike[str], force: bool = False) -> Path:

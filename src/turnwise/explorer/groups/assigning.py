@@ -13,18 +13,20 @@ _NEAREST_PLACED = 5
 _SPREAD = 0.004  # of the copies of a text around its place; the map is 2 wide
 
 
-def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float = -1.0) -> IntArray:
+def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float | FloatArray = -1.0) -> IntArray:
     """The group of most of the nearest vectors, weighted by cosine; -1 if no group gets enough votes.
 
     Args:
         neighbours: The neighbours of n vectors among m fitted ones.
         labels: The groups of the fitted vectors, -1 for none (m,).
-        least_cosine: If the cosine with the nearest neighbour is below this, a vector belongs to no group.
+        least_cosine: If the cosine with the nearest neighbour is below this, a vector belongs to no group; for all
+            vectors, or for each (n,).
 
     Returns:
         (n,)
     """
     groups = np.full(len(neighbours.rows), -1, np.int64)
+    is_lonely = neighbours.cosines[:, 0] < least_cosine
     for start in range(0, len(groups), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         near, weights = labels[neighbours.rows[part]], np.clip(neighbours.cosines[part], 1e-6, None)
@@ -37,7 +39,7 @@ def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float = -1.0) -
         own = np.where(is_last & (near >= 0), votes - before, 0)
         best = own.argmax(axis=1)
         rows = np.arange(len(near))
-        enough = (own[rows, best] >= LEAST_SHARE * votes[:, -1]) & (neighbours.cosines[part, 0] >= least_cosine)
+        enough = (own[rows, best] >= LEAST_SHARE * votes[:, -1]) & ~is_lonely[part]
         groups[part] = np.where(enough, near[rows, best], -1)
     return groups
 

@@ -8,7 +8,7 @@ whose closeness less the price of these bits is highest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2, sqrt
 from typing import Any
 
@@ -79,6 +79,26 @@ def fit_groups(vectors: FloatArray, neighbours: Neighbours, settings: GroupSetti
         return Fitted(fine, np.zeros(0, np.int64))
     inside = np.flatnonzero(fine >= 0)
     coarse = coarser(graph[inside][:, inside], fine[inside], _COARSE_RESOLUTION, settings.seed)
+    return Fitted(fine, coarse)
+
+
+def fit_parts(vectors: FloatArray, neighbours: Neighbours, part: IntArray, settings: GroupSettings) -> Fitted:
+    """Find the groups of each part of a sample by itself.
+
+    Args:
+        vectors: The vectors of the sample, of length 1 (s, dim).
+        neighbours: The neighbours of each of them, in the same part of the sample.
+        part: The part of each vector, -1 for those that are to be in no group (s,).
+        settings: How groups are made.
+    """
+    fine = np.full(len(vectors), -1, np.int64)
+    coarse = np.zeros(0, np.int64)
+    for value in np.unique(part[part >= 0]):
+        rows = np.flatnonzero(part == value)
+        near = replace(neighbours.of(rows), rows=np.searchsorted(rows, neighbours.rows[rows]))
+        fitted = fit_groups(vectors[rows], near, settings)
+        fine[rows] = np.where(fitted.fine >= 0, fitted.fine + len(coarse), -1)
+        coarse = np.append(coarse, fitted.coarse + coarse.max(initial=-1) + 1)
     return Fitted(fine, coarse)
 
 

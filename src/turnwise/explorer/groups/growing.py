@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnwise.explorer.groups.fitting import Fitted, fit_groups
+from turnwise.explorer.groups.fitting import Fitted, fit_parts
 from turnwise.explorer.groups.layout import layout
 from turnwise.explorer.groups.matching import match_groups, pinned_labels
 from turnwise.explorer.groups.memory import GroupMemory, KnownGroup, no_memory
@@ -20,6 +20,7 @@ def remembered_groups(
     keys: np.ndarray,
     vectors: FloatArray,
     neighbours: Neighbours,
+    part: IntArray,
     settings: GroupSettings,
     former: GroupMemory | None,
 ) -> GroupMemory:
@@ -28,7 +29,8 @@ def remembered_groups(
     Args:
         keys: The hash of each text of the sample, sorted (s,).
         vectors: The vectors of these texts, of length 1 (s, dim).
-        neighbours: The neighbours of each vector, among the sample.
+        neighbours: The neighbours of each vector, in the same part of the sample.
+        part: The part of each vector, each of which has groups of its own; -1 for no group (s,).
         settings: How groups are made.
         former: The memory of an earlier sample.
     """
@@ -36,7 +38,7 @@ def remembered_groups(
     if former is not None and former.stamp == stamp and _same(former.neighbours, neighbours.rows):
         return former
     marks_new, former = former is not None, former or no_memory()
-    fitted = fit_groups(vectors, neighbours, settings)
+    fitted = fit_parts(vectors, neighbours, part, settings)
     known = _former_ids(keys, former)
     fine, next_id = _fine_ids(fitted.fine, known, vectors, former)
     coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)

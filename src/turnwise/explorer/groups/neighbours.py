@@ -32,7 +32,13 @@ class Neighbours:
         return Neighbours(self.rows[rows], self.cosines[rows], self.copy_of[rows])
 
 
-def nearest(vectors: FloatArray, fitted: FloatArray, count: int, advance: Advance = silent) -> Neighbours:
+def nearest(
+    vectors: FloatArray,
+    fitted: FloatArray,
+    count: int,
+    advance: Advance = silent,
+    members: IntArray | None = None,
+) -> Neighbours:
     """The nearest fitted vectors of each vector, other than itself.
 
     Args:
@@ -40,18 +46,20 @@ def nearest(vectors: FloatArray, fitted: FloatArray, count: int, advance: Advanc
         fitted: The fitted vectors, of length 1 and distinct (m, dim).
         count: How many neighbours to find; there are fewer if there are not enough fitted vectors.
         advance: Called with numbers of vectors that are done.
+        members: The rows of the vectors whose neighbours are wanted; by default all.
     """
     import torch  # imported here, since neighbours that are known already do not need it
 
     count = max(1, min(count, len(fitted) - 1))
     base = torch.from_numpy(np.array(fitted, np.float32))
-    rows = np.empty((len(vectors), count), np.int32)
-    cosines = np.empty((len(vectors), count), np.float32)
-    copies = np.full(len(vectors), -1, np.int32)
+    wanted = np.arange(len(vectors)) if members is None else members
+    rows = np.empty((len(wanted), count), np.int32)
+    cosines = np.empty((len(wanted), count), np.float32)
+    copies = np.full(len(wanted), -1, np.int32)
     at_once = max(1, _SCORES_AT_ONCE // max(1, len(fitted)))
     count_with_self = min(count + 1, len(fitted))
-    for start in range(0, len(vectors), at_once):
-        block = torch.from_numpy(np.array(vectors[start : start + at_once], np.float32))
+    for start in range(0, len(wanted), at_once):
+        block = torch.from_numpy(np.array(vectors[wanted[start : start + at_once]], np.float32))
         top_scores, top_places = torch.topk(block @ base.T, count_with_self, dim=1)
         scores, places = top_scores.numpy(), top_places.numpy()
         end = start + len(block)
@@ -63,3 +71,31 @@ def nearest(vectors: FloatArray, fitted: FloatArray, count: int, advance: Advanc
         cosines[start:end] = np.take_along_axis(scores, columns, 1)
         advance(len(block))
     return Neighbours(rows, cosines, copies)
+
+
+def nearest_within(
+    vectors: FloatArray, sample: IntArray, part: IntArray, count: int, advance: Advance = silent
+) -> Neighbours:
+    """The nearest sampled vectors of each vector that are in the same part, or in any if its part has too few.
+
+    Args:
+        vectors: The vectors, of length 1 (n, dim), perhaps memory-mapped.
+        sample: The rows of the sampled vectors (m,).
+        part: The part of each vector (n,).
+        count: How many neighbours to find, fewer than there are sampled vectors.
+        advance: Called with numbers of vectors that are done.
+    """
+    neighbours = Neighbours(
+        np.empty((len(vectors), count), np.int32),
+        np.empty((len(vectors), count), np.float32),
+        np.empty(len(vectors), np.int32),
+    )
+    for value in np.unique(part):
+        members, places = np.flatnonzero(part == value), np.flatnonzero(part[sample] == value)
+        if len(places) <= count:
+            places = np.arange(len(sample))
+        own = nearest(vectors, vectors[sample[places]], count, advance, members)
+        neighbours.rows[members] = places[own.rows]
+        neighbours.cosines[members] = own.cosines
+        neighbours.copy_of[members] = np.where(own.copy_of < 0, -1, places[own.copy_of])
+    return neighbours

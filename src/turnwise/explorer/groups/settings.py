@@ -17,9 +17,13 @@ class GroupSettings:
         sample: The most vectors that groups are fitted to; all others are assigned to these groups.
         neighbours: How many nearest vectors each vector is joined with, and how many vote on its group. By default a
             third of the square root of the number of vectors in the sample, from 5 to 30.
-        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many there are.
+        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many there are of
+            each role.
         least_share: Groups with a smaller share of the sample are dropped.
         history: Group messages together with what was said before them, see `add_history`.
+        role: Who asks; by default the role that opens most conversations. Each role that takes part in most
+            conversations, and this one in any case, has groups of its own.
+        first: Group the first message of this role in each conversation apart from what it says later.
         seed: Seed of the sample and of everything random.
     """
 
@@ -28,6 +32,8 @@ class GroupSettings:
     granularity: Granularity | int = "medium"
     least_share: float = 0.001
     history: bool = False
+    role: str | None = None
+    first: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -11,10 +11,11 @@ from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.explorer.groups.assigning import lonely_below, place, vote
 from turnwise.explorer.groups.growing import remembered_groups
 from turnwise.explorer.groups.memory import GroupMemory, no_memory
-from turnwise.explorer.groups.neighbours import Neighbours, nearest
+from turnwise.explorer.groups.neighbours import Neighbours, nearest_within
 from turnwise.explorer.groups.sample import keys_of, sample_rows
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.progress import Advance, silent
+from turnwise.explorer.speakers import Speakers
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ def survey(
     settings: GroupSettings,
     former: GroupMemory | None = None,
     known: tuple[Neighbours, FloatArray] | None = None,
+    speakers: Speakers | None = None,
     advance: Advance = silent,
 ) -> Survey:
     """Find the groups of vectors.
@@ -52,23 +54,31 @@ def survey(
         settings: How groups are made.
         former: The groups of an earlier sample, whose ids are kept.
         known: The neighbours and places of the same rows from an earlier call, which are then not computed again.
+        speakers: The part of each row, each of which has groups of its own; by default, all rows are one part.
         advance: Called with numbers of rows that are done.
     """
     usable: BoolArray = np.fromiter((bool(text.strip()) for text in texts), bool, len(texts))
-    keys = keys_of(texts, settings.seed)
+    part = np.zeros(len(texts), np.int64) if speakers is None else speakers.part
+    keys = keys_of(texts, settings.seed) ^ (0 if speakers is None else speakers.salts[part])
     sample = sample_rows(keys, settings.sample, usable)
     if len(sample) < 2:
         return _nothing(len(texts))
-    fitted = np.array(vectors[sample], np.float32)
-    neighbours = known[0] if known else nearest(vectors, fitted, settings.neighbours_among(len(sample)), advance)
+    sizes = np.bincount(part[sample], minlength=int(part.max()) + 1)
+    largest = int(sizes.max())
+    count = max(1, min(settings.neighbours_among(largest), largest - 1))
+    neighbours = known[0] if known else nearest_within(vectors, sample, part, count, advance)
     among = neighbours.of(sample)
-    memory = remembered_groups(keys[sample], fitted, among, settings, former)
+    has_groups = (sizes > count)[part]  # a smaller part has too few neighbours of its own
+    fitted, own_part = np.array(vectors[sample], np.float32), np.where(has_groups, part, -1)[sample]
+    memory = remembered_groups(keys[sample], fitted, among, own_part, settings, former)
     places = known[1] if known else place(neighbours, memory.places, settings.seed)
-    groups = vote(neighbours, memory.fine, lonely_below(among.cosines[:, 0]))
+    nearest_cosines = [among.cosines[part[sample] == value, 0] for value in range(len(sizes))]
+    lonely = np.asarray([lonely_below(cosines) if len(cosines) else -1.0 for cosines in nearest_cosines])
+    groups = vote(neighbours, memory.fine, lonely[part])
     own = np.append(memory.fine, -1)[neighbours.copy_of]  # what neighbours cannot outvote, if a user decided on it
     pinned = [id for id, group in memory.groups.items() if group.pinned]
     groups = np.where(np.isin(own, pinned), own, groups)
-    return Survey(sample, neighbours, places, memory, np.where(usable, groups, -1))
+    return Survey(sample, neighbours, places, memory, np.where(usable & has_groups, groups, -1))
 
 
 def _nothing(rows: int) -> Survey:

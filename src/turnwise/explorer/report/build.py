@@ -15,6 +15,7 @@ from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings, read_findings, write_findings
 from turnwise.explorer.report.report import Report
+from turnwise.explorer.speakers import Speakers, speakers_of
 from turnwise.store import ConversationStore, StoreError
 
 if TYPE_CHECKING:
@@ -44,29 +45,31 @@ def build_report(
         naming: Names new groups from their phrases and the texts of their central members.
 
     Raises:
-        ValueError: The store is empty.
+        ValueError: The store is empty, or the settings name a role that it does not have.
         StoreError: It is on a server.
     """
     settings = replace(settings or GroupSettings(), seed=seed)
     if not isinstance(store.path, Path):
         raise StoreError(f"{store.path}: groups are kept in a store's folder: turnwise index --store DIR makes one")
     tables = store.tables()
-    stamp = f"{tables.state.folder} {tables.state.messages} {tables.state.conversations} {settings}"
-    if former is not None and former.stamp != stamp:
-        former = None
     with tempfile.TemporaryDirectory(prefix="turnwise-") as folder:
         with progress_bar() as bar:
             advance = advance_of(bar, "reading", tables.messages.count_rows())
             corpus = read_corpus(tables, Path(folder), advance)
+        speakers = speakers_of(corpus, settings.role, settings.first)
+        fitting = replace(settings, role=None, first=False)  # what they change is in the parts
+        stamp = f"{tables.state.folder} {tables.state.messages} {tables.state.conversations} {fitting} {speakers.parts}"
+        if former is not None and former.stamp != stamp:
+            former = None
         memory = read_memory(store.path)
         findings = read_findings(store.path, stamp, corpus.ids, memory) if former is None else None
         if findings is None:
             from turnwise.explorer.report.finding_out import find_out  # its libraries take seconds to load
 
-            findings, memory = find_out(store, corpus, Path(folder), settings, memory, former, naming)
+            findings, memory = find_out(store, corpus, speakers, Path(folder), fitting, memory, former, naming)
             if not store.read_only:
                 _keep(store.path, memory, findings if former is None else None, stamp, corpus)
-    return _report(store.path.name, tables.state.encoder, stamp, settings, corpus, findings)
+    return _report(store.path.name, tables.state.encoder, stamp, settings, corpus, speakers, findings)
 
 
 def _keep(path: Path, memory: Memory, findings: Findings | None, stamp: str, corpus: Corpus) -> None:
@@ -81,7 +84,13 @@ def _keep(path: Path, memory: Memory, findings: Findings | None, stamp: str, cor
 
 
 def _report(
-    title: str, encoder: str, stamp: str, settings: GroupSettings, corpus: Corpus, findings: Findings
+    title: str,
+    encoder: str,
+    stamp: str,
+    settings: GroupSettings,
+    corpus: Corpus,
+    speakers: Speakers,
+    findings: Findings,
 ) -> Report:
     return Report(
         title=title,
@@ -92,6 +101,7 @@ def _report(
         ids=corpus.ids,
         texts=corpus.texts,
         roles=corpus.roles,
+        speakers=speakers,
         groups=findings.groups,
         surprise=findings.surprise,
         messages={

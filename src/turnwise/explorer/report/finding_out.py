@@ -18,6 +18,7 @@ from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings
 from turnwise.explorer.report.groups import Naming, named_groups
 from turnwise.explorer.report.report import Report
+from turnwise.explorer.speakers import Speakers
 from turnwise.store import ConversationStore
 
 _SIMILAR = 5
@@ -26,6 +27,7 @@ _SIMILAR = 5
 def find_out(
     store: ConversationStore,
     corpus: Corpus,
+    speakers: Speakers,
     folder: Path,
     settings: GroupSettings,
     remembered: Memory,
@@ -37,6 +39,7 @@ def find_out(
     Args:
         store: The store; its encoder is loaded only if it has a reply head.
         corpus: The content of the store.
+        speakers: Whose messages are grouped apart.
         folder: A folder for temporary files of vectors.
         settings: How groups are made.
         remembered: What the store remembers about its groups.
@@ -45,8 +48,10 @@ def find_out(
     """
     with progress_bar() as bar:
         grouped = with_history(corpus, folder) if settings.history else corpus
-        surveys = {kind: _survey(grouped, kind, settings, remembered.get(kind), former, bar) for kind in KINDS}
-    groups, memory = named_groups(grouped, surveys, naming)
+        surveys = {
+            kind: _survey(grouped, speakers, kind, settings, remembered.get(kind), former, bar) for kind in KINDS
+        }
+    groups, memory = named_groups(grouped, speakers, surveys, naming)
     if former is not None:
         surprise, surprises = former.surprise, former.messages["surprise"]
     else:
@@ -65,6 +70,7 @@ def find_out(
 
 def _survey(
     corpus: Corpus,
+    speakers: Speakers,
     kind: Kind,
     settings: GroupSettings,
     memory: GroupMemory | None,
@@ -78,7 +84,7 @@ def _survey(
     vectors = corpus.vectors if kind == "message" else corpus.conversation_vectors
     texts = corpus.texts if kind == "message" else corpus.ids
     advance = advance_of(bar, f"grouping {kind}s", len(texts))
-    return survey(vectors, texts, settings, memory, known, advance)
+    return survey(vectors, texts, settings, memory, known, speakers if kind == "message" else None, advance)
 
 
 def _placed(survey: Survey) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ from turnwise.explorer.groups.memory import GroupMemory, Kind, Memory
 from turnwise.explorer.groups.naming import distinct_names, name_phrases
 from turnwise.explorer.groups.survey import Survey
 from turnwise.explorer.report.report import Group
+from turnwise.explorer.speakers import Speakers
 
 Naming = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], Sequence[str]]
 _NAMED_BY = 200  # conversations of a group, at most, whose texts name it
@@ -21,12 +22,13 @@ _LONGEST_TEXT = 4000  # characters of a conversation that its name is made from
 
 
 def named_groups(
-    corpus: Corpus, surveys: Mapping[Kind, Survey], naming: Naming | None
+    corpus: Corpus, speakers: Speakers, surveys: Mapping[Kind, Survey], naming: Naming | None
 ) -> tuple[dict[Kind, Sequence[Group]], Memory]:
     """The groups of messages and of conversations, and what the store will remember about them.
 
     Args:
         corpus: The messages and conversations.
+        speakers: Whose messages are grouped apart.
         surveys: The group and place of each message and conversation.
         naming: Names new groups from their phrases and the texts of their central members; by default, the phrases
             alone are the name.
@@ -40,7 +42,8 @@ def named_groups(
         members = {id: rows for ids in both for id, rows in members_of(vectors, ids, shown).items()}
         phrases = _phrases(corpus, kind, survey, both)
         memory[kind] = _named(survey.memory, members, phrases, corpus, kind, naming)
-        groups[kind] = _listed(memory[kind], members, len(survey.groups))
+        listed = _listed(memory[kind], members, len(survey.groups))
+        groups[kind] = [_spoken(group, survey, speakers) for group in listed] if kind == "message" else listed
     return groups, memory
 
 
@@ -117,3 +120,16 @@ def _listed(memory: GroupMemory, members: Mapping[int, Members], total: int) -> 
         if id in members
     ]
     return sorted(listed, key=lambda group: (group.level, -group.size, group.id))
+
+
+def _spoken(group: Group, survey: Survey, speakers: Speakers) -> Group:
+    """The same group with its role, and its share of the messages of its part."""
+    within = [id for id, known in survey.memory.groups.items() if group.id in (id, known.parent)]
+    member = np.isin(survey.groups, within)
+    counts = np.bincount(speakers.part[member], minlength=len(speakers.parts))
+    only = np.flatnonzero(counts)
+    if len(only) != 1:  # a user has merged groups of several parts
+        return group
+    part = speakers.parts[only[0]]
+    total = int((speakers.part == only[0]).sum())
+    return replace(group, role=part.role, opening=part.opening, share=group.size / total)

@@ -11,6 +11,7 @@ from turnwise.explorer.groups.memory import Kind
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.labels import Label
+from turnwise.explorer.speakers import Speakers
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,14 @@ class Group:
         parent: The coarse group that a fine group belongs to.
         level: 0 for a coarse group, 1 for a fine one.
         size: How many members it has.
-        share: Its share of all messages or conversations, including those in no group.
+        share: Its share of all conversations, or of all messages of its part, including those in no group.
         central: Its most typical members, at most ten rows.
         edge: Its least typical members, at most ten rows.
         new: It was not there before data grew.
         renamed: A user named it.
         colour: The number of its colour in a palette.
+        role: Whose messages it holds; ``None`` for topics, and for groups of several roles.
+        opening: It holds only the first messages of this role.
     """
 
     id: int
@@ -44,6 +47,8 @@ class Group:
     new: bool
     renamed: bool
     colour: int
+    role: str | None = None
+    opening: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ class Report:
         ids: The ids of the conversations (m).
         texts: The messages (n).
         roles: All roles that occur.
+        speakers: Who asks, and whose messages are grouped apart.
         groups: The groups of messages and of conversations: coarse groups first, then by size.
         surprise: How surprise was measured; ``None`` where it could not be.
         messages: Columns of length n: x, y, group, conversation, turn, role, time, surprise.
@@ -89,6 +95,7 @@ class Report:
     ids: Sequence[str]
     texts: Sequence[str]
     roles: Sequence[str]
+    speakers: Speakers
     groups: Mapping[Kind, Sequence[Group]]
     surprise: Surprise | None
     messages: Mapping[str, np.ndarray]

@@ -1,0 +1,124 @@
+"""Who asks, and whose messages are grouped apart from whose.
+
+What people ask and what they are answered are different things, even in the same words. So each role that takes part in
+most conversations has groups of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnwise._utils.vectors import BoolArray, IntArray
+from turnwise.explorer.corpus import Corpus
+
+# Those who answer, as exports call them. Their greeting may open a conversation, but it is not what people ask.
+_ANSWERING = frozenset({"agent", "assistant", "bot", "developer", "function", "model", "operator", "system", "tool"})
+_ASKS = 2 / 3  # of the conversations must be opened by one role, so that it is the one who asks
+_TAKES_PART = 1 / 2  # of the conversations; a role that speaks in fewer has no groups of its own
+_ROLES_LISTED = 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """Messages that are grouped apart from all others.
+
+    Attributes:
+        role: Whose messages they are; ``None`` for those of all roles that have no part of their own.
+        opening: They are only the first message of that role in each conversation.
+    """
+
+    role: str | None
+    opening: bool = False
+
+
+@dataclass(frozen=True)
+class Speakers:
+    """Who asks, and the parts of the messages that are grouped apart.
+
+    Attributes:
+        asker: The role whose messages are requests; ``None`` if no role opens most conversations.
+        opened: The share of the conversations that it opens, apart from greetings of those who answer.
+        parts: The parts.
+        part: The part of each message (n,).
+        salts: A number for each part, which tells texts apart that are said in several parts, uint64 (parts,).
+    """
+
+    asker: str | None
+    opened: float
+    parts: Sequence[Part]
+    part: IntArray
+    salts: np.ndarray
+
+
+def speakers_of(corpus: Corpus, role: str | None = None, first: bool = False) -> Speakers:
+    """Find out who asks.
+
+    Args:
+        corpus: The conversations.
+        role: Who asks; by default the role that opens most conversations, where greetings of those who answer, such as
+            ``assistant`` or ``agent``, do not count.
+        first: Group the first message of this role in each conversation apart from what it says later.
+
+    Raises:
+        ValueError: There is no such role; or ``first`` is set, and nobody can be said to ask.
+    """
+    roles = list(corpus.roles)
+    if role is not None and role not in roles:
+        raise ValueError(f"no message has the role {role!r}: expected one of {_listed(roles)}")
+    openers = _openers(corpus)
+    counts = np.bincount(openers[openers >= 0], minlength=len(roles))
+    most = int(counts.argmax())
+    usual = roles[most] if counts[most] >= _ASKS * len(openers) else None
+    asker = role or usual
+    if first and asker is None:
+        raise ValueError(f"no role opens most conversations: name the one who asks with role, one of {_listed(roles)}")
+    apart = {asker, *(_taking_part(corpus) if usual is not None else ())} - {None}
+    parts = [Part(name) for name in sorted(map(str, apart))]
+    place = np.asarray([parts.index(Part(name)) if name in apart else len(parts) for name in roles], np.int64)
+    part = place[corpus.role]
+    if len(apart) < len(roles):
+        parts.append(Part(None))
+    if first and asker is not None:
+        part[opening_messages(corpus.conversation, corpus.role, roles.index(asker))] = len(parts)
+        parts.append(Part(asker, opening=True))
+    salts = [0 if each.role in (None, usual) and not each.opening else _salt(each) for each in parts]
+    opened = counts[roles.index(asker)] / len(openers) if asker is not None else 0.0
+    return Speakers(asker, float(opened), parts, part, np.asarray(salts, np.uint64))
+
+
+def opening_messages(conversation: IntArray, role: IntArray, asker: int) -> BoolArray:
+    """Which messages are the first of a role in their conversation (n,)."""
+    rows = np.flatnonzero(role == asker)
+    _, first = np.unique(conversation[rows], return_index=True)
+    opening = np.zeros(len(role), bool)
+    opening[rows[first]] = True
+    return opening
+
+
+def _openers(corpus: Corpus) -> IntArray:
+    """The first role in each conversation that is not known to answer, -1 if there is none (m,)."""
+    asking = np.asarray([role.lower() not in _ANSWERING for role in corpus.roles])
+    rows = np.flatnonzero(asking[corpus.role])
+    conversations, first = np.unique(corpus.conversation[rows], return_index=True)
+    openers = np.full(len(corpus.ids), -1, np.int64)
+    openers[conversations] = corpus.role[rows[first]]
+    return openers
+
+
+def _taking_part(corpus: Corpus) -> list[str]:
+    pairs = np.unique(np.stack([corpus.conversation, corpus.role.astype(np.uint32)]), axis=1)
+    counts = np.bincount(pairs[1], minlength=len(corpus.roles))
+    return [role for role, count in zip(corpus.roles, counts) if count >= _TAKES_PART * len(corpus.ids)]
+
+
+def _salt(part: Part) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(part).encode(), digest_size=8).digest(), "little")
+
+
+def _listed(roles: Sequence[str]) -> str:
+    more = f" and {len(roles) - _ROLES_LISTED} more" if len(roles) > _ROLES_LISTED else ""
+    return ", ".join(map(repr, roles[:_ROLES_LISTED])) + more

@@ -1,0 +1,136 @@
+"""Who asks, and whose messages are grouped apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+pytest.importorskip("igraph", reason="needs the extra explorer")
+pytest.importorskip("lancedb", reason="needs the extra store")
+
+import turnwise
+from tests.explorer.clouds import clouds
+from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.groups.neighbours import nearest_within
+from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.groups.survey import survey
+from turnwise.explorer.speakers import Part, Speakers, speakers_of
+
+
+def corpus(*conversations: str) -> Corpus:
+    """Conversations given by the roles of their messages, such as ``"agent user agent"``."""
+    spoken = [conversation.split() for conversation in conversations]
+    roles = list(dict.fromkeys(role for turns in spoken for role in turns))
+    turns = np.asarray([len(each) for each in spoken])
+    fields: dict[str, Any] = dict.fromkeys(Corpus.__dataclass_fields__)
+    return Corpus(
+        **{
+            **fields,
+            "ids": [str(number) for number in range(len(spoken))],
+            "conversation": np.repeat(np.arange(len(spoken), dtype=np.uint32), turns),
+            "roles": roles,
+            "role": np.asarray([roles.index(role) for each in spoken for role in each], np.uint16),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("conversations", "asker", "parts"),
+    [
+        (["user assistant user", "assistant user", "system user assistant"], "user", ["assistant", "user"]),
+        (["Agent customer Agent", "Agent customer"], "customer", ["Agent", "customer"]),
+        (["A B A", "A B", "A B C"], "A", ["A", "B"]),
+        (["Ann Bob", "Carla Dora", "Emil Fritz"], None, []),
+        (["user", "user"], "user", ["user"]),
+    ],
+)
+def test_who_opens_most_conversations_asks(conversations: list[str], asker: str | None, parts: list[str]) -> None:
+    spoken = corpus(*conversations)
+    speakers = speakers_of(spoken)
+    assert speakers.asker == asker
+    assert [part.role for part in speakers.parts if part.role] == parts
+    for role, part in zip(spoken.role, speakers.part):
+        assert speakers.parts[part].role == (spoken.roles[role] if spoken.roles[role] in parts else None)
+
+
+def test_another_role_can_be_named_and_changes_no_parts() -> None:
+    spoken = corpus("user assistant user", "user assistant", "user assistant system")
+    usual, named = speakers_of(spoken), speakers_of(spoken, "assistant")
+    assert named.asker == "assistant" and named.parts == usual.parts
+    assert (named.part == usual.part).all() and (named.salts == usual.salts).all()
+    assert Part("system") in speakers_of(spoken, "system").parts
+
+
+def test_the_opening_is_the_first_message_of_the_asker() -> None:
+    speakers = speakers_of(corpus("assistant user assistant user", "user assistant user"), first=True)
+    opening = speakers.parts.index(Part("user", opening=True))
+    assert np.flatnonzero(speakers.part == opening).tolist() == [1, 4]
+
+
+def test_an_unknown_role_is_an_error_that_lists_the_roles() -> None:
+    with pytest.raises(ValueError, match="no message has the role 'customer': expected one of 'user', 'assistant'"):
+        speakers_of(corpus("user assistant"), "customer")
+    with pytest.raises(ValueError, match="name the one who asks with role, one of 'Ann', 'Bob', 'Eva', 'Tom'"):
+        speakers_of(corpus("Ann Bob", "Eva Tom"), first=True)
+
+
+def test_no_group_holds_messages_of_two_parts_even_if_they_say_the_same() -> None:
+    vectors, texts, _ = clouds(4, 60)
+    part = np.repeat([0, 1, 2], [240, 240, 3])
+    doubled, both = np.concatenate([vectors, vectors, vectors[:3]]), [*texts, *texts, *texts[:3]]
+    salts = np.asarray([0, 99, 7], np.uint64)
+    speakers = Speakers("a", 1.0, [Part("a"), Part("b"), Part("c")], part, salts)
+    groups = survey(doubled, both, GroupSettings(), speakers=speakers).groups
+    assert not set(groups[part == 0]) & set(groups[part == 1]) - {-1}
+    assert (groups[part == 2] == -1).all()  # too few
+    alone = survey(vectors, texts, GroupSettings()).groups
+    assert (groups[part == 0] == alone).all()
+
+
+def test_neighbours_are_of_the_same_part_unless_it_is_too_small() -> None:
+    vectors, _, _ = clouds(2, 30)
+    part = np.arange(60) % 2
+    part[0] = 2
+    near = nearest_within(vectors, np.arange(60), part, 5)
+    assert (part[near.rows[1:]] == part[1:, None]).all()
+    assert (near.rows[0] >= 0).all() and (near.cosines[0] > 0).any()
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    subjects = ("card", "flight", "pizza")
+    return [
+        {
+            "id": str(number),
+            "messages": [
+                {"role": ("assistant", "user")[turn % 2], "content": f"{subjects[number % 3]} {number} {turn}"}
+                for turn in range(6)
+            ],
+        }
+        for number in range(36)
+    ]
+
+
+def test_groups_of_one_role_or_of_openings(
+    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
+) -> None:
+    store = turnwise.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    everything = turnwise.cluster(store)
+    asked = turnwise.cluster(store, role="user")
+    assert asked.report.neighbours["message"].rows.tolist() == everything.report.neighbours["message"].rows.tolist()
+    assert set(asked.to_pandas()["role"]) == {"user"} and len(asked.to_pandas()) == 36 * 3
+    assert [group for group in everything.groups if group.role == "user"] == asked.groups
+    assert sum(group.share for group in asked.groups) == pytest.approx(1 - asked.outliers)
+    openings = turnwise.cluster(store, first=True).to_pandas()
+    assert (openings["role"] == "user").all() and (openings["turn"] == 1).all() and len(openings) == 36
+
+
+def test_conversations_have_no_role(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:
+    with pytest.raises(ValueError, match="role and first choose messages"):
+        turnwise.cluster(rows, encoder=tiny_encoder, level="conversation", role="user")
+    with pytest.raises(ValueError, match="expected one of 'assistant', 'user'"):
+        turnwise.cluster(rows, encoder=tiny_encoder, role="customer")
