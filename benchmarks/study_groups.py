@@ -23,14 +23,13 @@ from itertools import combinations
 from unittest import mock
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.decomposition import PCA
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import turnwise
 from quick import add_quick, data_folder
-from turnwise.evaluation.metrics import purity
+from turnwise.evaluation.metrics import discovery_figures
 from turnwise.explorer.groups import assigning
 from turnwise.explorer.groups.assigning import lonely_below, vote
 from turnwise.explorer.groups.communities import communities, neighbour_graph
@@ -119,26 +118,19 @@ WAYS: dict[str, Way] = {
 }
 
 
-def accuracy(labels: np.ndarray, groups: np.ndarray) -> float:
-    inside = groups >= 0
-    table = np.zeros((labels.max() + 1, groups.max() + 1))
-    np.add.at(table, (labels[inside], groups[inside]), 1)
-    return float(table[linear_sum_assignment(table, maximize=True)].sum() / len(labels)) if inside.any() else 0.0
-
-
 def measured(way: Way, case: Case, seeds: int) -> dict[str, float]:
     results = defaultdict(list)
     for seed in range(seeds):
         start = time.process_time()
         groups = way(case.vectors, case.intents, seed)
         results["CPU s"].append(time.process_time() - start)
-        inside = groups >= 0
-        results["accuracy"].append(100 * accuracy(case.labels, groups))
-        results["NMI"].append(100 * normalized_mutual_info_score(case.labels, groups))
-        results["ARI"].append(100 * adjusted_rand_score(case.labels, groups))
-        results["purity"].append(100 * purity(groups[inside], case.labels[inside]) if inside.any() else 0.0)
-        results["left out"].append(100 * float(1 - inside.mean()))
-        results["groups"].append(len(np.unique(groups[inside])))
+        figures = discovery_figures(groups, case.labels)
+        figures["purity"] = figures["precision"] / max(1 - figures["left_out"], 1e-9)
+        for name, figure in (("NMI", "nmi"), ("ARI", "ari"), ("left out", "left_out")):
+            figures[name] = figures.pop(figure)
+        for name, figure in figures.items():
+            results[name].append(100 * figure)
+        results["groups"].append(len(np.unique(groups[groups >= 0])))
     return {name: float(np.mean(values)) for name, values in results.items()} | {"stable": stability(way, case)}
 
 

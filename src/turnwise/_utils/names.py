@@ -59,6 +59,7 @@ TASKS: LazyTable[Any] = LazyTable(
         "semantic-relatedness": f"{_WHOLES}.semantic_relatedness:SEMANTIC_RELATEDNESS",
         "conversation-retrieval": f"{_WHOLES}.conversation_retrieval:CONVERSATION_RETRIEVAL",
         "next-message": f"{_ORDER}.next_message:NEXT_MESSAGE",
+        "intent-discovery": "turnwise.explorer.intent_discovery:INTENT_DISCOVERY",
         # Tasks that belong to a single paper
         "domain-categorization-published": f"{_PAPERS}.dial2vec.published_categorization:PUBLISHED_CATEGORIZATION",
         "component-analysis": f"{_PAPERS}.triple_encoders.component_analysis:COMPONENT_ANALYSIS",

@@ -11,6 +11,8 @@ from turnwise._utils.files import atomic_path
 from turnwise._utils.progress import console
 from turnwise._utils.strict_json import strict_json
 
+_COUNTS = ("queries", "pairs", "conversations", "messages")
+
 
 def write_json(path: Path, value: Any) -> None:
     """Write results to a file. Call this before printing them, so that a broken pipe cannot lose them."""
@@ -24,17 +26,18 @@ def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
     Args:
         title: Title of the table.
         rows: Encoder -> task -> figures. A figure may come with its interval or its standard deviation. The table also
-            shows the number of queries, pairs or conversations.
+            shows the number of queries, pairs, conversations or messages, and of labels.
     """
     table = _table("encoder", "task", "figure", "value", "95 % interval or ± deviation", "n", title=title)
     for encoder, tasks in rows.items():
         for task, figures in tasks.items():
-            count = figures.get("queries", figures.get("pairs", figures.get("conversations")))
+            count = str(next(figures[name] for name in _COUNTS if name in figures))
+            count += f", {figures['labels']} labels" if "labels" in figures else ""
             digits = 3 if task == "alignment_uniformity" else 1  # all others are percentages
             for name, value in figures.items():
                 if isinstance(value, float) and not name.endswith("_std"):
                     shown = (_figure(name), f"{value:.{digits}f}", _spread(figures, name))
-                    table.add_row(encoder, task.replace("_", " "), *shown, str(count))
+                    table.add_row(encoder, task.replace("_", " "), *shown, count)
     console.print(table)
 
 

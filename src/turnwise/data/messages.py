@@ -36,11 +36,8 @@ def distinct_texts(conversations: Conversations) -> list[str]:
     return list(dict.fromkeys(text for text in texts if text))
 
 
-def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
-    """Distinct labelled texts and their label, in order of first appearance.
-
-    A text with two different labels ("Yes, please.") says nothing about either of them, so it is left out. So is a
-    text with several labels at once.
+def labelled_messages(conversations: Conversations, label: str) -> list[tuple[str, str | None]]:
+    """The text and the label of every labelled message that is not empty; ``None`` for several labels at once.
 
     Args:
         conversations: Rows with ``messages``, each ``{"role", "content", <label>}``; absent or empty: unlabelled.
@@ -49,7 +46,7 @@ def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
     Raises:
         ConversationError: No message carries the label, or a label is neither text nor number.
     """
-    labels: dict[str, str | None] = {}  # None: ambiguous
+    labelled: list[tuple[str, str | None]] = []
     fields: dict[str, None] = {}
     for where, message in _messages(conversations):
         fields.update(dict.fromkeys(message))
@@ -62,11 +59,29 @@ def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
             )
         text = message_text(message, where)
         if text and values:
-            label_of_text = str(values[0]) if len(values) == 1 else None
-            labels[text] = label_of_text if labels.get(text, label_of_text) == label_of_text else None
-    if not labels:
+            labelled.append((text, str(values[0]) if len(values) == 1 else None))
+    if not labelled:
         present = ", ".join(fields) or "no field at all"
         raise ConversationError("conversations", f"no message carries the label {label!r}; messages have: {present}")
+    return labelled
+
+
+def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
+    """Distinct labelled texts and their label, in order of first appearance.
+
+    A text with two different labels ("Yes, please.") says nothing about either of them, so it is left out. So is a
+    text with several labels at once.
+
+    Args:
+        conversations: As for `labelled_messages`.
+        label: As for `labelled_messages`.
+
+    Raises:
+        ConversationError: As for `labelled_messages`.
+    """
+    labels: dict[str, str | None] = {}  # None: ambiguous
+    for text, value in labelled_messages(conversations, label):
+        labels[text] = value if labels.get(text, value) == value else None
     return {text: value for text, value in labels.items() if value is not None}
 
 
