@@ -83,6 +83,48 @@ def test_filters_apply_to_every_view_and_stand_in_the_address(
     page.wait_for_selector("text=everything is shown")
 
 
+def test_filters_open_and_close_from_the_keyboard(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report()).open("overview")
+    page.keyboard.press("f")
+    page.wait_for_selector("#filter-text:focus")
+    assert page.locator("#filter-text").input_value() == ""  # the key that opened it was not typed
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#filter-panel", state="hidden")
+    page.wait_for_selector("#filter-toggle:focus")
+
+
+def test_what_filters_offer_follows_the_filter(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report()).open("overview?role=user")
+    page.keyboard.press("f")
+    groups = page.locator("#filter-group option")
+    names = groups.all_inner_texts()
+    coarse = [int(name.rsplit("(", 1)[1][:-1]) for name in names if not name.startswith(("–", "add"))]
+    assert sum(coarse) == 240  # half of all messages, with those in no group
+    page.locator("#filter-role").select_option("assistant")
+    page.wait_for_selector(".chip:nth-of-type(2)")
+    assert page.locator("#filter-role").count() == 0  # nothing is left to add
+
+
+def test_a_filter_that_nothing_passes_says_so(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    watched = open_page(make_report())
+    for view in ("overview", "map", "groups", "group/message/0", "flows", "surprise", "conversations", "search"):
+        page = watched.open(f"{view}?role=user&text=nowhere")
+        assert page.locator("h1").inner_text() == "Nothing passes these filters"
+    page.get_by_role("button", name="Without text: nowhere: 240 messages").click()
+    page.wait_for_selector("h1:has-text('Search')")
+
+
+def test_a_group_tells_who_says_it(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    page = open_page(make_report()).open("group/message/0")
+    assert sorted(page.locator(".about .role").all_inner_texts()[:2]) == ["assistant", "user"]
+
+
 def test_text_and_time_filters(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
     watched = open_page(make_report())
     page = watched.open("conversations?text=MESSAGE%203&from=2024-01-01")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -209,6 +210,17 @@ def test_groups_are_renamed_and_split_and_stay_so(
     assert "wants <b>money</b> back" in [
         group.name for group in turnwise.explorer.build_report(store).groups["message"]
     ]
+
+
+def test_a_split_shows_its_parts(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
+    within = Counter(group.parent for group in explorer.report.groups["message"] if group.parent is not None)
+    coarse, parts = within.most_common(1)[0]
+    assert parts > 1
+    page = open_page(explorer.url).open(f"group/message/{coarse}")
+    page.get_by_role("button", name="Split").click()
+    page.wait_for_selector(f"h1:has-text('Split into {parts} groups')")
+    assert page.locator("main .panel").count() == parts
+    page.wait_for_selector("main .panel .said")
 
 
 def test_what_an_edit_cannot_do_is_said(explorer: Explorer, open_page: Callable[..., Watched]) -> None:

@@ -82,14 +82,18 @@ class LiveReport:
         ]
         return [self._report_hit(hit) for hit in self._store.next_replies(messages, limit=limit)]
 
-    def edit(self, action: Action, kind: Kind, ids: Sequence[int], name: str | None) -> None:
+    def edit(self, action: Action, kind: Kind, ids: Sequence[int], name: str | None) -> list[int]:
         """Rename, merge or split groups, and make the report again.
+
+        Returns:
+            The ids of the groups that there are now in place of the given ones.
 
         Raises:
             ValueError: There is no such group, or the action does not fit; see `turnwise.explorer.edits`.
         """
         with self._changing:
             path = self._store.path
+            changed = [ids[0]]
             if action == "merge":
                 edits.merge(path, kind, ids, name)
             elif len(ids) != 1:
@@ -97,9 +101,10 @@ class LiveReport:
             elif action == "rename":
                 edits.rename(path, kind, ids[0], name or "")
             else:
-                edits.split(path, kind, ids[0])
+                changed = edits.split(path, kind, ids[0])
             settings = self.report.settings
             self._show(build_report(self._store, seed=settings.seed, settings=settings, former=self.report))
+        return changed
 
     def _show(self, report: Report) -> None:
         write_report(report, self.folder)

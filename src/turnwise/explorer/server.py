@@ -99,9 +99,8 @@ def _page(live: LiveReport) -> FastAPI:
         return [asdict(hit) for hit in live.next_replies(conversation, turn, _REPLIES)]
 
     @page.post("/api/groups")
-    def groups(edit: GroupEdit) -> dict[str, bool]:
-        live.edit(edit.action, edit.level, edit.ids, edit.name)
-        return {"done": True}
+    def groups(edit: GroupEdit) -> list[int]:
+        return live.edit(edit.action, edit.level, edit.ids, edit.name)
 
     page.mount("/data", StaticFiles(directory=live.folder / "data", check_dir=False))
     page.mount("/", StaticFiles(directory=PAGE, html=True))

@@ -47,9 +47,10 @@ turnwise.app = (() => {
     }
     if (mine !== turn) return; // the address has changed meanwhile
     const same = shown && shown.view === view && String(shown.parts) === String(route.parts);
+    const isEmpty = selection.filtered && selection.count.conversation === 0 && route.view !== "conversation";
     header();
     turnwise.filterBar.show(document.getElementById("filters"), selection);
-    if (same && !anew && shown.update) {
+    if (same && !anew && !isEmpty && shown.update) {
       shown.update(route, selection);
     } else {
       shown?.leave?.();
@@ -57,7 +58,8 @@ turnwise.app = (() => {
         hadFocus = document.activeElement !== document.body;
       shown = {view, parts: route.parts};
       main.replaceChildren();
-      Object.assign(shown, view.render(main, route, selection));
+      if (isEmpty) turnwise.filterBar.showNothing(main, route.filter);
+      else Object.assign(shown, view.render(main, route, selection));
       document.title = `${main.querySelector("h1")?.textContent || "Conversations"} – turnwise`;
       if (!same && hadFocus && !main.contains(document.activeElement)) main.focus({preventScroll: true});
       if (!shown.scrolls) window.scrollTo(0, scroll);
@@ -108,13 +110,13 @@ turnwise.app = (() => {
   }
 
   function onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, dialog"))
-      return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("dialog")) return;
+    if (event.key === "Escape") return turnwise.filterBar.close();
+    if (event.target.closest?.("input, select, textarea")) return;
     const number = Number(event.key);
-    if (event.key === "/") {
-      event.preventDefault();
-      turnwise.route.go("search");
-    } else if (event.key === "t") turnwise.theme.toggle();
+    if (event.key === "/" || event.key === "f") event.preventDefault(); // not typed into the field that gets the focus
+    if (event.key === "/") turnwise.route.go("search");
+    else if (event.key === "t") turnwise.theme.toggle();
     else if (event.key === "f") turnwise.filterBar.toggle();
     else if (event.key === "?") help();
     else if (number >= 1 && number <= TABS.length) turnwise.route.go(TABS[number - 1][0]);
@@ -125,7 +127,7 @@ turnwise.app = (() => {
     const keys = [
       ["1 – 7", "the views, from Overview to Search"],
       ["/", "search"],
-      ["f", "filters"],
+      ["f, Escape", "open and close filters"],
       ["t", "light or dark"],
       ["j, k", "next and previous conversation"],
       ["arrows, +, −, 0", "move and zoom the map when it has the focus"],

@@ -68,10 +68,10 @@ turnwise.dom = (() => {
   }
 
   /** A labelled drop-down list of [value, label] pairs. */
-  function choice(label, options, value, onChange) {
+  function choice(label, options, value, onChange, attributes = {}) {
     const select = element(
       "select",
-      {on: {change: () => onChange(select.value)}},
+      {...attributes, on: {change: () => onChange(select.value)}},
       options.map(([each, name]) => element("option", {value: each, selected: String(each) === String(value)}, name)),
     );
     return element("label", {class: "field"}, element("span", null, label), select);

@@ -3,32 +3,52 @@
 
 turnwise.filterBar = (() => {
   const {element, button, choice, fill, shortened} = turnwise.dom;
-  const {integer} = turnwise.numbers;
-  let open = false;
+  const {integer, plural} = turnwise.numbers;
+  let isOpen = false,
+    redraw = () => {};
 
   function show(holder, selection) {
     const {filter} = turnwise.route.current();
     const {counts} = turnwise.report;
     const total = (level) => `${integer(selection.count[level])} of ${integer(counts[level])} ${level}s`;
-    const toggle = button(
-      open ? "Close filters" : "Filter",
-      () => {
-        open = !open;
-        show(holder, selection);
-        holder.querySelector(open ? "input, select" : "#filter-toggle")?.focus();
-      },
-      {id: "filter-toggle", "aria-expanded": String(open), "aria-controls": "filter-panel"},
-    );
-    const state = element(
-      "span",
-      {id: "passing", class: "muted"},
-      selection.filtered ? `${total("message")}, ${total("conversation")}` : "everything is shown",
-    );
+    const focused = holder.contains(document.activeElement) && document.activeElement.id;
     fill(
       holder,
-      element("div", {class: "filter-line"}, toggle, chips(filter), state, exporting(selection)),
-      open && panel(filter),
+      element(
+        "div",
+        {class: "filter-line"},
+        button(isOpen ? "Close filters" : "Filter", () => setOpen(!isOpen), {
+          id: "filter-toggle",
+          "aria-expanded": String(isOpen),
+          "aria-controls": "filter-panel",
+        }),
+        chips(filter),
+        element(
+          "span",
+          {id: "passing", class: "muted"},
+          selection.filtered ? `${total("message")}, ${total("conversation")}` : "everything is shown",
+        ),
+        exporting(selection),
+      ),
+      element("div", {id: "filter-panel", hidden: !isOpen}, isOpen && panel(filter)),
     );
+    if (focused) (document.getElementById(focused) || document.getElementById("filter-toggle")).focus();
+    redraw = () => show(holder, selection);
+  }
+
+  function setOpen(wanted) {
+    isOpen = wanted;
+    redraw();
+    document.querySelector(isOpen ? "#filter-panel input" : "#filter-toggle").focus();
+  }
+
+  /** Closes what is open: the panel of filters or the menu to save. */
+  function close() {
+    const menu = document.querySelector("#filters details[open]");
+    if (menu) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    } else if (isOpen) setOpen(false);
   }
 
   function chips(filter) {
@@ -65,36 +85,31 @@ turnwise.filterBar = (() => {
 
   function panel(filter) {
     const {summary, groups} = turnwise.report;
-    const add = (name, label, options) =>
-      choice(label, [["", "add …"], ...options], "", (value) => {
-        if (value !== "") turnwise.route.setFilter({[name]: [...new Set([...(filter[name] || []), value])]});
-      });
-    const named = (level) => [
+    const groupValues = (level) => [
       ...groups[level].coarse.flatMap((group) => [
-        [group.id, shortened(group.name, 60)],
-        ...groups[level].children(group.id).map((each) => [each.id, `– ${shortened(each.name, 60)}`]),
+        {id: group.id, value: String(group.id), name: group.name},
+        ...groups[level]
+          .children(group.id)
+          .map((each) => ({id: each.id, value: String(each.id), name: `– ${each.name}`})),
       ]),
-      ["none", "in no group"],
+      {id: -1, value: "none", name: "in no group"},
     ];
+    const named = (names) => names.map((name, id) => ({id, value: name, name}));
     const labels = (level, prefix) =>
       Object.entries(summary.labels[level]).map(([name, values]) =>
-        add(
-          prefix + name,
-          `${name} (${level})`,
-          values.map((value) => [value, shortened(String(value), 60)]),
+        adding(filter, prefix + name, `${name} (${level})`, named(values), (selection) =>
+          tally(turnwise.report[`${level}s`][`label:${name}`], selection[level]),
         ),
       );
-    return element(
-      "div",
-      {id: "filter-panel"},
+    const ofGroups = (name, label, level) =>
+      adding(filter, name, label, groupValues(level), (selection) => turnwise.parts.counts(level, selection));
+    return [
       words(filter),
-      add(
-        "role",
-        "Role",
-        summary.roles.map((role) => [role, shortened(role, 60)]),
+      adding(filter, "role", "Role", named(summary.roles), (selection) =>
+        tally(turnwise.report.messages.role, selection.message),
       ),
-      groups.message.list.length > 0 && add("group", "Group of messages", named("message")),
-      groups.conversation.list.length > 0 && add("topic", "Topic of conversations", named("conversation")),
+      ofGroups("group", "Group of messages", "message"),
+      ofGroups("topic", "Topic of conversations", "conversation"),
       labels("message", "m."),
       labels("conversation", "c."),
       summary.times.first !== null && [
@@ -107,12 +122,63 @@ turnwise.filterBar = (() => {
         "Filters apply to every view and stand in the address, so that a copied link ",
         "shows the same. Several values of one kind widen the filter, different kinds narrow it.",
       ),
+    ];
+  }
+
+  /**
+   * A list of values that can be added to the filter, each with how many messages or conversations that would show.
+   * @param values `{id, value, name}`: what the column holds, what the address says, what is shown.
+   * @param count From a selection to counts by id.
+   */
+  function adding(filter, name, label, values, count) {
+    const chosen = filter[name] || [];
+    const counts = count(turnwise.filters.without(filter, name));
+    const options = values
+      .filter(({id, value}) => counts.get(id) && !chosen.includes(value))
+      .map(({id, value, name: text}) => [value, `${shortened(text, 60)} (${integer(counts.get(id))})`]);
+    if (options.length === 0) return null;
+    return choice(
+      label,
+      [["", "add …"], ...options],
+      "",
+      (value) => value !== "" && turnwise.route.setFilter({[name]: [...chosen, value]}),
+      {id: `filter-${name}`},
+    );
+  }
+
+  function tally(column, mask) {
+    const counts = new Map();
+    for (let row = 0; row < mask.length; row++)
+      if (mask[row]) counts.set(column[row], (counts.get(column[row]) || 0) + 1);
+    return counts;
+  }
+
+  /** Instead of a view that nothing would be in: which filter to take away. */
+  function showNothing(main, filter) {
+    const ways = Object.keys(filter)
+      .map((name) => ({name, count: turnwise.filters.without(filter, name).count.message}))
+      .filter(({count}) => count > 0);
+    turnwise.dom.add(
+      main,
+      element("h1", null, "Nothing passes these filters"),
+      element(
+        "div",
+        {class: "tools"},
+        ways.map(({name, count}) =>
+          button(
+            `Without ${filter[name].map((value) => shortened(describe(name, value), 60)).join(", ")}: ${plural(count, "message")}`,
+            () => turnwise.route.setFilter({[name]: []}),
+          ),
+        ),
+        button("Show everything", () => clear(filter)),
+      ),
     );
   }
 
   function words(filter) {
     const input = element("input", {
       type: "search",
+      id: "filter-text",
       value: (filter.text || []).join(" "),
       placeholder: "all of these words",
     });
@@ -123,7 +189,7 @@ turnwise.filterBar = (() => {
 
   function day(filter, name, label, {first, last}) {
     const bounds = {min: turnwise.numbers.day(first), max: turnwise.numbers.day(last)};
-    const input = element("input", {type: "date", value: filter[name]?.[0] || "", ...bounds});
+    const input = element("input", {type: "date", id: `filter-${name}`, value: filter[name]?.[0] || "", ...bounds});
     input.addEventListener("change", () => turnwise.route.setFilter({[name]: input.value ? [input.value] : []}));
     return element("label", {class: "field"}, element("span", null, label), input);
   }
@@ -153,9 +219,5 @@ turnwise.filterBar = (() => {
     );
   }
 
-  function toggle() {
-    document.getElementById("filter-toggle")?.click();
-  }
-
-  return {show, toggle};
+  return {show, showNothing, toggle: () => setOpen(!isOpen), close};
 })();

@@ -12,9 +12,15 @@ turnwise.filters = (() => {
     const key = JSON.stringify(filter);
     if (cached.key !== key || cached.report !== turnwise.report) {
       const text = filter.text ? await turnwise.texts.matching(filter.text.join(" "), onProgress) : null;
-      cached = {key, report: turnwise.report, selection: compute(turnwise.report, filter, text)};
+      cached = {key, report: turnwise.report, text, selection: compute(turnwise.report, filter, text)};
     }
     return cached.selection;
+  }
+
+  /** What would pass without the conditions of one kind, such as "role", of the filter that was selected last. */
+  function without(filter, name) {
+    const {[name]: left, ...others} = filter;
+    return left ? compute(turnwise.report, others, name === "text" ? null : cached.text) : cached.selection;
   }
 
   function compute(report, filter, text) {
@@ -111,5 +117,5 @@ turnwise.filters = (() => {
     return points.length > 2 && points.flat().every(Number.isFinite) ? {level, points} : null;
   }
 
-  return {select, groupIds};
+  return {select, without, groupIds};
 })();

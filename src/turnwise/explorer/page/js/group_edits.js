@@ -10,9 +10,10 @@ turnwise.groupEdits = (() => {
     const status = holder.querySelector(".status");
     status.textContent = "Working …";
     try {
-      await turnwise.live.edit(action, level, ids, name);
+      const groups = await turnwise.live.edit(action, level, ids, name);
       turnwise.texts.forget();
-      await turnwise.app.render(true);
+      if (action === "split") turnwise.route.go("groups", [], {level, parts: groups.join(",")});
+      else await turnwise.app.render(true);
       announce("The groups have been changed");
     } catch (error) {
       status.textContent = error.message;

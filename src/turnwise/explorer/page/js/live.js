@@ -44,10 +44,11 @@ turnwise.live = (() => {
     return get("next", {conversation, turn});
   }
 
-  /** Renames, merges or splits groups, then reads the changed report. */
+  /** Renames, merges or splits groups, then reads the changed report; gives the ids of what there is now. */
   async function edit(action, level, ids, name = null) {
-    await post("groups", {action, level, ids, name});
+    const groups = await post("groups", {action, level, ids, name});
     await turnwise.data.reload();
+    return groups;
   }
 
   return {detect, search, next, edit, isLive: () => live};

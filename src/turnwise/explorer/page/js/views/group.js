@@ -5,7 +5,8 @@ turnwise.views.group = (() => {
   const {add, element, shortened} = turnwise.dom;
   const {integer, percent, percentWithin} = turnwise.numbers;
   const {group, badges, panel, note, table, sizes} = turnwise.parts;
-  const MOST_FLOWS = 8;
+  const MOST_FLOWS = 8,
+    MOST_ROLES = 5;
 
   function render(main, route, selection) {
     const level = route.parts[0] === "conversation" ? "conversation" : "message";
@@ -83,7 +84,31 @@ turnwise.views.group = (() => {
         {class: "phrases"},
         each.phrases.map((phrase) => element("span", {dir: "auto"}, shortened(phrase, 40))),
       ),
+      level === "message" && members.length > 0 && saidBy(members),
     ];
+  }
+
+  function saidBy(members) {
+    const {messages, summary} = turnwise.report;
+    const counts = new Map();
+    for (const m of members) counts.set(messages.role[m], (counts.get(messages.role[m]) || 0) + 1);
+    const roles = [...counts].sort((a, b) => b[1] - a[1]);
+    return element(
+      "p",
+      {class: "about"},
+      "Said by ",
+      roles
+        .slice(0, MOST_ROLES)
+        .map(([role, count]) =>
+          element(
+            "span",
+            null,
+            turnwise.parts.role(summary.roles[role]),
+            ` ${percent(count / members.length)} (${integer(count)})`,
+          ),
+        ),
+      roles.length > MOST_ROLES && `and ${integer(roles.length - MOST_ROLES)} others`,
+    );
   }
 
   function examples(title, level, rows, selection, explanation) {

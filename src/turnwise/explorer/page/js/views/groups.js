@@ -3,62 +3,66 @@
 
 turnwise.views.groups = (() => {
   const {add, element, choice} = turnwise.dom;
-  const {integer, percent} = turnwise.numbers;
+  const {integer, percent, plural} = turnwise.numbers;
   const {group, badges, sizes, note} = turnwise.parts;
+  const EXAMPLES = 3; // of each part of a group that was split
 
   function render(main, route, selection) {
     const level = route.options.level === "conversation" ? "conversation" : "message";
     const counts = turnwise.parts.counts(level, selection),
       total = selection.count[level];
-    const {coarse, children} = turnwise.report.groups[level];
-    const list = [...coarse].sort((a, b) => (counts.get(b.id) || 0) - (counts.get(a.id) || 0));
+    const {byId, coarse, children} = turnwise.report.groups[level];
+    const size = (each) => counts.get(each.id) || 0;
+    const present = (groups) => groups.filter((each) => size(each) > 0).sort((a, b) => size(b) - size(a));
+    const parts = (route.options.parts?.split(",") || []).map((id) => byId.get(Number(id))).filter(Boolean);
+    const areParts = parts.length > 0;
+    const list = present(areParts ? parts : coarse);
+    const title = level === "message" ? "Groups of messages" : "Topics of conversations";
     add(
       main,
-      element("h1", null, level === "message" ? "Groups of messages" : "Topics of conversations"),
+      element("h1", null, areParts ? `Split into ${plural(parts.length, "group")}` : title),
       element(
         "div",
         {class: "tools"},
-        choice(
-          "Groups of",
-          [
-            ["message", "messages"],
-            ["conversation", "conversations"],
-          ],
-          level,
-          (value) => turnwise.route.setOptions({level: value}),
-        ),
+        areParts
+          ? element("a", {href: turnwise.route.link("groups", [], {level})}, title)
+          : choice(
+              "Groups of",
+              [
+                ["message", "messages"],
+                ["conversation", "conversations"],
+              ],
+              level,
+              (value) => turnwise.route.setOptions({level: value}),
+            ),
         turnwise.live.isLive() && turnwise.groupEdits.merging(level, list),
       ),
-      list.length === 0 ? note("There are no groups: too few messages are alike.") : null,
-      element(
-        "div",
-        {class: "masonry"},
-        list.map((each) => card(level, each, counts, total)),
-      ),
-      note(
-        `${integer(counts.get(-1) || 0)} ${level}s (${percent(total ? (counts.get(-1) || 0) / total : 0)}) are in no group. `,
-        element("a", {href: noneLink(level)}, "Look at them"),
-      ),
+      coarse.length === 0 ? note("There are no groups: too few messages are alike.") : null,
+      element("div", {class: "masonry"}, list.map(card)),
+      !areParts && [
+        note(
+          `${integer(counts.get(-1) || 0)} ${level}s (${percent(total ? (counts.get(-1) || 0) / total : 0)}) are in no group. `,
+          element("a", {href: noneLink(level)}, "Look at them"),
+        ),
+        list.length < coarse.length &&
+          note(`${plural(coarse.length - list.length, "group")} had nothing that passes the filter.`),
+      ],
     );
 
-    function card(which, each, sizesOf, all) {
-      const within = [...children(each.id)].sort((a, b) => (sizesOf.get(b.id) || 0) - (sizesOf.get(a.id) || 0));
+    function card(each) {
+      const within = present(children(each.id));
       return element(
         "section",
         {class: "panel"},
-        element("h2", null, group(which, each.id), badges(each)),
-        element(
-          "p",
-          {class: "muted"},
-          `${integer(sizesOf.get(each.id) || 0)} ${which}s, `,
-          percent(all ? (sizesOf.get(each.id) || 0) / all : 0),
-        ),
+        element("h2", null, group(level, each.id), badges(each)),
+        element("p", {class: "muted"}, `${plural(size(each), level)}, `, percent(total ? size(each) / total : 0)),
         element(
           "p",
           {class: "phrases"},
           each.phrases.slice(0, 6).map((phrase) => element("span", {dir: "auto"}, turnwise.dom.shortened(phrase, 40))),
         ),
-        within.length > 1 && sizes(which, within, sizesOf, all),
+        areParts && turnwise.parts[`${level}s`](each.central.slice(0, EXAMPLES)),
+        within.length > 1 && sizes(level, within, counts, total),
       );
     }
     return {};
