@@ -159,7 +159,7 @@ BASELINES = {
         ),
         Baseline(
             "flow",
-            "the mean through a trained RealNVP flow (BERT-flow's is Glow)",
+            "the mean through a trained flow (Glow)",
             "Li et al., 2020",
             _as_mean(_flow(adapted=False)),
             needs="encoder",
@@ -167,7 +167,7 @@ BASELINES = {
         ),
         Baseline(
             "flow-adapted",
-            "the adapted mean through a trained RealNVP flow (BERT-flow's is Glow)",
+            "the adapted mean through a trained flow (Glow)",
             "Li et al., 2020",
             _as_mean(_flow(adapted=True)),
             needs="encoder",

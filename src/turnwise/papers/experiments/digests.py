@@ -27,7 +27,6 @@ _LIBRARIES = (
     "scikit-learn",
     "bm25s",
     "gensim",
-    "zuko",
 )
 
 
