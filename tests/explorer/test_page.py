@@ -181,8 +181,21 @@ def test_search_finds_words(make_report: Callable[..., str], open_page: Callable
     page.get_by_role("searchbox", name="Search").fill("Méssage 2 conversation 17")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=1 message with all of these words")
-    page.locator("#found .said").click()
+    page.locator("#hits .said").click()
     page.wait_for_selector("text=Conversation conversation-17")
+
+
+def test_a_search_without_hits_counts_each_word(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    watched = open_page(make_report())
+    page = watched.open("search?q=conversation%20nowhere&c.domain=shop")
+    page.get_by_role("button", name="conversation (").click()
+    page.wait_for_selector("#hits .said")
+    page = watched.open("search?q=nowhere&c.domain=shop")
+    page.wait_for_selector("text=No message has all of these words and passes the filter.")
+    page.get_by_role("button", name="Search everything").click()
+    page.wait_for_selector("text=everything is shown")
 
 
 def test_what_is_shown_can_be_saved(

@@ -237,9 +237,13 @@ def test_what_an_edit_cannot_do_is_said(explorer: Explorer, open_page: Callable[
 
 def test_search_by_meaning_and_next_replies(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
     watched = open_page(explorer.url)
-    page = watched.open("search?mode=vector&q=refund")
-    page.wait_for_selector("text=nearest pass the filter")
-    page.wait_for_selector("#found .message")
+    page = watched.open("search?q=refund")  # words and meaning
+    page.wait_for_selector("#hits .message")
+    page.get_by_label("Find by").select_option("words")
+    page.wait_for_selector("text=with all of these words")
+    page = watched.open("search?mode=words&q=nowhere")
+    page.get_by_role("button", name="Search by words and meaning").click()
+    page.wait_for_selector("#hits .message")
     page = watched.open("conversation/0")
     page.get_by_role("button", name="What could follow?").first.click()
     page.wait_for_selector(".replies a")

@@ -53,7 +53,7 @@ turnwise.filterBar = (() => {
 
   function chips(filter) {
     const found = Object.entries(filter).flatMap(([name, values]) => values.map((value) => chip(filter, name, value)));
-    if (found.length > 1) found.push(button("Clear all", () => clear(filter), {class: "quiet"}));
+    if (found.length > 1) found.push(button("Clear all", clear, {class: "quiet"}));
     return found;
   }
 
@@ -79,7 +79,8 @@ turnwise.filterBar = (() => {
     return `${name.replace(/^[mc]\./, "")}: ${value}`;
   }
 
-  function clear(filter) {
+  function clear() {
+    const {filter} = turnwise.route.current();
     turnwise.route.setFilter(Object.fromEntries(Object.keys(filter).map((name) => [name, []])));
   }
 
@@ -170,7 +171,7 @@ turnwise.filterBar = (() => {
             () => turnwise.route.setFilter({[name]: []}),
           ),
         ),
-        button("Show everything", () => clear(filter)),
+        button("Show everything", clear),
       ),
     );
   }
@@ -219,5 +220,5 @@ turnwise.filterBar = (() => {
     );
   }
 
-  return {show, showNothing, toggle: () => setOpen(!isOpen), close};
+  return {show, showNothing, clear, toggle: () => setOpen(!isOpen), close};
 })();

@@ -1,15 +1,23 @@
-/* Search: words in the page itself, meaning where a server embeds the query. */
+/* Search: words in the page itself; where a server embeds the query, words and meaning together. */
 "use strict";
 
 turnwise.views.search = (() => {
-  const {add, element, choice, fill} = turnwise.dom;
+  const {add, element, button, choice, fill} = turnwise.dom;
   const {note} = turnwise.parts;
-  const MOST = 200;
+  const {integer, plural} = turnwise.numbers;
+  const MOST = 200,
+    MOST_ASKED = 1000; // where a filter takes some away
+  const MODES = [
+    ["hybrid", "words and meaning"],
+    ["words", "all words"],
+    ["vector", "meaning"],
+  ];
 
   function render(main, route, selection) {
     const query = route.options.q || "",
-      meaning = turnwise.live.isLive();
-    const mode = meaning && ["vector", "hybrid"].includes(route.options.mode) ? route.options.mode : "words";
+      isLive = turnwise.live.isLive();
+    const asked = MODES.some(([name]) => name === route.options.mode) ? route.options.mode : "hybrid";
+    const mode = isLive ? asked : "words";
     const input = element("input", {
       type: "search",
       id: "search",
@@ -17,7 +25,7 @@ turnwise.views.search = (() => {
       placeholder: "what somebody said",
       "aria-label": "Search",
     });
-    const found = element("div", {id: "found"});
+    const hits = element("div", {id: "hits"});
     input.addEventListener("change", () => turnwise.route.setOptions({q: input.value.trim()}));
     add(
       main,
@@ -26,58 +34,77 @@ turnwise.views.search = (() => {
         "div",
         {class: "tools search"},
         input,
-        meaning &&
-          choice(
-            "Find",
-            [
-              ["words", "all words"],
-              ["vector", "the meaning"],
-              ["hybrid", "both"],
-            ],
-            mode,
-            (value) => turnwise.route.setOptions({mode: value}),
-          ),
+        isLive && choice("Find by", MODES, mode, (value) => turnwise.route.setOptions({mode: value})),
       ),
-      found,
+      hits,
     );
     if (document.activeElement === document.body || document.activeElement === document.getElementById("main"))
       input.focus();
-    show(found, query, mode, selection);
+    show(hits, query, mode, selection);
     return {};
   }
 
-  async function show(found, query, mode, selection) {
-    fill(found, element("p", {class: "muted", role: "status"}, "Searching …"));
+  async function show(holder, query, mode, selection) {
+    fill(holder, element("p", {class: "muted", role: "status"}, "Searching …"));
     try {
-      const hits = mode === "words" ? await words(query, selection) : await ranked(query, mode, selection);
-      fill(found, heading(query, hits, mode), list(hits));
+      const rows = query && mode !== "words" ? await ranked(query, mode, selection) : await withWords(query, selection);
+      if (rows.length === 0) fill(holder, await suggestions(query, mode, selection));
+      else
+        fill(
+          holder,
+          heading(query, rows, mode),
+          turnwise.parts.inPieces(rows, (some) => turnwise.parts.messages(some)),
+        );
     } catch (error) {
-      fill(found, element("p", {class: "error", role: "alert"}, error.message));
+      fill(holder, element("p", {class: "error", role: "alert"}, error.message));
     }
   }
 
-  function heading(query, hits, mode) {
-    const count = turnwise.numbers.plural(hits.length, "message");
+  function heading(query, rows, mode) {
+    const count = plural(rows.length, "message");
     if (!query) return note(`${count} pass the filter. Words are found without regard to case and accents.`);
     if (mode === "words") return element("p", null, `${count} with all of these words`);
-    return element("p", null, `${count} of the ${MOST} nearest pass the filter, the nearest first`);
+    return element("p", null, `The best ${count}, by ${mode === "vector" ? "meaning" : "words and meaning"}`);
   }
 
-  function list(hits) {
-    return turnwise.parts.inPieces(hits, (rows) => turnwise.parts.messages(rows.map(([m]) => m)));
+  /** Without a hit: the other way of searching, or how often each word occurs alone. */
+  async function suggestions(query, mode, selection) {
+    const search = (label, changes) => button(label, () => turnwise.route.setOptions(changes));
+    const ways = [];
+    if (mode !== "words") ways.push(search("Search for the words alone", {mode: "words"}));
+    else if (turnwise.live.isLive()) ways.push(search("Search by words and meaning", {mode: "hybrid"}));
+    const words = [...new Set(query.split(/\s+/))];
+    if (mode === "words" && words.length > 1)
+      for (const word of words) {
+        const {length} = await withWords(word, selection);
+        if (length > 0) ways.push(search([element("bdi", null, word), ` (${integer(length)})`], {q: word}));
+      }
+    if (selection.filtered) ways.push(button("Search everything", turnwise.filterBar.clear));
+    return [
+      element(
+        "p",
+        {role: "status"},
+        `No message ${mode === "words" ? "has all of these words" : "among the nearest is shown"}`,
+        selection.filtered ? " and passes the filter." : ".",
+      ),
+      element("div", {class: "tools"}, ways),
+    ];
   }
 
-  async function words(query, selection) {
+  /** The messages that pass and hold all words of a query. */
+  async function withWords(query, selection) {
     const mask = query ? await turnwise.texts.matching(query) : selection.message;
-    const hits = [];
-    for (let m = 0; m < mask.length; m++) if (mask[m] && selection.message[m]) hits.push([m]);
-    return hits;
+    const rows = [];
+    for (let m = 0; m < mask.length; m++) if (mask[m] && selection.message[m]) rows.push(m);
+    return rows;
   }
 
   async function ranked(query, mode, selection) {
-    if (!query) return words("", selection);
-    const hits = await turnwise.live.search(query, mode, MOST);
-    return hits.filter(({message}) => selection.message[message]).map(({message, score}) => [message, score]);
+    const hits = await turnwise.live.search(query, mode, selection.filtered ? MOST_ASKED : MOST);
+    return hits
+      .map(({message}) => message)
+      .filter((m) => selection.message[m])
+      .slice(0, MOST);
   }
 
   return {render};
