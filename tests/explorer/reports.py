@@ -109,6 +109,7 @@ def _summary(
         "encoder": "an-encoder",
         "counts": {"messages": n, "conversations": len(topic), "speakers": 2},
         "roles": ["user", "assistant"],
+        "asker": "user",
         "texts_per_file": texts_per_file,
         "labels": {
             "conversation": {"domain": ["shop", "desk"]},

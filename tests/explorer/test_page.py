@@ -185,6 +185,18 @@ def test_search_finds_words(make_report: Callable[..., str], open_page: Callable
     page.wait_for_selector("text=Conversation conversation-17")
 
 
+def test_rows_of_conversations_say_what_they_are(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    texts = ["hi", "hello, how can I help you today?", "my card was stolen on holiday", "I am sorry to hear that"]
+    page = open_page(make_report(texts=texts)).open("conversations")
+    row = page.locator(".message").first
+    row.locator("text=my card was stolen on holiday").wait_for()  # the first request that is no greeting
+    shown = row.inner_text()
+    for part in ("conversation-0", "2023-11-", "8 messages", "domain: ", "surprise"):
+        assert part in shown
+
+
 def test_a_search_without_hits_counts_each_word(
     make_report: Callable[..., str], open_page: Callable[..., Watched]
 ) -> None:

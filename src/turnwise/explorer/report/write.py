@@ -67,6 +67,7 @@ def summary(report: Report) -> dict[str, Any]:
             "speakers": len(report.roles),
         },
         "roles": list(report.roles),
+        "asker": report.speakers.asker,
         "texts_per_file": TEXTS_PER_FILE,
         "labels": {
             "conversation": {name: list(label.values) for name, label in report.conversation_labels.items()},

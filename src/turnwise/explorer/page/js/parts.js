@@ -4,6 +4,10 @@
 turnwise.parts = (() => {
   const {element, button, quote, fill} = turnwise.dom;
   const {integer, percent} = turnwise.numbers;
+  const BEGINNING = 8, // messages of a conversation, in the first three requests of which its subject is looked for
+    GREETINGS = 2,
+    GREETING_LENGTH = 20, // characters: what is shorter is a subject only if nothing longer is there
+    MOST_LABELS = 4;
   const NOUNS = {message: ["group", "groups of messages"], conversation: ["topic", "topics of conversations"]};
 
   function sign(level, id) {
@@ -32,6 +36,7 @@ turnwise.parts = (() => {
     return element(
       "span",
       {class: "surprise", title: "surprise: 0 is expected, 1 is most unlike what usually follows"},
+      element("span", {class: "muted"}, "surprise"),
       turnwise.charts.bar(value, value >= 0.9 ? "var(--alarm)" : "var(--accent)"),
       value.toFixed(2),
     );
@@ -77,38 +82,65 @@ turnwise.parts = (() => {
     return list;
   }
 
-  /** Conversations by their first messages. */
-  function conversations(rows, extra = () => null) {
-    const {conversations: columns, ids} = turnwise.report;
+  /** Conversations in a list: what each is about, which and when it was, its labels; leads to it. */
+  function conversations(rows) {
     const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
-    turnwise.texts.getAll(rows.map((c) => columns.first[c])).then(
-      (texts) =>
+    Promise.all(rows.map(subject)).then(
+      (subjects) =>
         fill(
           list,
-          rows.map((c, i) =>
-            element(
-              "li",
-              {class: "message"},
-              element(
-                "div",
-                {class: "about"},
-                group("conversation", columns.group[c]),
-                element("span", {class: "muted"}, turnwise.numbers.plural(columns.turns[c], "message")),
-                !Number.isNaN(columns.time[c]) &&
-                  element("span", {class: "muted"}, turnwise.numbers.day(columns.time[c])),
-                extra(c),
-              ),
-              element(
-                "a",
-                {class: "said", href: turnwise.route.link("conversation", [c]), title: ids[c]},
-                quote(texts[i]),
-              ),
-            ),
-          ),
+          rows.map((c, i) => conversation(c, subjects[i])),
         ),
       (error) => fill(list, element("li", {class: "error"}, error.message)),
     );
     return list;
+  }
+
+  function conversation(c, text) {
+    const {conversations: columns, ids} = turnwise.report;
+    return element(
+      "li",
+      {class: "message"},
+      element(
+        "a",
+        {class: "said", href: turnwise.route.link("conversation", [c])},
+        text === "" ? element("em", {class: "muted"}, "(empty)") : quote(text),
+      ),
+      element(
+        "div",
+        {class: "about"},
+        element("bdi", {class: "id"}, turnwise.dom.shortened(ids[c], 40)),
+        !Number.isNaN(columns.time[c]) && element("span", null, turnwise.numbers.day(columns.time[c])),
+        element("span", null, turnwise.numbers.plural(columns.turns[c], "message")),
+        group("conversation", columns.group[c]),
+        labels("conversation", c).slice(0, MOST_LABELS),
+        surprise(columns.surprise[c]),
+      ),
+    );
+  }
+
+  /** The text of the first message that says more than hello, by whoever asks. */
+  async function subject(c) {
+    const {
+      conversations: columns,
+      messages: {role},
+      summary,
+    } = turnwise.report;
+    const asker = summary.roles.indexOf(summary.asker);
+    const rows = Array.from({length: Math.min(columns.turns[c], BEGINNING)}, (_, turn) => columns.first[c] + turn);
+    const asked = rows.filter((m) => asker < 0 || role[m] === asker).slice(0, GREETINGS + 1);
+    const texts = await turnwise.texts.getAll(asked.length ? asked : rows.slice(0, 1));
+    const longest = texts.reduce((best, text) => (text.length > best.length ? text : best));
+    return texts.find((text) => text.length >= GREETING_LENGTH) ?? longest;
+  }
+
+  /** The labels of a message or conversation. */
+  function labels(level, row) {
+    const columns = turnwise.report[`${level}s`];
+    return Object.entries(turnwise.report.summary.labels[level]).flatMap(([name, values]) => {
+      const code = columns[`label:${name}`][row];
+      return code < 0 ? [] : element("span", {class: "label"}, turnwise.dom.shortened(`${name}: ${values[code]}`, 60));
+    });
   }
 
   /** A table; numbers stand at the right. */
@@ -218,6 +250,7 @@ turnwise.parts = (() => {
     messages,
     conversations,
     role,
+    labels,
     table,
     sizes,
     counts,

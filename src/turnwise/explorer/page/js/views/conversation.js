@@ -3,7 +3,7 @@
 
 turnwise.views.conversation = (() => {
   const {add, element, button, quote, shortened, fill} = turnwise.dom;
-  const {panel, note, group, role, surprise} = turnwise.parts;
+  const {panel, note, group, role, labels, surprise} = turnwise.parts;
   const LONG = 3000;
 
   function render(main, route, selection) {
@@ -38,7 +38,7 @@ turnwise.views.conversation = (() => {
         "p",
         {class: "about"},
         group("conversation", conversations.group[c]),
-        labels(c),
+        labels("conversation", c),
         !Number.isNaN(conversations.time[c]) &&
           element("span", {class: "muted"}, turnwise.numbers.minute(conversations.time[c])),
         steps(c, selection),
@@ -99,28 +99,12 @@ turnwise.views.conversation = (() => {
         element("span", {class: "muted"}, `${turn + 1}`),
         role(summary.roles[messages.role[m]]),
         group("message", messages.group[m]),
-        messageLabels(m),
+        labels("message", m),
         surprise(messages.surprise[m]),
         turnwise.live.isLive() && follow(c, turn),
       ),
       said,
     );
-  }
-
-  function messageLabels(m) {
-    const {messages, summary} = turnwise.report;
-    return Object.entries(summary.labels.message).map(([name, values]) => {
-      const code = messages[`label:${name}`][m];
-      return code >= 0 && element("span", {class: "label"}, shortened(`${name}: ${values[code]}`, 60));
-    });
-  }
-
-  function labels(c) {
-    const {conversations, summary} = turnwise.report;
-    return Object.entries(summary.labels.conversation).map(([name, values]) => {
-      const code = conversations[`label:${name}`][c];
-      return code >= 0 && element("span", {class: "label"}, shortened(`${name}: ${values[code]}`, 60));
-    });
   }
 
   /** What other conversations hold that could be said after a turn; the server ranks it. */

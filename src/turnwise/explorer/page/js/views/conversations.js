@@ -12,7 +12,7 @@ turnwise.views.conversations = (() => {
   };
 
   function render(main, route, selection) {
-    const {conversations: columns, summary} = turnwise.report;
+    const {summary} = turnwise.report;
     const order = ORDERS[route.options.order] ? route.options.order : "given";
     const rows = sorted(selection, order);
     const orders = Object.entries(ORDERS)
@@ -28,9 +28,7 @@ turnwise.views.conversations = (() => {
         {class: "tools"},
         choice("Order", orders, order, (value) => turnwise.route.setOptions({order: value})),
       ),
-      turnwise.parts.inPieces(rows, (some) =>
-        turnwise.parts.conversations(some, (c) => turnwise.parts.surprise(columns.surprise[c])),
-      ),
+      turnwise.parts.inPieces(rows, (some) => turnwise.parts.conversations(some)),
     );
     return {};
   }

@@ -66,7 +66,7 @@ turnwise.views.surprise = (() => {
           )
         : inPieces(
             sorted(conversations, selection.conversation, () => true),
-            (rows) => turnwise.parts.conversations(rows, (c) => turnwise.parts.surprise(conversations.surprise[c])),
+            (rows) => turnwise.parts.conversations(rows),
           ),
     );
     return {};
