@@ -26,7 +26,7 @@ def test_help_shows_an_example(command: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "nowhere.jsonl", "--output", "out"), "found no conversations"),
+        (("train", "nowhere.jsonl", "--output", "out"), "no such file or folder"),
         (("train", "CHATS", "--output", "out", "--method", "word2vec"), "unknown method 'word2vec'"),
         (("train", "CHATS", "--output", "out", "--set", "temperature"), "expected name=value"),
         (

@@ -104,7 +104,7 @@ def test_without_a_validation_set_the_last_step_counts(chats, asked, tmp_path) -
         (("--task", "next-message"), "--task without --validation: add --validation FILE"),
         (("--max-queries", 5, "--label", "act"), "--label, --max-queries without --validation"),
         (("--conversation-label", "topic"), "--conversation-label without --validation"),
-        (("--validation", "nowhere.jsonl"), "found no conversations"),
+        (("--validation", "nowhere.jsonl"), "no such file or folder"),
         (("--validation", "DEV", "--task", "translation"), "unknown task 'translation'"),
         (("--validation", "DEV", "--task", "dialogue-sts"), "dev.jsonl"),
         (("--validation", "DEV", "--label", "mood"), "mood"),

@@ -169,7 +169,7 @@ def test_redacted_ids_of_two_files_stay_apart(embed, tmp_path) -> None:
         ({"engine": "spark"}, "expected 'local' or 'ray'"),
         ({"level": "word"}, "expected one of message, message-with-history, message-in-context, conversation"),
         ({"paths": "-"}, "standard input"),
-        ({"paths": "memory://nowhere/*.jsonl"}, "found no conversations"),
+        ({"paths": "memory://nowhere/*.jsonl"}, "no file matches"),
     ],
 )
 def test_mistakes_are_told(embed, tmp_path: Path, arguments, problem) -> None:

@@ -18,7 +18,7 @@ from turnwise._utils.files import is_standard, is_url
 from turnwise.data.reading.archives import is_archive
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.companions import without_companions
-from turnwise.data.reading.files import Paths, find_files, is_paths
+from turnwise.data.reading.files import Paths, find_files, is_paths, no_conversations
 from turnwise.data.reading.given import ROW, GivenSource, in_python
 from turnwise.data.reading.loop import SkippedRows, default_names, rows_of_file
 from turnwise.data.reading.options import ReadingOptions
@@ -115,8 +115,7 @@ def _find(path: str, format: str) -> list[str]:
     elif system.exists(inside):
         locations = [path]
     if not locations:
-        problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
-        raise ConversationError(path, problem)
+        raise no_conversations(path, system.isdir(inside))
     return locations
 
 

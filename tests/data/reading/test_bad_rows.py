@@ -122,8 +122,12 @@ def test_a_quote_that_is_never_closed_is_an_error_with_its_line(tmp_path: Path) 
 def test_an_unknown_format_and_unknown_paths_are_errors_that_help(tmp_path: Path) -> None:
     with pytest.raises(ConversationError, match=r"known are auto, .*chat, .*table"):
         read_conversations(tmp_path, format="chatt")
-    for nothing in (tmp_path / "missing.jsonl", tmp_path, str(tmp_path / "*.jsonl")):
-        with pytest.raises(ConversationError, match="found no conversations"):
+    for nothing, problem in (
+        (tmp_path / "missing.jsonl", "no such file or folder"),
+        (tmp_path, "the folder holds no conversations; expected .jsonl, "),
+        (str(tmp_path / "*.jsonl"), "no file matches"),
+    ):
+        with pytest.raises(ConversationError, match=problem):
             read_conversations(nothing)
     with pytest.raises(ConversationError, match="empty"):
         read_conversations([])

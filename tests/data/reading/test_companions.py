@@ -67,5 +67,5 @@ def test_models_and_unfinished_runs_in_a_folder_are_passed_over(
     with caplog.at_level(logging.INFO, logger="turnwise"):
         assert [row["id"] for row in read(tmp_path)] == ["1"]
     assert f"passed over {tmp_path / 'runs' / 'model' / 'vocab.txt'}: part of a model" in caplog.text
-    with pytest.raises(ConversationError, match="found no conversations"):
+    with pytest.raises(ConversationError, match="the folder holds no conversations"):
         read(tmp_path / "runs" / "model")

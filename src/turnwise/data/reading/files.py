@@ -43,13 +43,23 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
     for path in _listed(paths):
         files_of_path = _files_of(path, format)
         if not files_of_path:
-            problem = f"found no conversations; expected a file, or a folder or glob of {', '.join(ENDINGS)} files"
-            raise ConversationError(str(path), problem)
+            raise no_conversations(str(path), path.is_dir())
         for file in files_of_path:
             files += _inside(file, format) if is_archive(file) else [file]
     if not files:
         raise ConversationError("paths", "no path was given; expected files, folders or globs")
     return list(dict.fromkeys(files))
+
+
+def no_conversations(path: str, is_folder: bool) -> ConversationError:
+    """The error for a path that stands for no file."""
+    if is_folder:
+        problem = f"the folder holds no conversations; expected {', '.join(ENDINGS)} files in it"
+    elif glob.has_magic(path):
+        problem = "no file matches; in a shell, quotes around it keep the shell from changing it"
+    else:
+        problem = "there is no such file or folder"
+    return ConversationError(path, problem)
 
 
 def check_apart(output: str | os.PathLike[str], paths: Any) -> None:
