@@ -114,7 +114,7 @@ def measure(folder: Path, messages: int) -> None:
     def report(what: str, seconds: float, further: str = "") -> None:
         print(f"{what:34} {1000 * seconds:8.1f} ms {seconds / numpy_pass:7.2f} passes{further}", flush=True)
 
-    exact = partial(store._backend.tables().messages.nearest, "vector", where=None, count=10, columns=["turn"])
+    exact = partial(store._folder.tables().messages.nearest, "vector", where=None, count=10, columns=["turn"])
     report("exact search", per_query(lambda query: exact(queries[query])))
     for kind in ("flat", "compressed"):
         building = cpu(lambda kind=kind: store.compact(index=kind))

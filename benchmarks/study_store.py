@@ -57,7 +57,7 @@ def same_intent(store: ConversationStore, message: Row, mode: str) -> float:
 def replies(store: ConversationStore, model: str, rows: list[Row], queries: int) -> None:
     """Print (b)."""
     sequence = turnwise.ReplyModel(turnwise.load_encoder(model))
-    tables = store._backend.tables()
+    tables = store._folder.tables()
     table, column = indexed_columns(tables)["reply"]
     texts = sorted({message["content"] for row in store.export() for message in row["messages"]})
     candidates = sequence.encode_candidates(texts)
@@ -106,7 +106,7 @@ def main() -> None:
         rows = conversations.to_list()
         print(f"{len(rows):,} conversations; {store.stats().indexes}")
         by_mode(store, rows, arguments.queries)
-        if store._backend.tables().state.has_replies:
+        if store._folder.tables().state.has_replies:
             replies(store, arguments.model, rows, arguments.queries)
 
 

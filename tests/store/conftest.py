@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 
 pytest.importorskip("lancedb", reason="needs the extra store")
 
-from turnwise.store import ConversationStore, qdrant
+from turnwise.store import ConversationStore
 
 
 @pytest.fixture
@@ -39,29 +39,17 @@ def labelled() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture(params=["folder", "qdrant"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Path | str]:
-    """Where a store of some name is: in a folder, or in Qdrant's client, which can do without a server."""
-    if request.param == "folder":
-        return lambda name: tmp_path / name
-    pytest.importorskip("qdrant_client", reason="needs the extra qdrant")
-    qdrant._client.cache_clear()  # whose memory would be that of other tests
-    return lambda name: f"qdrant://:memory:/{name}"
-
-
 @pytest.fixture
-def store(
-    place: Callable[[str], Path | str], tiny_encoder: SentenceTransformer, conversations: Dataset
-) -> ConversationStore:
-    store = ConversationStore.open(place("talks"), encoder=tiny_encoder)
+def store(tmp_path: Path, tiny_encoder: SentenceTransformer, conversations: Dataset) -> ConversationStore:
+    store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     store.add(conversations)
     return store
 
 
 @pytest.fixture
-def filled(place: Callable[[str], Path | str], tiny_encoder: SentenceTransformer) -> Callable[..., ConversationStore]:
+def filled(tmp_path: Path, tiny_encoder: SentenceTransformer) -> Callable[..., ConversationStore]:
     def fill(conversations: Any, name: str = "filled", **settings: Any) -> ConversationStore:
-        store = ConversationStore.open(place(name), encoder=tiny_encoder, **settings)
+        store = ConversationStore.open(tmp_path / name, encoder=tiny_encoder, **settings)
         store.add(conversations)
         return store
 

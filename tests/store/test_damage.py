@@ -10,8 +10,6 @@ import pytest
 from turnwise.store import SQL, ConversationStore, StoreError, StoreLockedError, damage
 from turnwise.store.state import state_stamp
 
-from .cases import in_folders
-
 NEW = {"id": "new", "messages": [{"role": "user", "content": "i want a pizza"}]}
 USES: dict[str, Callable[[ConversationStore], object]] = {
     "stats": lambda store: store.stats(),
@@ -39,7 +37,6 @@ def empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
-@in_folders
 @pytest.mark.parametrize("harm", [cut, empty, Path.unlink])
 @pytest.mark.parametrize(
     ("files", "told"),
@@ -67,7 +64,6 @@ def test_damaged_files_are_one_error_that_says_what_to_do(store, tiny_encoder, h
             assert name not in told, name
 
 
-@in_folders
 @pytest.mark.parametrize(
     "change",
     [
@@ -92,7 +88,6 @@ def test_a_state_that_no_store_writes(store, tiny_encoder, change: dict[str, Any
             use()
 
 
-@in_folders
 def test_a_store_without_its_state_is_not_made_anew(store, tiny_encoder) -> None:
     state = (store.path / "store.json").read_bytes()
     (store.path / "store.json").unlink()
@@ -102,9 +97,8 @@ def test_a_store_without_its_state_is_not_made_anew(store, tiny_encoder) -> None
     assert store.get("talk-1") is not None
 
 
-@in_folders
 def test_rows_that_no_store_writes(store) -> None:
-    with store._backend.changes(0) as changes:
+    with store._folder.changes(0) as changes:
         rows = changes.tables.conversations.inner.to_arrow().slice(0, 1)
         for column, value in (("conversation", "alone"), ("fields", "{no json")):
             rows = rows.set_column(rows.schema.get_field_index(column), rows.schema.field(column), [[value]])
@@ -116,7 +110,6 @@ def test_rows_that_no_store_writes(store) -> None:
         store.search_conversations("hello", where="conversation = 'alone'")
 
 
-@in_folders
 def test_what_was_erased_while_it_was_read_is_one_error_and_reads_on(store, tiny_encoder) -> None:
     reader = ConversationStore.open(store.path, encoder=tiny_encoder, read_only=True)
     reading = reader.tables()
@@ -126,7 +119,6 @@ def test_what_was_erased_while_it_was_read_is_one_error_and_reads_on(store, tiny
     assert len(list(reader.export())) == 4
 
 
-@in_folders
 def test_mistakes_in_sql_are_told_as_such(store) -> None:
     with pytest.raises(ValueError, match="nothing") as raised:
         store.search_messages("card", where=SQL("nothing = 3"))

@@ -6,9 +6,7 @@ from typing import Any
 import lancedb
 import pytest
 
-from turnwise.store import ConversationStore, StoreError, erasing, indexing
-
-from .cases import in_folders, on_qdrant
+from turnwise.store import ConversationStore, erasing, indexing
 
 SECRET = {
     "id": "patient-7391",
@@ -62,7 +60,6 @@ def secretive(filled, labelled, small_indexes) -> ConversationStore:
     return store
 
 
-@in_folders
 @pytest.mark.parametrize("is_indexed", [False, True])
 def test_nothing_is_left_of_what_was_deleted_or_replaced(secretive, labelled, tiny_encoder, is_indexed) -> None:
     store = secretive
@@ -88,7 +85,6 @@ def test_nothing_is_left_of_what_was_deleted_or_replaced(secretive, labelled, ti
     assert not [trace for trace in TRACES if holding(store.path, trace)]
 
 
-@in_folders
 def test_all_can_be_erased(filled, labelled) -> None:
     store = filled(labelled)
     assert store.erase([row["id"] for row in labelled]) == 3
@@ -97,7 +93,6 @@ def test_all_can_be_erased(filled, labelled) -> None:
     assert store.search_messages("my card is lost", mode="text")[0].text == "my card is lost"
 
 
-@in_folders
 def test_former_encoders_and_unfinished_moves_go_too(secretive, tiny_encoder_path, monkeypatch) -> None:
     def stop(count: int) -> None:
         raise KeyboardInterrupt
@@ -113,7 +108,6 @@ def test_former_encoders_and_unfinished_moves_go_too(secretive, tiny_encoder_pat
     assert secretive.tables().state.folder.startswith(folder.name)
 
 
-@in_folders
 @pytest.mark.parametrize("step", ["create_tables", "_copy", "tidy", "switch", "_forget_words", "rmtree"])
 def test_an_erase_that_dies_leaves_a_sound_store_and_is_finished_by_the_next(
     secretive, labelled, monkeypatch, tiny_encoder, step
@@ -133,10 +127,3 @@ def test_an_erase_that_dies_leaves_a_sound_store_and_is_finished_by_the_next(
     assert opened.erase(["refund"]) == 1
     assert not [trace for trace in [*TRACES, "refund"] if holding(opened.path, trace)]
     assert sorted(row["id"] for row in opened.export()) == sorted(row["id"] for row in rest)
-
-
-@on_qdrant
-def test_qdrant_says_what_it_does_with_deleted_points(store) -> None:
-    with pytest.raises(StoreError, match="when it rewrites its segments"):
-        store.erase(["talk-0"])
-    assert store.get("talk-0") is not None

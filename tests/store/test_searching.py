@@ -11,8 +11,6 @@ from turnwise.replies.reply_model import ReplyModel
 from turnwise.store import ConversationStore, hits_table
 from turnwise.store.diversity import diverse
 
-from .cases import in_folders
-
 
 def test_messages_by_vector(store, conversations, tiny_encoder) -> None:
     texts = [message["content"] for row in conversations for message in row["messages"]]
@@ -27,7 +25,6 @@ def test_messages_by_vector(store, conversations, tiny_encoder) -> None:
     assert [hit.score for hit in store.search_messages(query, limit=3, offset=4)] == [h.score for h in found[4:7]]
 
 
-@in_folders
 def test_messages_by_text_and_by_both(store) -> None:
     found = store.search_messages("cards lost", mode="text", limit=20)  # stems
     assert {hit.text for hit in found} == {"cancel my card", "is it lost", "my card is lost", "i cancel the card"}
@@ -47,7 +44,6 @@ def test_messages_by_text_and_by_both(store) -> None:
     assert all(((hit.conversation, hit.turn) in both) or hit.score <= 1 / 61 for hit in fused)
 
 
-@in_folders
 def test_chinese_is_found_by_pairs_of_characters(filled) -> None:
     talk = [{"role": "user", "content": "我想订一张去北京的机票"}, {"role": "agent", "content": "好的，什么时候出发"}]
     store = filled([{"id": "zh", "messages": talk}])
@@ -96,8 +92,8 @@ def test_settings_that_do_not_fit(store) -> None:
         store.next_replies([])
 
 
-def test_an_empty_store_finds_nothing(place, tiny_encoder) -> None:
-    store = ConversationStore.open(place("empty"), encoder=tiny_encoder)
+def test_an_empty_store_finds_nothing(tmp_path, tiny_encoder) -> None:
+    store = ConversationStore.open(tmp_path / "empty", encoder=tiny_encoder)
     for mode in ("vector", "text", "hybrid"):
         assert store.search_messages("x", mode=mode) == []
     messages = [{"role": "user", "content": "x"}]
@@ -142,13 +138,13 @@ def head_added(encoder: SentenceTransformer) -> SentenceTransformer:
     ],
 )
 def test_next_replies_are_those_of_the_reply_model(
-    place, tiny_encoder, with_views, conversations: Dataset, kind: str, settings: dict
+    tmp_path, tiny_encoder, with_views, conversations: Dataset, kind: str, settings: dict
 ) -> None:
     if kind == "head":
         encoder = head_added(tiny_encoder)
     else:
         encoder = tiny_encoder if kind == "plain" else with_views(tiny_encoder, kind)
-    store = ConversationStore.open(place("talks"), encoder=encoder)
+    store = ConversationStore.open(tmp_path / "talks", encoder=encoder)
     store.add(conversations)
     texts = list(dict.fromkeys(message["content"] for row in conversations for message in row["messages"]))
     model = ReplyModel(encoder)

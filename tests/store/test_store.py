@@ -15,8 +15,6 @@ from turnwise.errors import ConversationError
 from turnwise.store import AddReport, ConversationStore, StoreError, StoreLockedError, adding, indexing
 from turnwise.store.state import writer_lock
 
-from .cases import in_folders
-
 
 def places(store: ConversationStore) -> dict[str, list[str]]:
     """What a store holds, by its table of messages, which must agree with that of conversations."""
@@ -44,11 +42,11 @@ def test_conversations_come_back_as_they_were_added(filled, labelled) -> None:
     assert whole.last_time == datetime(2024, 3, 1, 12, 0, 30, tzinfo=UTC)
 
 
-def test_a_store_is_made_of_conversations_once(place, conversations, tiny_encoder) -> None:
-    store = ConversationStore.create(place("new"), conversations, encoder=tiny_encoder, pooling="mean")
+def test_a_store_is_made_of_conversations_once(tmp_path, conversations, tiny_encoder) -> None:
+    store = ConversationStore.create(tmp_path / "new", conversations, encoder=tiny_encoder, pooling="mean")
     assert places(store) == texts(conversations)
     with pytest.raises(StoreError, match="is a store already: open it, and add to it"):
-        ConversationStore.create(place("new"), conversations, encoder=tiny_encoder)
+        ConversationStore.create(tmp_path / "new", conversations, encoder=tiny_encoder)
 
 
 def test_adding_again_embeds_only_what_is_new(store, conversations, tiny_encoder, monkeypatch) -> None:
@@ -152,7 +150,6 @@ def test_readers_see_what_was_committed_since(store, tiny_encoder) -> None:
         reader.add([late])
 
 
-@in_folders
 def test_only_one_writes(store, monkeypatch) -> None:
     monkeypatch.setattr("turnwise.store.conversation_store.LOCK_SECONDS", 0.0)
     with writer_lock(store.path, 0), pytest.raises(StoreLockedError, match="is being written by process"):
@@ -168,9 +165,9 @@ def test_a_store_refuses_another_encoder(store, tiny_encoder_path, tmp_path) -> 
         ConversationStore.open(store.path, encoder=other)
 
 
-def test_a_centred_encoder_is_another_one(store, conversations, tiny_encoder, place) -> None:
+def test_a_centred_encoder_is_another_one(store, conversations, tiny_encoder, tmp_path) -> None:
     with pytest.raises(ValueError, match="reindex"):
-        ConversationStore.open(place("talks"), encoder=turnwise.centre(conversations, encoder=tiny_encoder))
+        ConversationStore.open(tmp_path / "talks", encoder=turnwise.centre(conversations, encoder=tiny_encoder))
 
 
 def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
@@ -213,7 +210,6 @@ def test_bad_rows(store, row, problem) -> None:
         store.add([row])
 
 
-@in_folders
 def test_a_store_whose_making_was_killed_is_made_anew(filled, tiny_encoder) -> None:
     store = filled([])
     (store.path / "store.json").unlink()
@@ -221,7 +217,6 @@ def test_a_store_whose_making_was_killed_is_made_anew(filled, tiny_encoder) -> N
     assert (made.stats().conversations, list(made.export())) == (0, [])
 
 
-@in_folders
 def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_path) -> None:
     reader = ConversationStore.open(store.path, read_only=True)
     other = SentenceTransformer(str(tiny_encoder_path), device="cpu")
@@ -241,7 +236,6 @@ def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_
     assert places(store) == texts(conversations)
 
 
-@in_folders
 def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path, monkeypatch) -> None:
     monkeypatch.setattr(adding, "_CONVERSATIONS_IN_BATCH", 1)
     other = SentenceTransformer(str(tiny_encoder_path), device="cpu")
@@ -287,7 +281,6 @@ def test_texts_added_one_by_one_are_found_first(filled) -> None:
     assert all(store.search_messages(text, mode="text")[0].text == text for text in texts)
 
 
-@in_folders
 @pytest.mark.parametrize("kind", ["flat", "compressed"])
 def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch, kind) -> None:
     monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 300)

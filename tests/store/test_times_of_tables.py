@@ -10,8 +10,6 @@ import pytest
 
 from turnwise.data.conversations import read_conversations
 
-from .cases import in_folders
-
 TABLE = "ticket_id,author,text,{}\n7,ann,my card is lost,31/05/2024 10:00\n7,bot,yes,01/06/2024 09:00\n"
 MESSAGES = [
     {"role": "ann", "content": "my card is lost", "sent at": "31/05/2024 10:00"},
@@ -19,7 +17,6 @@ MESSAGES = [
 ]
 
 
-@in_folders
 @pytest.mark.parametrize(
     ("name", "content", "columns"),
     [
@@ -42,7 +39,6 @@ def test_a_filter_asks_for_the_time_of_any_file(
     assert june[0].time is not None and june[0].time.isoformat() == "2024-06-01T09:00:00+00:00"
 
 
-@in_folders
 def test_a_transcript_whose_times_have_no_day_can_be_stored(tmp_path: Path, filled: Any) -> None:
     path = tmp_path / "call.txt"
     path.write_text("[00:01] ann: hello\n[00:12] ann: yes\n", encoding="utf-8")

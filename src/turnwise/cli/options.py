@@ -311,13 +311,9 @@ GoalSpeaker = Annotated[
 # Stores
 NewStore = Annotated[
     str,
-    typer.Option(
-        "--store", help="Folder of the store, or qdrant://host:6333/collection; created if it does not exist."
-    ),
+    typer.Option("--store", help="Folder of the store; created if it does not exist."),
 ]
-StoreArgument = Annotated[
-    str, typer.Argument(help="Folder of the store, or qdrant://host:6333/collection.", show_default=False)
-]
+StoreArgument = Annotated[str, typer.Argument(help="Folder of the store.", show_default=False)]
 GivenStore = Annotated[
     str | None, typer.Option("--store", help="A store whose messages are the candidates, instead of --candidates.")
 ]
@@ -446,7 +442,7 @@ Stores = Annotated[
     list[str] | None,
     typer.Option(
         "--store",
-        help="A conversation store: FOLDER, qdrant://…, or NAME= before either of these; may be repeated.",
+        help="A conversation store: FOLDER or NAME=FOLDER; may be repeated.",
         show_default=False,
     ),
 ]

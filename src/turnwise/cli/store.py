@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from turnwise._utils.files import atomic_path, check_file, is_url, only_writer
+from turnwise._utils.files import atomic_path, check_file, only_writer
 from turnwise._utils.memory import keep_little_free_memory
 from turnwise._utils.progress import console, note, progress_bar
 from turnwise._utils.strict_json import strict_json
@@ -75,8 +74,9 @@ def index(
     """
     quiet_transformers()
     from turnwise.store import ConversationStore
+    from turnwise.store.opening import folder_of
 
-    target = None if is_url(store) else Path(store)
+    target = folder_of(store)
     reading.check(data, target)
     encoder_folder(model)
     conversations = reading.read(data, target)
@@ -183,7 +183,7 @@ def delete(store: StoreArgument, ids: Ids) -> None:
     """Delete conversations by their ids. No search finds them any more, but older files hold them until `erase`."""
     count = _open(store).delete(ids)
     console.print(f"Deleted {count:,} of {len(ids):,} conversations")
-    if count and not is_url(store):
+    if count:
         note(f"Older files of {store} hold their texts until you say: turnwise store erase {store}")
 
 

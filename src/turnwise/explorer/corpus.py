@@ -14,7 +14,7 @@ import pyarrow as pa
 from turnwise.encoders.history import add_history
 from turnwise.explorer.labels import Label, Labels
 from turnwise.explorer.progress import Advance, silent
-from turnwise.store.backend import Tables
+from turnwise.store.lance_table import Tables
 from turnwise.store.records import vectors_of
 
 _CONVERSATIONS_AT_ONCE = 4096

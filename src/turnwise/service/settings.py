@@ -15,7 +15,7 @@ class ServiceSettings(BaseSettings):
     Attributes:
         model: The encoder, a folder or a Hub name; by default that of the stores, or else the default encoder.
         model_name: What clients call it; by default its Hub name or the name of its folder.
-        stores: Folders of conversation stores, or addresses on Qdrant, by the names that clients and keys use.
+        stores: Folders of conversation stores, by the names that clients and keys use.
         keys: The file of API keys, see `turnwise.service.keys`. Without it, only this machine is served.
         max_body_bytes: The greatest length of a request's body.
         max_values: The most values in the lists and objects of a body.

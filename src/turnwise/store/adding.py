@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.store.backend import Changes, Tables
 from turnwise.store.conditions import Among, Condition
 from turnwise.store.hits import AddReport
+from turnwise.store.lance_table import Tables
 from turnwise.store.records import Record, conversation_row, message_rows, table_of, vectors_of
 
 if TYPE_CHECKING:
     from turnwise.store.encoding import StoreEncoder
+    from turnwise.store.tables import Transaction
 
 _MESSAGES_IN_BATCH = 2048  # embedded together; a kill loses no more than these
 _CONVERSATIONS_IN_BATCH = 512
@@ -49,7 +50,7 @@ def batches(conversations: Iterable[Mapping[str, Any]]) -> Iterator[list[Record]
         yield list(batch.values())
 
 
-def add_batch(changes: Changes, encoder: StoreEncoder, records: Sequence[Record]) -> AddReport:
+def add_batch(changes: Transaction, encoder: StoreEncoder, records: Sequence[Record]) -> AddReport:
     """Write the conversations, or the new messages of those that are stored already, and commit.
 
     Args:
@@ -62,7 +63,7 @@ def add_batch(changes: Changes, encoder: StoreEncoder, records: Sequence[Record]
     if writes:
         embedded = _embed(encoder, writes)
         vectors = _conversation_vectors(tables, encoder, writes, embedded)
-        _replace(changes, writes)
+        _replace(tables, writes)
         rows = [row for write in writes for row in message_rows(write.record, write.start)]
         tables.messages.add(table_of(rows, tables.messages.schema, **embedded))
         whole = [conversation_row(write.record) for write in writes]
@@ -74,7 +75,7 @@ def add_batch(changes: Changes, encoder: StoreEncoder, records: Sequence[Record]
     return AddReport(added, grown, len(writes) - added - grown, len(records) - len(writes), messages)
 
 
-def delete_conversations(changes: Changes, ids: Sequence[str]) -> int:
+def delete_conversations(changes: Transaction, ids: Sequence[str]) -> int:
     """Delete conversations with their messages, and return how many there were; unknown ids are ignored."""
     tables = changes.tables
     count = 0
@@ -146,12 +147,9 @@ def _stored_vectors(tables: Tables, grown: Sequence[_Write]) -> dict[str, tuple[
     return {write.record.id: (vectors[names == write.record.id], tokens[names == write.record.id]) for write in grown}
 
 
-def _replace(changes: Changes, writes: Sequence[_Write]) -> None:
-    """Delete the rows that will be written again, a conversation's own row first, since it marks it as complete."""
-    if replaced := [write.record.id for write in writes if write.replaces]:
-        changes.tables.conversations.delete(ids_among(replaced))
-    # where batches are not atomic, a killed writer may have left messages of conversations that seem new
-    if rewritten := [
-        write.record.id for write in writes if not write.start and (write.replaces or not changes.is_atomic)
-    ]:
-        changes.tables.messages.delete(ids_among(rewritten))
+def _replace(tables: Tables, writes: Sequence[_Write]) -> None:
+    """Delete the rows that will be written again."""
+    if replaced := [write for write in writes if write.replaces]:
+        tables.conversations.delete(ids_among(write.record.id for write in replaced))
+    if rewritten := [write for write in replaced if not write.start]:
+        tables.messages.delete(ids_among(write.record.id for write in rewritten))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Self
 from turnwise.data.conversations import rows_of
 from turnwise.data.reading.given import Given
 from turnwise.store.adding import add_batch, batches, delete_conversations
+from turnwise.store.folder import Folder
 from turnwise.store.hits import AddReport
 from turnwise.store.indexing import RETENTION
-from turnwise.store.opening import backend_of, other_encoder, place_of, store_encoder
+from turnwise.store.opening import folder_of, other_encoder, store_encoder
 from turnwise.store.state import LOCK_SECONDS, IndexKind, StoreError
 from turnwise.store.store_reader import StoreReader
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class ConversationStore(StoreReader):
-    """Conversations in a folder or on a server, with vectors of messages and of whole conversations; see `open`.
+    """Conversations in a folder, with vectors of messages and of whole conversations; see `open`.
 
     Searches see what any process last committed, and never wait for writers. Several threads may use a store.
     Filters (``where``) are expressions, see `turnwise.store.filters.read_filter`, or `SQL`.
     """
 
-    def __init__(self, path: Path | str, encoder: StoreEncoder | None, digest: str | None, read_only: bool) -> None:
+    def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None, read_only: bool) -> None:
         super().__init__(path, encoder, digest)
         self.read_only = read_only
 
@@ -48,7 +49,7 @@ class ConversationStore(StoreReader):
         """Open a store, or make a new one.
 
         Args:
-            path: The folder, or a collection of a Qdrant server: ``qdrant://host:6333/collection``.
+            path: The folder.
             encoder: The encoder, its folder or its Hub name; a `StoreEncoder` uses it in a way of your own.
                 ``None`` is the encoder of the store, loaded when it is needed; for a new store, the default encoder.
                 A new store keeps the place that its encoder was loaded from: give one that you have trained by the
@@ -64,20 +65,20 @@ class ConversationStore(StoreReader):
         Raises:
             StoreError: There is no store, the folder holds something else, or the store has another encoder.
         """
-        place = place_of(path)
-        backend = backend_of(place)
-        if backend.exists():
-            given = None if encoder is None else store_encoder(encoder, backend.tables().state.pooling)
+        path = folder_of(path)
+        folder = Folder(path)
+        if folder.exists():
+            given = None if encoder is None else store_encoder(encoder, folder.tables().state.pooling)
         elif read_only or not create:
-            raise StoreError(f"{place} is no store: make one with turnwise index DATA --store {place}")
+            raise StoreError(f"{path} is no store: make one with turnwise index DATA --store {path}")
         else:
             given = store_encoder(encoder, pooling)
-            backend.create(given, tokenizer, language)
+            folder.create(given, tokenizer, language)
         digest = given.digest() if given is not None else None
-        state = backend.tables().state
+        state = folder.tables().state
         if digest not in (None, state.digest):
-            raise other_encoder(place, state, str(given and given.name))
-        return cls(place, given, digest, read_only)
+            raise other_encoder(path, state, str(given and given.name))
+        return cls(path, given, digest, read_only)
 
     @classmethod
     def create(
@@ -110,9 +111,9 @@ class ConversationStore(StoreReader):
             ConversationError: As for `add`.
             StoreError: There is a store already, or the folder holds something else.
         """
-        place = place_of(path)
-        if backend_of(place).exists():
-            raise StoreError(f"{place} is a store already: open it, and add to it what it does not hold")
+        path = folder_of(path)
+        if Folder(path).exists():
+            raise StoreError(f"{path} is a store already: open it, and add to it what it does not hold")
         store = cls.open(path, encoder=encoder, pooling=pooling, tokenizer=tokenizer, language=language)
         store.add(data, progress=progress, cache=cache)
         store.compact()
@@ -143,12 +144,12 @@ class ConversationStore(StoreReader):
         """
         self._check_writable()
         report = AddReport()
-        with self._backend.changes(LOCK_SECONDS) as changes:
+        with self._folder.changes(LOCK_SECONDS) as changes:
             encoder = self._encoder(changes.tables.state)
             encoder = encoder.with_cache() if cache else encoder
             for records in batches(rows_of(data)):
                 report += add_batch(changes, encoder, records)
-                self._backend.tidy(changes)
+                self._folder.tidy(changes)
                 if progress is not None:
                     progress(len(records))
         return report
@@ -165,7 +166,7 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
         """
         self._check_writable()
-        with self._backend.changes(LOCK_SECONDS) as changes:
+        with self._folder.changes(LOCK_SECONDS) as changes:
             return delete_conversations(changes, list(dict.fromkeys(ids)))
 
     def erase(self, ids: Sequence[str] = (), *, progress: Callable[[int], None] | None = None) -> int:
@@ -182,11 +183,11 @@ class ConversationStore(StoreReader):
             How many of these conversations there were.
 
         Raises:
-            StoreError: As for `add`, or the store is on a server.
+            StoreError: As for `add`.
         """
         self._check_writable()
-        with self._backend.changes(LOCK_SECONDS) as changes:
-            return self._backend.erase(changes, list(dict.fromkeys(ids)), LOCK_SECONDS, progress)
+        with self._folder.changes(LOCK_SECONDS) as changes:
+            return self._folder.erase(changes, list(dict.fromkeys(ids)), LOCK_SECONDS, progress)
 
     def compact(self, *, retention: timedelta = RETENTION, index: IndexKind | None = None) -> None:
         """Merge small files, update the indexes, build those that are worth it, and remove old versions.
@@ -200,8 +201,8 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
         """
         self._check_writable()
-        with self._backend.changes(LOCK_SECONDS) as changes:
-            self._backend.compact(changes, retention, index)
+        with self._folder.changes(LOCK_SECONDS) as changes:
+            self._folder.compact(changes, retention, index)
 
     def reindex(
         self,
@@ -223,12 +224,12 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
         """
         self._check_writable()
-        with self._backend.changes(LOCK_SECONDS) as changes:
+        with self._folder.changes(LOCK_SECONDS) as changes:
             state = changes.tables.state
             new = store_encoder(encoder, pooling or state.pooling)
             digest = new.digest()
             if (digest, new.pooling) != (state.digest, state.pooling):
-                self._backend.reindex(changes, new, LOCK_SECONDS, progress)
+                self._folder.reindex(changes, new, LOCK_SECONDS, progress)
             self._given, self._loaded = new, (digest, new)
 
     def _check_writable(self) -> None:

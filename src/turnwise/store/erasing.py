@@ -19,19 +19,21 @@ from safetensors.numpy import save_file
 
 from turnwise._utils.files import atomic_path
 from turnwise.store.adding import delete_conversations
-from turnwise.store.backend import Changes, Table
 from turnwise.store.damage import naming_damage
-from turnwise.store.indexing import RETENTION, add_text_index, build_index, has_text_index, lance, tidy
+from turnwise.store.indexing import RETENTION, add_text_index, build_index, has_text_index, tidy
+from turnwise.store.lance_table import LanceTable
 from turnwise.store.reindexing import ERASED, other_folders, switch
 from turnwise.store.searching import indexed_columns
 from turnwise.store.state import write_state
-from turnwise.store.tables import FIRST_FOLDER, create_tables, transaction
+from turnwise.store.tables import FIRST_FOLDER, Transaction, create_tables, transaction
 
 GROUPS_FILE = "groups.safetensors"  # the explorer's memory of groups
 FINDINGS_FILE = "report.safetensors"  # what the explorer has computed about each message and conversation
 
 
-def erase(path: Path, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
+def erase(
+    path: Path, changes: Transaction, ids: list[str], seconds: float, progress: Callable[[int], None] | None
+) -> int:
     """Delete conversations, and remove every byte of them and of all that was deleted or replaced before.
 
     If the process is killed, the store is sound, and the same call finishes the work.
@@ -70,14 +72,14 @@ def erase(path: Path, changes: Changes, ids: list[str], seconds: float, progress
     return count
 
 
-def _copy(source: Table, target: Table, progress: Callable[[int], None] | None) -> None:
+def _copy(source: LanceTable, target: LanceTable, progress: Callable[[int], None] | None) -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in source.batches(source.schema.names):
             yield batch
             if progress is not None:
                 progress(len(batch))
 
-    lance(target).add(pa.RecordBatchReader.from_batches(source.schema, batches()))
+    target.inner.add(pa.RecordBatchReader.from_batches(source.schema, batches()))
 
 
 def _forget_words(file: Path) -> None:

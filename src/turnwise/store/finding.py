@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from turnwise.store.backend import Tables
 from turnwise.store.conditions import Condition
 from turnwise.store.diversity import diverse
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
+from turnwise.store.lance_table import Tables
 from turnwise.store.records import labels_of, vectors_of
 from turnwise.store.searching import fused, index_for
 

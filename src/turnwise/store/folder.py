@@ -8,10 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnwise.store.backend import Changes, Tables
 from turnwise.store.damage import naming_damage
 from turnwise.store.erasing import erase
 from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
+from turnwise.store.lance_table import Tables
 from turnwise.store.reindexing import forget_old, reindex
 from turnwise.store.state import (
     LOCK_FILE,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Folder:
-    """A `turnwise.store.backend.Backend` in a folder.
+    """The tables of a store in a folder, and what changes them.
 
     Args:
         path: The folder.
@@ -67,25 +67,27 @@ class Folder:
         """Begin a transaction as the only writer."""
         return transaction(self._path, seconds)
 
-    def tidy(self, changes: Changes) -> None:
+    def tidy(self, changes: Transaction) -> None:
         """Merge small files when there are many."""
         with naming_damage(self._path):
             if tidy_is_due(changes.tables):
                 tidy(changes, RETENTION)
 
-    def compact(self, changes: Changes, retention: timedelta, kind: IndexKind | None) -> None:
+    def compact(self, changes: Transaction, retention: timedelta, kind: IndexKind | None) -> None:
         """Merge small files, build indexes, and remove versions that nobody reads any more."""
         with naming_damage(self._path):
             tidy(changes, retention, kind)
         forget_old(self._path, changes.tables.state)
 
     def reindex(
-        self, changes: Changes, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
+        self, changes: Transaction, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
     ) -> None:
         """Move the store to another encoder."""
         reindex(self._path, changes, encoder, seconds, progress)
 
-    def erase(self, changes: Changes, ids: list[str], seconds: float, progress: Callable[[int], None] | None) -> int:
+    def erase(
+        self, changes: Transaction, ids: list[str], seconds: float, progress: Callable[[int], None] | None
+    ) -> int:
         """Delete conversations, and remove every byte of what was deleted."""
         return erase(self._path, changes, ids, seconds, progress)
 

@@ -6,17 +6,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from turnwise._utils.memory import give_back_memory
 from turnwise._utils.optional import require
-from turnwise.store.backend import Changes, Table, Tables
-from turnwise.store.lance_table import LanceTable
+from turnwise.store.lance_table import LanceTable, Tables
 from turnwise.store.records import vectors_of
 from turnwise.store.searching import SMALLEST_INDEXED, indexed_columns
 from turnwise.store.state import IndexFacts, IndexKind
+
+if TYPE_CHECKING:
+    from turnwise.store.tables import Transaction
 
 _COMMITS_UNTIL_TIDY = 64
 _LARGEST_UNINDEXED = 0.25  # texts outside the index, as a share of the texts in it
@@ -33,11 +35,6 @@ _SETTINGS: dict[IndexKind, list[tuple[int, int]]] = {
 }
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SHARE_OF_CJK = 0.2  # of all characters
-
-
-def lance(table: Table) -> Any:
-    """The LanceDB table inside one of ours."""
-    return cast(LanceTable, table).inner
 
 
 def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequence[str]) -> str:
@@ -61,13 +58,13 @@ def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequenc
         )
     else:
         config = fts(base_tokenizer=tokenizer, language=language)
-    lance(tables.messages).create_index("text", config=config)
+    tables.messages.inner.create_index("text", config=config)
     return tokenizer
 
 
 def has_text_index(tables: Tables) -> bool:
     """Whether texts can be searched."""
-    return any(index.index_type == "FTS" for index in lance(tables.messages).list_indices())
+    return any(index.index_type == "FTS" for index in tables.messages.inner.list_indices())
 
 
 def tidy_is_due(tables: Tables) -> bool:
@@ -76,12 +73,12 @@ def tidy_is_due(tables: Tables) -> bool:
     Texts outside the index are found too, but LanceDB scores them by the frequencies of words inside it, so that their
     scores are not quite comparable.
     """
-    text = next((index for index in lance(tables.messages).list_indices() if index.index_type == "FTS"), None)
+    text = next((index for index in tables.messages.inner.list_indices() if index.index_type == "FTS"), None)
     outgrown = text is not None and text.num_unindexed_rows > _LARGEST_UNINDEXED * text.num_indexed_rows
     return tables.state.commits >= _COMMITS_UNTIL_TIDY or outgrown
 
 
-def tidy(changes: Changes, retention: timedelta, kind: IndexKind | None = None) -> None:
+def tidy(changes: Transaction, retention: timedelta, kind: IndexKind | None = None) -> None:
     """Merge small files, update the indexes, and remove versions that nobody reads any more.
 
     Args:
@@ -91,19 +88,17 @@ def tidy(changes: Changes, retention: timedelta, kind: IndexKind | None = None) 
     """
     tables = changes.tables
     for table in (tables.messages, tables.conversations):
-        lance(table).optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
+        table.inner.optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
     changes.commit(commits=0)
     for name, (table, column) in indexed_columns(tables).items():
         build_index(changes, name, table, column, kind)
     for table in (tables.messages, tables.conversations):
-        lance(table).optimize(
-            cleanup_older_than=retention, delete_unverified=True
-        )  # under the lock: nobody else writes
+        table.inner.optimize(cleanup_older_than=retention, delete_unverified=True)  # under the lock: nobody else writes
     changes.commit()
     give_back_memory()
 
 
-def build_index(changes: Changes, name: str, table: Table, column: str, kind: IndexKind | None) -> None:
+def build_index(changes: Transaction, name: str, table: LanceTable, column: str, kind: IndexKind | None) -> None:
     """Build a vector index if it is worth it and either a kind is given, there is none, or vectors have doubled."""
     indexes, rows = changes.tables.state.indexes, table.count_rows()
     facts = indexes.get(name)
@@ -111,14 +106,14 @@ def build_index(changes: Changes, name: str, table: Table, column: str, kind: In
         return
     kind = kind or (facts.kind if facts is not None else "flat")
     types = require("lancedb.index", "store")
-    lance(table).create_index(column, config=(types.IvfFlat if kind == "flat" else types.IvfRq)(distance_type="dot"))
+    table.inner.create_index(column, config=(types.IvfFlat if kind == "flat" else types.IvfRq)(distance_type="dot"))
     changes.commit(indexes={**indexes, name: _measured(table, column, rows, kind)})
 
 
-def _measured(table: Table, column: str, rows: int, kind: IndexKind) -> IndexFacts:
+def _measured(table: LanceTable, column: str, rows: int, kind: IndexKind) -> IndexFacts:
     """The index with the smallest search effort that still finds nearly everything that an exact scan finds."""
     places = np.sort(np.random.default_rng(0).choice(rows, min(_SAMPLE, rows), replace=False))
-    queries = vectors_of(lance(table).take_offsets(places.tolist()).select([column]).to_arrow()[column])
+    queries = vectors_of(table.inner.take_offsets(places.tolist()).select([column]).to_arrow()[column])
 
     def found(query: np.ndarray, index: IndexFacts | None) -> list[float]:
         return table.nearest(column, query, None, 10, [], index)["score"].to_pylist()

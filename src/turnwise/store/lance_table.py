@@ -1,4 +1,4 @@
-"""A table of LanceDB."""
+"""The tables of a store, in LanceDB."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pyarrow as pa
 from turnwise._utils.optional import require
 from turnwise.store.conditions import Condition, Raw, sql_of
 from turnwise.store.damage import Stamp, naming_damage
-from turnwise.store.state import IndexFacts
+from turnwise.store.state import IndexFacts, StoreState
 
 
 @dataclass(frozen=True)
 class LanceTable:
-    """A `turnwise.store.backend.Table` in LanceDB.
+    """Rows of one kind: of messages, or of conversations.
 
     Attributes:
         inner: The LanceDB table.
@@ -74,7 +74,16 @@ class LanceTable:
         columns: Sequence[str],
         index: IndexFacts | None = None,
     ) -> pa.Table:
-        """The rows whose vectors have the greatest inner products with a query, best first, as ``score``."""
+        """The rows whose vectors have the greatest inner products with a query, best first, as ``score``.
+
+        Args:
+            column: The column of vectors to compare with.
+            query: The query (dim,).
+            where: The condition that the rows must fulfil.
+            count: The number of rows to return.
+            columns: The further columns to return.
+            index: The index of the column; with ``None`` every row is compared.
+        """
         with self._using(where):
             search = self._nearest(column, query, where, index).limit(count).select([*columns, "_distance"])
             rows = _valid(search.to_arrow())
@@ -116,6 +125,21 @@ class LanceTable:
         """Delete the rows that fulfil a condition."""
         with self._using():
             self.inner.delete(sql_of(where))
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The two tables of a store.
+
+    Attributes:
+        state: The state of the store.
+        messages: A row for each message.
+        conversations: A row for each conversation.
+    """
+
+    state: StoreState
+    messages: LanceTable
+    conversations: LanceTable
 
 
 def _valid(rows: pa.Table) -> pa.Table:

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from turnwise._utils.files import is_url
-from turnwise.store.backend import Backend
-from turnwise.store.folder import Folder
 from turnwise.store.state import StoreError, StoreState
 
 if TYPE_CHECKING:
@@ -30,21 +28,18 @@ def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
     return StoreEncoder(as_encoder(encoder), pooling)
 
 
-def place_of(path: str | os.PathLike[str]) -> Path | str:
-    """The folder, or the address of a Qdrant server, that a path or URL names."""
-    return str(path) if is_url(path) else Path(path)
+def folder_of(path: str | os.PathLike[str]) -> Path:
+    """The folder of a store.
+
+    Raises:
+        StoreError: It is a URL.
+    """
+    if is_url(path):
+        raise StoreError(f"{path}: expected a folder on a disk, where a lock keeps a second writer out")
+    return Path(path)
 
 
-def backend_of(place: Path | str) -> Backend:
-    """The database that keeps the store at a place."""
-    if isinstance(place, Path):
-        return Folder(place)
-    from turnwise.store.qdrant import Qdrant  # an optional dependency, imported only for Qdrant
-
-    return Qdrant.at(place)
-
-
-def other_encoder(path: Path | str, state: StoreState, name: str) -> StoreError:
+def other_encoder(path: Path, state: StoreState, name: str) -> StoreError:
     """The error for opening a store with another encoder than its own."""
     return StoreError(
         f"{path} holds vectors of {state.encoder} ({state.digest}), not of {name}: open it without naming an encoder, "

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from turnwise.store.adding import ids_among
-from turnwise.store.backend import Tables
 from turnwise.store.conditions import Condition
 from turnwise.store.hits import PrefixHit
+from turnwise.store.lance_table import Tables
 from turnwise.store.records import labels_of, message_of, vectors_of
 from turnwise.store.searching import index_for
 

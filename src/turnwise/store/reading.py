@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from turnwise.store.adding import ids_among
-from turnwise.store.backend import Tables
 from turnwise.store.damage import damaged
+from turnwise.store.lance_table import Tables
 from turnwise.store.records import chat_form
 
 _AT_ONCE = 512

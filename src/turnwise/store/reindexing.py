@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnwise.store.adding import add_batch, batches, delete_conversations
-from turnwise.store.backend import Changes, Tables
 from turnwise.store.damage import naming_damage
 from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
+from turnwise.store.lance_table import Tables
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import STATE_FILE, StoreState, read_state, state_stamp, write_state
-from turnwise.store.tables import FIRST_FOLDER, create_tables, new_state, transaction
+from turnwise.store.tables import FIRST_FOLDER, Transaction, create_tables, new_state, transaction
 
 if TYPE_CHECKING:
     from turnwise.store.encoding import StoreEncoder
@@ -27,7 +27,7 @@ ERASED = "erased-"  # followed by random digits
 
 
 def reindex(
-    path: Path, changes: Changes, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
+    path: Path, changes: Transaction, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
 ) -> None:
     """Embed everything with another encoder, and switch to the result.
 
@@ -81,7 +81,7 @@ def other_folders(path: Path, state: StoreState) -> list[Path]:
     return [folder for folder in folders if folder.is_dir() and Path(state.folder).parts[0] != folder.name]
 
 
-def _delete_what_is_gone(old: Tables, copying: Changes) -> None:
+def _delete_what_is_gone(old: Tables, copying: Transaction) -> None:
     """Delete from an unfinished copy what was deleted from the store since the copy was begun."""
     kept = set(all_ids(old))
     if gone := [name for name in all_ids(copying.tables) if name not in kept]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from turnwise.store.backend import Table, Tables
 from turnwise.store.conditions import Condition
+from turnwise.store.lance_table import LanceTable, Tables
 from turnwise.store.state import IndexFacts
 
 SMALLEST_INDEXED = 20_000  # vectors; with fewer, an index saves hardly any time. Measured in docs/store.md.
@@ -37,7 +37,7 @@ def index_for(tables: Tables, name: str, where: Condition | None) -> IndexFacts 
     return index if table.count_rows(where) >= SMALLEST_INDEXED else None
 
 
-def indexed_columns(tables: Tables) -> dict[str, tuple[Table, str]]:
+def indexed_columns(tables: Tables) -> dict[str, tuple[LanceTable, str]]:
     """The names of all possible indexes, with the table and column of each."""
     columns = {"vector": (tables.messages, "vector"), "conversation": (tables.conversations, "vector")}
     return {**columns, "reply": (tables.messages, "reply")} if tables.state.has_replies else columns

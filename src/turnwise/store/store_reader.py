@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message, plain_messages
-from turnwise.store.backend import Tables
 from turnwise.store.conditions import Condition
 from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 from turnwise.store.finding import cross_encoder_scores, find_conversations, find_messages, find_replies
+from turnwise.store.folder import Folder
 from turnwise.store.hits import ConversationHit, MessageHit, PrefixHit, ReplyHit, StoreStats
-from turnwise.store.opening import backend_of, other_encoder, store_encoder
+from turnwise.store.lance_table import Tables
+from turnwise.store.opening import other_encoder, store_encoder
 from turnwise.store.prefixes import similar_places
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import StoreState
@@ -35,33 +36,33 @@ class StoreReader:
     """The searches of a store, see `ConversationStore`.
 
     Args:
-        path: Its folder, or its address.
+        path: Its folder.
         encoder: Its encoder; ``None`` loads the one it names when it is needed.
         digest: The hash of the encoder.
     """
 
-    def __init__(self, path: Path | str, encoder: StoreEncoder | None, digest: str | None) -> None:
+    def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None) -> None:
         self.path = path
-        self._backend = backend_of(path)
+        self._folder = Folder(path)
         self._given = encoder
         self._loaded: tuple[str, StoreEncoder] | None = None if encoder is None else (str(digest), encoder)
 
     def get(self, id: str) -> dict[str, Any] | None:
         """A conversation as it was added; ``None`` if it is not there."""
-        return next(conversations_of(self._backend.tables(), [id]), None)
+        return next(conversations_of(self._folder.tables(), [id]), None)
 
     def export(self) -> Iterator[dict[str, Any]]:
         """All conversations that are in the store now, as they were added, in no particular order."""
-        tables = self._backend.tables()
+        tables = self._folder.tables()
         return conversations_of(tables, all_ids(tables))
 
     def tables(self) -> Tables:
         """The tables as last committed, for going through all rows; later commits do not change them."""
-        return self._backend.tables()
+        return self._folder.tables()
 
     def encoder(self) -> StoreEncoder:
         """The store's encoder, loaded if it was not given."""
-        return self._encoder(self._backend.tables().state)
+        return self._encoder(self._folder.tables().state)
 
     def search_messages(
         self,
@@ -96,7 +97,7 @@ class StoreReader:
             raise ValueError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
         if not isinstance(query, str) and (mode != "vector" or reranker is not None):
             raise ValueError(f"expected a text for mode {mode!r} or a reranker, got {type(query).__name__}")
-        tables = self._backend.tables()
+        tables = self._folder.tables()
         vector = None if mode == "text" else self._query_vector(tables.state, query)
         text = str(query) if mode != "vector" else None
         rerank = None if reranker is None else cross_encoder_scores(reranker, str(query))
@@ -118,7 +119,7 @@ class StoreReader:
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
-        tables = self._backend.tables()
+        tables = self._folder.tables()
         messages = [{"role": "user", "content": query}] if isinstance(query, str) else query
         vector = self._encoder(tables.state).conversation_query(plain_messages(list(messages), "the conversation"))
         condition = None if where is None else read_filter(where, CONVERSATION_COLUMNS)
@@ -148,7 +149,7 @@ class StoreReader:
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
-        tables = self._backend.tables()
+        tables = self._folder.tables()
         last = plain_messages(list(messages), "the conversation")[-_PREFIX_TURNS:]
         columns = self._encoder(tables.state).messages([message["content"] for message in reversed(last)])
         return similar_places(tables, columns["vector"], _condition(where), limit, offset, next_turns)
@@ -180,19 +181,19 @@ class StoreReader:
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
-        tables = self._backend.tables()
+        tables = self._folder.tables()
         plain = plain_messages(list(messages), "the conversation")
         query = self._encoder(tables.state).reply_query(plain, mode, speaker)
         return find_replies(tables, query, _condition(where), limit, offset, distinct)
 
     def stats(self) -> StoreStats:
         """What the store holds."""
-        tables = self._backend.tables()
+        tables = self._folder.tables()
         state = tables.state
         return StoreStats(
             conversations=tables.conversations.count_rows(),
             messages=tables.messages.count_rows(),
-            bytes=self._backend.bytes(),
+            bytes=self._folder.bytes(),
             encoder=state.encoder,
             pooling=state.pooling,
             tokenizer=state.tokenizer,

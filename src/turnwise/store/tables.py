@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise._utils.optional import require
-from turnwise.store.backend import Tables
 from turnwise.store.damage import naming_damage
-from turnwise.store.indexing import add_text_index, has_text_index, lance
-from turnwise.store.lance_table import LanceTable
+from turnwise.store.indexing import add_text_index, has_text_index
+from turnwise.store.lance_table import LanceTable, Tables
 from turnwise.store.records import conversation_schema, message_schema
 from turnwise.store.state import StoreError, StoreState, read_state, state_stamp, write_state, writer_lock
 
@@ -84,8 +83,6 @@ def open_tables(path: Path) -> Tables:
 class Transaction:
     """A transaction over both tables; its changes take effect when `commit` has returned."""
 
-    is_atomic = True
-
     def __init__(self, path: Path, tables: Tables) -> None:
         self._path = path
         self.tables = tables
@@ -98,7 +95,7 @@ class Transaction:
         """
         tables = self.tables
         with naming_damage(self._path):
-            versions = {name: lance(getattr(tables, name)).version for name in ("messages", "conversations")}
+            versions = {name: getattr(tables, name).inner.version for name in ("messages", "conversations")}
         state = replace(tables.state, **versions, **changes)
         write_state(self._path, state)
         self.tables = replace(tables, state=state)
