@@ -18,7 +18,7 @@ _SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 def save_tiny_encoder(folder: Path) -> Path:
     """Save it below a folder, the same in every run, and return its path."""
-    words = ["i", "want", "to", "the", "a", "my", "is", "card", "order", "pizza", "flight", "cancel", "thanks"]
+    words = ["please", "want", "to", "the", "help", "my", "is", "card", "order", "pizza", "flight", "cancel", "thanks"]
     words += [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase), *string.digits]
     sizes = {"hidden_size": 32, "num_hidden_layers": 4, "intermediate_size": 64}
     return save_random_encoder(folder, words, positions=64, initializer_range=0.2, **sizes)
@@ -37,6 +37,7 @@ def save_random_encoder(
         config: Further settings of the BERT.
     """
     vocabulary = [*_SPECIAL, *words]
+    assert len(set(vocabulary)) == len(vocabulary)  # else added tokens take the ids of others
     (folder / "vocab.txt").write_text("\n".join(vocabulary))
     tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"), do_lower_case=True, model_max_length=positions)
     torch.manual_seed(0)

@@ -63,6 +63,18 @@ def test_literal_sums(tiny_encoder, with_views, monkeypatch) -> None:
             assert result.by_distance[mode][length] == pytest.approx(np.mean(differences, axis=0)[::-1], abs=1e-6)
 
 
+def test_random_utterances_tend_to_the_mean_of_all_others(tiny_encoder, with_views) -> None:
+    both = embedded(with_views(tiny_encoder, "c3l"), talks())
+    exact, drawn = (evaluate_additivity(both, lengths=(2,), drawn=drawn) for drawn in (None, 3000))
+    for mode, scores in exact.modes.items():
+        assert drawn.modes[mode].values["true"] == pytest.approx(scores.values["true"])
+        assert drawn.modes[mode].values["random"] == pytest.approx(scores.values["random"], abs=0.02)
+    few = [evaluate_additivity(both, seed, (2,), drawn=1).modes["bi"].values["random"] for seed in (0, 0, 1)]
+    assert np.array_equal(few[0], few[1]) and not np.array_equal(few[0], few[2])
+    with pytest.raises(ValueError, match="drawn must be 1 or more, got 0"):
+        evaluate_additivity(both, drawn=0)
+
+
 def test_shares_add_up_to_the_score_of_the_query() -> None:
     generator = np.random.default_rng(0)
     before1, before2, target = (generator.normal(size=shape) for shape in ((3, 6, 8), (3, 6, 8), (3, 8)))

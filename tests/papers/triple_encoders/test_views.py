@@ -5,6 +5,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from transformers import BertTokenizerFast
 
 from closeness import assert_same_vectors
 from turnwise.papers.triple_encoders.views import (
@@ -89,6 +90,15 @@ def test_new_rows_start_like_a_full_stop_or_else_the_separator(tiny_encoder) -> 
     add_views(tiny_encoder, "ccl")  # the tiny vocabulary has no full stop
     for row in words(tiny_encoder)[token_rows(tiny_encoder)]:
         assert torch.cosine_similarity(row, separator, dim=0) > 0.98
+
+
+def test_tokens_that_would_take_the_ids_of_others_are_refused(tiny_encoder, tmp_path) -> None:
+    pieces = [*tiny_encoder.tokenizer.get_vocab(), "twice", "twice", "last"]  # the id of the first "twice" is a gap
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces))
+    tiny_encoder[0].processor = BertTokenizerFast(vocab=str(tmp_path / "vocab.txt"))
+    tiny_encoder.transformers_model.resize_token_embeddings(len(pieces))
+    with pytest.raises(ValueError, match="ids have gaps"):
+        add_views(tiny_encoder, "ccl")
 
 
 def test_each_distinct_text_is_encoded_once(tiny_encoder, monkeypatch) -> None:

@@ -94,22 +94,27 @@ class AdditivityResult:
 
 
 def evaluate_additivity(
-    embedded: EmbeddedSequences, seed: int = 0, lengths: Sequence[int] = LENGTHS
+    embedded: EmbeddedSequences, seed: int = 0, lengths: Sequence[int] = LENGTHS, drawn: int | None = None
 ) -> AdditivityResult:
-    """Compare contexts, and every utterance of them, with the true next utterance and with all others at its depth.
+    """Compare contexts, and every utterance of them, with the true next utterance and with others at its depth.
 
-    All other utterances are used instead of random ones: the mean of the cosines with them is the inner product with
-    their mean.
+    By default these are all others, of which random ones are a sample: the mean of the cosines with them is the inner
+    product with their mean.
 
     Args:
         embedded: From ``build_sequences`` and an encoder.
-        seed: Seed of the bootstrap.
+        seed: Seed of the bootstrap, and of the utterances drawn.
         lengths: Turns of the context; a length that fewer than two conversations exceed is left out.
+        drawn: Compare each context with this many random utterances at its depth, as in the paper's Table 6, instead of
+            all others.
 
     Raises:
-        ValueError: A length is out of range.
+        ValueError: A length is out of range, or ``drawn`` is less than 1.
         ConversationError: No length is left.
     """
+    if drawn is not None and drawn < 1:
+        raise ValueError(f"drawn must be 1 or more, got {drawn}")
+    generator = np.random.default_rng(seed)
     views = EmbeddedViews(embedded)
     names = ("average", "bi") if views.triple else ("bi",)
     depths = find_depths(embedded.sequences, lengths)
@@ -120,7 +125,7 @@ def evaluate_additivity(
     with progress_bar() as bar:
         task = bar.add_task("comparing contexts", total=len(names) * sum(len(depth.contexts) for depth in depths))
         for depth in depths:
-            for name, with_true, with_others in _compared_blocks(views, depth, names):
+            for name, with_true, with_others in _compared_blocks(views, depth, names, drawn, generator):
                 true[name].append(with_true.mean(axis=1))
                 random[name].append(with_others.mean(axis=1))
                 sums[name][depth.turn] += (with_true - with_others).sum(axis=0)
@@ -137,9 +142,9 @@ def evaluate_additivity(
 
 
 def _compared_blocks(
-    views: EmbeddedViews, depth: Depth, names: Sequence[str]
+    views: EmbeddedViews, depth: Depth, names: Sequence[str], drawn: int | None, generator: np.random.Generator
 ) -> Iterator[tuple[str, FloatArray, FloatArray]]:
-    """Shares of all turns in the cosine with the true next utterance, and in the mean cosine with the others.
+    """Shares of all turns in the cosine with the true next utterance, and in the mean cosine with others.
 
     Yields:
         Block by block of contexts and for each mode: its name and both shares, each (block, turns).
@@ -148,13 +153,24 @@ def _compared_blocks(
     total = depth.counts @ after  # (dim,)
     step = max(1, _BLOCK // (depth.turn * after.shape[1]))
     for start in range(0, len(depth.contexts), step):
-        own = after[depth.true[start : start + step]]
-        others = (total - own) / (depth.items - 1)
+        true = depth.true[start : start + step]
+        own = after[true]
+        if drawn is None:
+            others = (total - own) / (depth.items - 1)
+        else:
+            others = np.array([after[_draw_others(depth, number, drawn, generator)].mean(axis=0) for number in true])
         contexts = views.contexts(depth.contexts[start : start + step], depth.turn)
         before1, before2 = (rows.astype(np.float64) for rows in contexts)
         for name in names:
             shares = _SHARES[name]
             yield name, shares(before1, before2, own), shares(before1, before2, others)
+
+
+def _draw_others(depth: Depth, true: int, count: int, generator: np.random.Generator) -> IntArray:
+    """Candidates of a depth, each as likely as it is frequent; the true one's own utterance is not drawn (count,)."""
+    counts = depth.counts.copy()
+    counts[true] -= 1
+    return np.asarray(generator.choice(len(counts), count, p=counts / counts.sum()))
 
 
 def _scores(

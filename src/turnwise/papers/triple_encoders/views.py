@@ -194,11 +194,18 @@ def _add_tokens(encoder: SentenceTransformer) -> None:
     if not new:
         return
     like = tokenizer.get_vocab().get(".", tokenizer.sep_token_id)
+    taken = set(tokenizer.get_vocab().values())
     tokenizer.add_tokens(new, special_tokens=True)
+    rows = tokenizer.convert_tokens_to_ids(new)
+    if taken.intersection(rows):
+        raise ValueError(
+            f"the tokenizer's ids have gaps, so that {' '.join(new)} would get ids that other tokens have: expected a "
+            "tokenizer whose ids count from 0; save the encoder with such a one"
+        )
     size = len(transformer.get_input_embeddings().weight)
-    transformer.resize_token_embeddings(max(size, len(tokenizer)), mean_resizing=False)
+    transformer.resize_token_embeddings(max(size, max(rows) + 1), mean_resizing=False)
     weight = transformer.get_input_embeddings().weight
     noise = torch.randn(len(new), weight.shape[1], generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         spread = weight[:size].std(0)
-        weight[tokenizer.convert_tokens_to_ids(new)] = weight[like] + 0.1 * spread * noise.to(weight)
+        weight[rows] = weight[like] + 0.1 * spread * noise.to(weight)
