@@ -45,6 +45,17 @@ def transitions(conversations: Sequence[Sequence[int]]) -> dict[tuple[int, int],
     }
 
 
+def following(conversations: Sequence[Sequence[int]], group: int, step: int) -> dict[tuple[int, int], int]:
+    """The groups that many steps after each message of a group, and one more -> how often."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for groups in conversations:
+        sequence = [*groups, END]
+        for place in range(len(groups) - step):
+            if groups[place] == group:
+                counts[sequence[place + step], sequence[place + step + 1]] += 1
+    return dict(counts)
+
+
 def paths(conversations: Sequence[Sequence[int]]) -> dict[str, tuple[float, ...]]:
     """The groups in the order of their first messages -> conversations, their share, and its interval."""
     counts = Counter(tuple(dict.fromkeys(g for g in groups if g != NONE))[:LONGEST_PATH] for groups in conversations)

@@ -21,7 +21,7 @@ VIEWS = {
     "topics": "map?level=conversation",
     "groups": "groups?level=conversation",
     "group": "groups",  # then one of its groups
-    "flows": "flows?level=fine&share=0.12&label=resolved%3D0",
+    "flows": "flows",
     "surprise": "surprise",
     "conversation": "conversations?order=long",  # then the first of them
     "search": "search?q=card%20stolen",

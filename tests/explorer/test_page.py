@@ -23,7 +23,7 @@ VIEWS = {
     "group/message/7": "confirms orders",
     "group/conversation/1": "about cards",
     "flows": "Flows",
-    "flows?level=fine&share=0": "Flows",
+    "flows?level=coarse": "Flows",
     "surprise": "Surprise",
     "surprise?what=conversations": "Surprise",
     "conversations": "60 conversations",
@@ -131,6 +131,24 @@ def test_text_and_time_filters(make_report: Callable[..., str], open_page: Calla
     shown = page.locator("#passing").inner_text()
     assert shown.split()[0] not in ("0", "60", "480")
     assert page.locator("h1").inner_text().split()[0] == shown.split(", ")[1].split()[0]
+
+
+def test_flows_follow_the_filter_and_are_a_table_too(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    watched = open_page(make_report())
+    page = watched.open("flows?after=6")
+    lanes = page.locator(".lane-name")
+    assert lanes.all_text_contents() == ["user", "assistant"]
+    ribbons = page.locator(".ribbon").count()
+    assert 0 < ribbons <= 30  # ten between two steps
+    page.get_by_text("The same as a table").click()
+    assert page.locator(".same tbody tr").count() >= ribbons
+    page.locator(".flow-graph a.node").last.click()  # to what follows that
+    page.wait_for_selector("main:not([aria-busy]) h1")
+    assert "after=6" not in page.url
+    page = watched.open("flows?after=6&role=user")
+    assert lanes.all_text_contents() == ["user", "the conversation ends"]
 
 
 def test_drawing_around_points_filters(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:

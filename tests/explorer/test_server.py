@@ -256,9 +256,12 @@ def test_the_page_counts_what_the_formulas_say(explorer: Explorer, open_page: Ca
         """async () => {
           const all = await turnwise.filters.select({}), codes = turnwise.flows.codes(false);
           const rows = turnwise.flows.rows(turnwise.flows.transitions(codes, all));
+          const role = await turnwise.filters.select({role: ["user"]});
+          const {total, steps} = turnwise.flows.following(codes, role, rows[0].before, 2);
           const {rows: told} = turnwise.differences.between(codes, all, "domain", 0);
           return {
             flows: rows.map((r) => [r.before, r.after, r.count, r.share, ...r.interval]),
+            following: [rows[0].before, total, ...steps.map((s) => s.map((e) => [e.from.id, e.to.id, e.count]).sort())],
             paths: turnwise.flows.paths(codes, all).map((p) => [p.groups.join(" "), p.count, p.share, ...p.interval]),
             told: told.map((d) => [d.group, d.difference, ...d.interval]),
             wilson: turnwise.numbers.wilson(41, 100),
@@ -270,6 +273,12 @@ def test_the_page_counts_what_the_formulas_say(explorer: Explorer, open_page: Ca
     conversations = [[int(group) for group in some] for some in groups]
     flows = {(row[0], row[1]): tuple(row[2:]) for row in counted["flows"]}
     assert flows == {key: pytest.approx(row) for key, row in counting.transitions(conversations).items()}
+    is_user = np.asarray(report.roles)[report.messages["role"]] == "user"
+    asked = [some[own].tolist() for some, own in zip(groups, np.split(is_user, report.conversations["first"][1:]))]
+    start, total, *steps = counted["following"]
+    for step, rows in enumerate(steps):
+        assert {(row[0], row[1]): row[2] for row in rows} == counting.following(asked, start, step)
+    assert total == sum(some.count(start) for some in asked)
     taken = {row[0]: tuple(row[1:]) for row in counted["paths"]}
     assert taken == {key: pytest.approx(row) for key, row in counting.paths(conversations).items()}
     labelled = (report.conversation_labels["domain"].codes == 0).tolist()

@@ -10,11 +10,11 @@ turnwise.differences = (() => {
     const column = turnwise.report.conversations[`label:${label}`];
     const counts = new Map();
     const totals = [0, 0];
-    turnwise.flows.each(selection, (c, start, end) => {
+    turnwise.flows.each(selection, (c, rows) => {
       if (column[c] < 0) return;
       const side = column[c] === code ? 0 : 1;
       totals[side] += 1;
-      for (const id of new Set(group.subarray(start, end))) {
+      for (const id of new Set(rows.map((m) => group[m]))) {
         if (!counts.has(id)) counts.set(id, [0, 0]);
         counts.get(id)[side] += 1;
       }

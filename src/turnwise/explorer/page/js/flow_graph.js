@@ -1,196 +1,199 @@
-/* The graph of flows: groups from early to late, arrows as thick as their share. */
+/* What follows a group, step by step: ribbons as thick as their share, in a lane for each role. */
 "use strict";
 
 turnwise.flowGraph = (() => {
-  const {svg, element, shortened} = turnwise.dom;
-  const {percent} = turnwise.numbers;
-  const WIDE = {across: 5, node: [158, 46], gap: [74, 26]},
-    NARROW = {across: 2, node: [150, 46], gap: [24, 64]};
+  const {svg, shortened} = turnwise.dom;
+  const {integer, percent} = turnwise.numbers;
+  const WIDE = {steps: 3, node: 232, gap: 80, least: 28, letters: 30},
+    NARROW = {steps: 1, node: 152, gap: 40, least: 46, letters: 18};
+  const MOST_NODES = 5, // in a step; all others are one node of their role
+    MOST_RIBBONS = 10, // between two steps
+    LEAST_SHARE = 0.02, // of a ribbon
+    FULL = 150, // pixels of what is always so
+    SPACE = 6,
+    HEAD = 22; // pixels above what is in a lane, for its name
+  const HEADINGS = ["", "the next message", "2 messages later", "3 messages later"];
+
+  /** How a window of this width shows it. */
+  function shape() {
+    return window.innerWidth < 700 ? NARROW : WIDE;
+  }
 
   /**
-   * @param found `flows.transitions`.
-   * @param rows `flows.rows` of them.
-   * @param least The smallest share that has an arrow.
+   * The groups and ribbons to show.
+   * @param following `flows.following`.
+   * @return `{total, columns: [[node]], ribbons: [{step, from, to, count}]}`; a node is `{role, id, count}`, with the id
+   *   `flows.END` or `flows.OTHERS` besides those of groups.
    */
-  function draw(found, rows, least, mostNodes) {
-    const {START, END} = turnwise.flows;
-    const chosen = [...found.totals]
-      .filter(([id]) => id >= 0)
-      .sort((a, b) => b[1] - a[1])
-      .slice(0, mostNodes)
-      .map(([id]) => id);
-    if (chosen.length === 0) return element("p", {class: "note"}, "No messages in groups pass the filter.");
-    const shown = new Set([START, END, ...chosen]);
-    const edges = rows.filter(
-      (row) => row.share >= least && row.before !== row.after && shown.has(row.before) && shown.has(row.after),
-    );
-    const narrow = window.innerWidth < 700;
-    const plan = layout(chosen, found.position, narrow);
-    const name = (id) => turnwise.flows.name(id);
-    const label = `Graph of ${edges.length} flows between ${chosen.length} groups; the table of transitions below lists them`;
-    const drawn = edges.map((row, number) => edge(row, number, plan, narrow, name));
-    const nodes = [START, ...chosen, END].map((id) => node(id, plan.places.get(id), plan.size, found, drawn));
-    return [
-      svg(
-        "svg",
-        {
-          viewBox: `0 0 ${plan.width} ${plan.height}`,
-          role: "img",
-          "aria-label": label,
-          class: "flow-graph",
-          style: {"max-width": `${plan.width}px`},
-        },
-        svg(
-          "defs",
-          null,
-          svg(
-            "marker",
-            {
-              id: "arrow",
-              viewBox: "0 0 8 8",
-              refX: 7,
-              refY: 4,
-              markerWidth: 9,
-              markerHeight: 9,
-              markerUnits: "userSpaceOnUse",
-              orient: "auto",
-            },
-            svg("path", {d: "M0 0 8 4 0 8z"}),
-          ),
-        ),
-        drawn.map(({line}) => line),
-        nodes,
-        drawn.map(({text}) => text),
-      ),
-      edges.length === 0 && element("p", {class: "note"}, "No flow has so large a share."),
-    ];
-  }
-
-  /** Groups in columns by how early they come (rows on a narrow page), so that none covers another. */
-  function layout(chosen, position, narrow) {
-    const {across, node, gap} = narrow ? NARROW : WIDE;
-    const ordered = [...chosen].sort((a, b) => position.get(a) - position.get(b) || a - b);
-    const steps = narrow ? Math.ceil(ordered.length / across) : Math.min(across, ordered.length);
-    const per = Math.ceil(ordered.length / steps);
-    const lines = Array.from({length: steps}, (_, i) => ordered.slice(i * per, (i + 1) * per)).filter(
-      (line) => line.length,
-    );
-    const all = [[turnwise.flows.START], ...lines, [turnwise.flows.END]];
-    const [w, h] = [node[0] + gap[0], node[1] + gap[1]];
-    const places = new Map();
-    all.forEach((line, i) =>
-      line.forEach((id, j) => {
-        const isEnd = id < -1;
-        const side = isEnd ? (per - 1) / 2 : j + Math.floor((per - line.length) / 2);
-        const along = i === 0 ? 0.35 : i === all.length - 1 ? all.length - 1.35 : i;
-        const [x, y] = narrow ? [w * (side + 0.5), h * (i + 0.5)] : [w * (along + 0.2), h * (side + 0.5) + 24];
-        places.set(id, {x, y, step: i, half: isEnd && !narrow ? 34 : node[0] / 2});
-      }),
-    );
-    return narrow
-      ? {places, size: node, row: 0, width: w * per, height: h * all.length}
-      : {places, size: node, row: h, width: w * (all.length - 0.6), height: h * per + 48};
-  }
-
-  /** An arrow: straight on to the next column, between the rows past others, around the ends back. */
-  function edge(row, number, {places, size: [, h], row: rowHeight}, narrow, name) {
-    const from = places.get(row.before),
-      to = places.get(row.after),
-      forward = to.step > from.step;
-    const share = percent(row.share, 0);
-    let path, middle;
-    if (narrow) {
-      const side = forward ? 1 : -1;
-      [path, middle] = bent(
-        [from.x + 16 * side, from.y + (side * h) / 2],
-        [to.x + 16 * side, to.y - (side * h) / 2],
-        [0, side * 30],
-      );
-    } else if (forward && to.step === from.step + 1) {
-      [path, middle] = bent([from.x + from.half, from.y], [to.x - to.half, to.y], [44, 0]);
-    } else if (forward) {
-      const lane =
-        24 + rowHeight * Math.max(1, Math.round((from.y / 2 + to.y / 2 - 24) / rowHeight)) + ((number % 5) - 2) * 4;
-      const [x0, x1] = [from.x + from.half, to.x - to.half];
-      path =
-        `M${x0} ${from.y} C${x0 + 45} ${from.y} ${x0 + 25} ${lane} ${x0 + 72} ${lane} L${x1 - 72} ${lane}` +
-        ` C${x1 - 25} ${lane} ${x1 - 45} ${to.y} ${x1} ${to.y}`;
-      middle = [x0 + 37, (from.y + lane) / 2];
-    } else {
-      const side = to.y >= from.y ? 1 : -1,
-        same = to.x === from.x,
-        shift = same ? 30 : 0;
-      [path, middle] = bent(
-        [from.x + shift, from.y + (side * h) / 2],
-        [to.x + shift, to.y + ((same ? -1 : 1) * side * h) / 2],
-        [0, side * (same ? 12 : 40)],
-        same ? 1 : -1,
-      );
-    }
-    const title = `after ${name(row.before)}: ${share} ${name(row.after)} (${row.count} of ${row.total})`;
-    const line = svg(
-      "path",
-      {d: path, class: forward ? "edge" : "edge back", "stroke-width": 1 + 9 * row.share, "marker-end": "url(#arrow)"},
-      svg("title", null, title),
-    );
-    const text = svg("text", {x: middle[0], y: middle[1] + 4, class: "edge-label", "text-anchor": "middle"}, share);
-    return {row, line, text};
-  }
-
-  /** A curve that leaves and arrives in a direction, and its middle. */
-  function bent([x0, y0], [x1, y1], [dx, dy], arrival = 1) {
-    const [ax, ay, bx, by] = [x0 + dx, y0 + dy, x1 - arrival * dx, y1 - arrival * dy];
-    const middle = [(x0 + 3 * ax + 3 * bx + x1) / 8, (y0 + 3 * ay + 3 * by + y1) / 8];
-    return [`M${x0} ${y0} C${ax} ${ay} ${bx} ${by} ${x1} ${y1}`, middle];
-  }
-
-  function node(id, {x, y}, [w, h], found, drawn) {
-    const ends = id < -1;
-    const width = ends ? 68 : w;
-    const light = (on) => () => {
-      for (const {row, line, text} of drawn) {
-        const mine = row.before === id || row.after === id;
-        for (const part of [line, text]) {
-          part.classList.toggle("strong", on && mine);
-          part.classList.toggle("weak", on && !mine);
-        }
+  function plan({start, total, steps}) {
+    const {END, OTHERS} = turnwise.flows;
+    const columns = [new Map([["start", {...start, count: total}]])];
+    const ribbons = [];
+    let nodeOf = () => "start";
+    steps.forEach((step, number) => {
+      const counts = new Map();
+      for (const {to, count} of step) counts.set(to.key, {...to, count: (counts.get(to.key)?.count || 0) + count});
+      const named = [...counts.values()].filter(({id}) => id !== END).sort((a, b) => b.count - a.count);
+      const kept = new Set(named.slice(0, MOST_NODES).map(({key}) => key));
+      const keyOf = (node) => (node.id === END || kept.has(node.key) ? node.key : `${node.role} others`);
+      const column = new Map();
+      for (const node of counts.values()) {
+        const key = keyOf(node),
+          before = column.get(key);
+        const id = key === node.key ? node.id : OTHERS;
+        column.set(key, {role: node.role, id, count: (before?.count || 0) + node.count});
       }
-    };
-    const {byId, top} = turnwise.report.groups.message;
-    const {colour, sign} = turnwise.palette.category(ends ? -1 : byId.get(top(id)).colour);
-    const words = ends ? [turnwise.flows.name(id)] : wrapped(shortened(turnwise.flows.name(id), 42), 18);
+      const joined = new Map();
+      for (const {from, to, count} of step) {
+        const [source, target] = [nodeOf(from), keyOf(to)];
+        const ends = {step: number, from: columns[number].get(source), to: column.get(target)};
+        if (ends.from.id === OTHERS) continue;
+        joined.set(`${source}>${target}`, {...ends, count: (joined.get(`${source}>${target}`)?.count || 0) + count});
+      }
+      ribbons.push(...[...joined.values()].sort((a, b) => b.count - a.count));
+      columns.push(column);
+      nodeOf = keyOf;
+    });
+    return {total, ribbons, columns: columns.map((column) => [...column.values()].sort(inOrder))};
+  }
+
+  /** The commonest first, and what is no group last. */
+  function inOrder(a, b) {
+    return (a.id < -1) - (b.id < -1) || b.count - a.count;
+  }
+
+  function draw(planned, level) {
+    const {END} = turnwise.flows;
+    const {node: width, gap, least, letters} = shape();
+    const {total, columns} = planned;
+    const shown = columns.flatMap((_, step) =>
+      planned.ribbons
+        .filter((ribbon) => ribbon.step === step && ribbon.count >= LEAST_SHARE * total)
+        .slice(0, MOST_RIBBONS),
+    );
+    const places = new Map();
+    const lanes = lanesOf(columns);
+    let y = HEAD;
+    const rows = lanes.map((lane) => {
+      const top = y;
+      let bottom = y + HEAD;
+      columns.forEach((column, step) => {
+        let below = top + HEAD;
+        for (const each of column.filter((node) => laneOf(node) === lane)) {
+          const height = Math.max(least, (FULL * each.count) / total);
+          places.set(each, {x: step * (width + gap), y: below, height, left: 0, right: 0});
+          below += height + SPACE;
+        }
+        bottom = Math.max(bottom, below);
+      });
+      y = bottom + SPACE;
+      return {lane, top, height: bottom - top};
+    });
+    const all = columns.length * (width + gap) - gap;
+    const drawn = shown
+      .sort((a, b) => places.get(a.to).y - places.get(b.to).y)
+      .map((ribbon) => ({ribbon, line: curve(ribbon, places, width, shown, total)}));
     return svg(
-      ends ? "g" : "a",
+      "svg",
+      {
+        viewBox: `0 0 ${all} ${y}`,
+        role: "group",
+        "aria-label": `What follows, in ${columns.length - 1} steps; the table below says the same`,
+        class: "flow-graph",
+        style: {"max-width": `${all}px`},
+      },
+      HEADINGS.slice(1, columns.length).map((heading, i) =>
+        svg("text", {x: (i + 1) * (width + gap), y: 14, class: "step"}, heading),
+      ),
+      rows.map(({lane, top, height}) => [
+        svg("rect", {x: 0, y: top, width: all, height, rx: 8, class: "lane"}),
+        svg("text", {x: 8, y: top + 15, class: "lane-name"}, lane === END ? "the conversation ends" : roleName(lane)),
+      ]),
+      drawn.map(({line}) => line),
+      columns.flatMap((column, step) =>
+        column.map((each) => box(each, step, places.get(each), width, letters, total, drawn, level)),
+      ),
+    );
+  }
+
+  function laneOf({id, role}) {
+    return id === turnwise.flows.END ? id : role;
+  }
+
+  /** Whoever asks comes first, the end last. */
+  function lanesOf(columns) {
+    const {roles, asker} = turnwise.report.summary;
+    const rank = (lane) => (lane === turnwise.flows.END ? roles.length : lane === roles.indexOf(asker) ? -1 : lane);
+    return [...new Set(columns.flat().map(laneOf))].sort((a, b) => rank(a) - rank(b));
+  }
+
+  function roleName(role) {
+    return role < 0 ? "" : shortened(turnwise.report.summary.roles[role], 40);
+  }
+
+  function curve({from, to, count}, places, width, shown, total) {
+    const [a, b] = [places.get(from), places.get(to)];
+    const thick = Math.max(1.5, (FULL * count) / total);
+    // What leaves or enters a node lies side by side around its middle.
+    const sum = (end, node) =>
+      shown
+        .filter((each) => each[end] === node)
+        .reduce((all, each) => all + Math.max(1.5, (FULL * each.count) / total), 0);
+    const y0 = a.y + a.height / 2 - sum("from", from) / 2 + a.right + thick / 2;
+    const y1 = b.y + b.height / 2 - sum("to", to) / 2 + b.left + thick / 2;
+    a.right += thick;
+    b.left += thick;
+    const [x0, x1] = [a.x + width, b.x];
+    const middle = (x0 + x1) / 2;
+    return svg(
+      "path",
+      {d: `M${x0} ${y0} C${middle} ${y0} ${middle} ${y1} ${x1} ${y1}`, class: "ribbon", "stroke-width": thick},
+      svg("title", null, `${name(from)} → ${name(to)}: ${percent(count / from.count)} (${integer(count)})`),
+    );
+  }
+
+  function name({id}) {
+    return turnwise.flows.name(id);
+  }
+
+  function box(node, step, {x, y, height}, width, letters, total, drawn, level) {
+    const isGroup = node.id >= 0;
+    const share = percent(node.count / total);
+    const light = (on) => () => {
+      for (const {ribbon, line} of drawn)
+        line.classList.toggle("strong", on && (ribbon.from === node || ribbon.to === node));
+    };
+    const text = step === 0 ? name(node) : `${share} ${name(node)}`;
+    const words = wrapped(text, isGroup ? letters : letters + 2, height >= 46 ? 2 : 1);
+    const {byId, top} = turnwise.report.groups.message;
+    const {colour, sign} = turnwise.palette.category(isGroup ? byId.get(top(node.id)).colour : -1);
+    const link = isGroup && step > 0 && turnwise.route.link("flows", [], {level, after: node.id});
+    return svg(
+      link ? "a" : "g",
       {
         class: "node",
-        href: ends ? null : turnwise.route.link("group", ["message", id]),
+        href: link,
+        "aria-label": link && `What follows ${name(node)}, ${share}`,
         on: {mouseenter: light(true), mouseleave: light(false), focusin: light(true), focusout: light(false)},
       },
-      svg("rect", {x: x - width / 2, y: y - h / 2, width, height: h, rx: 8}),
-      !ends && svg("text", {x: x - width / 2 + 6, y: y + 4, style: {fill: colour}, class: "sign"}, sign),
+      svg("rect", {x, y, width, height, rx: 6}),
+      isGroup && svg("text", {x: x + 7, y: y + height / 2 + 4, style: {fill: colour}, class: "sign"}, sign),
       words.map((line, i) =>
-        svg(
-          "text",
-          {
-            x: ends ? x : x - width / 2 + 24,
-            y: y + 4 + 15 * (i - (words.length - 1) / 2),
-            "text-anchor": ends ? "middle" : "start",
-          },
-          line,
-        ),
+        svg("text", {x: x + (isGroup ? 24 : 10), y: y + height / 2 + 4 + 15 * (i - (words.length - 1) / 2)}, line),
       ),
-      svg("title", null, `${turnwise.flows.name(id)}: ${turnwise.numbers.integer(found.totals.get(id) || 0)}`),
+      svg("title", null, `${name(node)}: ${share} (${integer(node.count)})`),
     );
   }
 
-  /** A name in at most two lines. */
-  function wrapped(text, length) {
-    if (text.length <= length) return [text];
-    const cut = text.lastIndexOf(" ", length);
-    const first = text.slice(0, cut > 5 ? cut : length),
-      second = text.slice(first.length).trim();
-    return [first, second.length > length ? `${second.slice(0, length - 1)}…` : second];
+  /** A text in at most so many lines of about so many letters. */
+  function wrapped(text, letters, lines) {
+    const whole = shortened(text, 200);
+    if (whole.length <= letters) return [whole];
+    if (lines === 1) return [`${whole.slice(0, letters - 1).trimEnd()}…`];
+    const space = whole.lastIndexOf(" ", letters);
+    const first = whole.slice(0, space > letters / 3 ? space : letters);
+    return [first, ...wrapped(whole.slice(first.length).trim(), letters, lines - 1)];
   }
 
-  return {draw};
+  return {shape, plan, draw};
 })();

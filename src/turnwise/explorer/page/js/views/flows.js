@@ -1,89 +1,149 @@
-/* How conversations move from one group to the next: a graph, typical paths, and what labels go with. */
+/* How conversations move from one group to the next: what follows a group, where they start and end, typical paths. */
 "use strict";
 
 turnwise.views.flows = (() => {
-  const {add, element, choice, fill} = turnwise.dom;
+  const {add, element, choice} = turnwise.dom;
   const {panel, note, group, table} = turnwise.parts;
   const {integer, percent, percentWithin} = turnwise.numbers;
-  const MOST_NODES = 14,
+  const MOST_ENDS = 8,
     MOST_PATHS = 10,
     MOST_ROWS = 30,
     MOST_DIFFERENCES = 15;
 
   function render(main, route, selection) {
+    const {START, END} = turnwise.flows;
     const {groups} = turnwise.report;
-    const fine = route.options.level === "fine";
-    const least = Math.min(0.9, Math.max(0, Number(route.options.share ?? 0.15) || 0));
-    const codes = turnwise.flows.codes(!fine);
-    const found = turnwise.flows.transitions(codes, selection);
-    const rows = turnwise.flows.rows(found);
-    const graph = element("div", {class: "graph"}),
-      listed = element("div");
-    const draw = (share) => {
-      fill(graph, turnwise.flowGraph.draw(found, rows, share, MOST_NODES));
-      fill(listed, transitionTable(rows.filter((row) => row.share >= share && row.before !== -1 && row.after !== -1)));
-    };
+    const level = route.options.level === "coarse" ? "coarse" : "fine";
+    const codes = turnwise.flows.codes(level === "coarse");
+    const rows = turnwise.flows.rows(turnwise.flows.transitions(codes, selection));
+    const starts = rows.filter((row) => row.before === START),
+      ends = rows.filter((row) => row.after === END);
+    const present = presentGroups(codes, selection);
+    const asked = Number(route.options.after);
+    const after = present.some(({id}) => id === asked) ? asked : (usualOpening(codes, selection) ?? present[0]?.id);
     add(
       main,
       element("h1", null, "Flows"),
       note(
-        "After a message of one group, which group comes next? Arrows show shares of what follows, from groups that come ",
-        "early in conversations to those that come late. Of the ",
+        "How messages follow each other in the ",
         turnwise.numbers.plural(selection.count.conversation, "conversation"),
-        " that pass the filter.",
+        " shown",
+        selection.count.message < turnwise.report.counts.message
+          ? "; only messages that pass the filter count, and those between them are passed over."
+          : ".",
       ),
       element(
         "div",
         {class: "tools"},
-        choice("Topic", topics(), (route.filter.topic || [""])[0], (value) =>
-          turnwise.route.setFilter({topic: value === "" ? [] : [value]}),
-        ),
+        present.length > 0 &&
+          choice(
+            "What follows",
+            present.map(({id, count}) => [
+              id,
+              `${turnwise.dom.shortened(groups.message.name(id), 60)} (${integer(count)})`,
+            ]),
+            after,
+            (value) => turnwise.route.setOptions({after: value}),
+            {id: "after"},
+          ),
         groups.message.list.length > groups.message.coarse.length &&
           choice(
             "Groups",
             [
-              ["coarse", "coarse"],
               ["fine", "fine"],
+              ["coarse", "coarse"],
             ],
-            fine ? "fine" : "coarse",
-            (value) => turnwise.route.setOptions({level: value}),
+            level,
+            (value) => turnwise.route.setOptions({level: value, after: ""}),
           ),
-        slider(least, draw),
       ),
-      graph,
+      after === undefined
+        ? note("No messages in groups pass the filter.")
+        : whatFollows(codes, selection, after, level),
       element(
         "div",
         {class: "columns"},
+        panel(
+          "Conversations start with",
+          endList(starts, (row) => row.after),
+        ),
+        panel(
+          "Conversations end with",
+          endList(ends, (row) => row.before),
+        ),
         panel("Typical paths", paths(codes, selection)),
         differences(route, selection, codes),
-        panel("Transitions", listed),
+        panel("All transitions", transitionTable(rows.filter((row) => row.before !== -1 && row.after !== -1))),
       ),
     );
-    draw(least);
     return {};
   }
 
-  function topics() {
-    const {coarse} = turnwise.report.groups.conversation;
-    return [["", "all"], ...coarse.map((each) => [each.id, turnwise.dom.shortened(each.name, 50)])];
+  /** Groups with messages that pass, the largest first. */
+  function presentGroups(codes, selection) {
+    const counts = new Map();
+    codes.forEach((id, m) => id >= 0 && selection.message[m] && counts.set(id, (counts.get(id) || 0) + 1));
+    return [...counts].map(([id, count]) => ({id, count})).sort((a, b) => b.count - a.count);
   }
 
-  function slider(least, draw) {
-    const shown = element("output", null, percent(least, 0));
-    const input = element("input", {
-      type: "range",
-      min: "0",
-      max: "0.6",
-      step: "0.01",
-      value: String(least),
-      id: "least-share",
+  /** The group that whoever asks most often begins with. */
+  function usualOpening(codes, selection) {
+    const {messages, summary} = turnwise.report;
+    const asker = summary.roles.indexOf(summary.asker);
+    const counts = new Map();
+    turnwise.flows.each(selection, (_, rows) => {
+      const first = rows.find((m) => asker < 0 || messages.role[m] === asker);
+      if (first !== undefined && codes[first] >= 0) counts.set(codes[first], (counts.get(codes[first]) || 0) + 1);
     });
-    input.addEventListener("input", () => {
-      shown.textContent = percent(Number(input.value), 0);
-      draw(Number(input.value));
-    });
-    input.addEventListener("change", () => turnwise.route.setOptions({share: input.value}));
-    return element("label", {class: "field"}, element("span", null, "Share of at least"), input, shown);
+    return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
+  }
+
+  function whatFollows(codes, selection, after, level) {
+    const {steps} = turnwise.flowGraph.shape();
+    const planned = turnwise.flowGraph.plan(turnwise.flows.following(codes, selection, after, steps));
+    return [
+      element("div", {class: "graph"}, turnwise.flowGraph.draw(planned, level)),
+      element(
+        "details",
+        {class: "panel same"},
+        element("summary", null, "The same as a table"),
+        table(
+          "What follows, step by step",
+          ["step", "after", "comes", "share (95 %)", "count"],
+          planned.ribbons
+            .slice(0, MOST_ROWS)
+            .map(({step, from, to, count}) => [
+              String(step + 1),
+              place(from.id),
+              place(to.id),
+              percentWithin(count / from.count, turnwise.numbers.wilson(count, from.count)),
+              integer(count),
+            ]),
+        ),
+      ),
+    ];
+  }
+
+  /** What conversations start or end with, by how often. */
+  function endList(rows, groupOf) {
+    const total = rows.reduce((sum, row) => sum + row.count, 0);
+    const most = rows[0]?.count || 1;
+    return element(
+      "ul",
+      {class: "sizes"},
+      rows
+        .slice(0, MOST_ENDS)
+        .map((row) =>
+          element(
+            "li",
+            null,
+            element("span", {class: "name"}, place(groupOf(row))),
+            turnwise.charts.bar(row.count / most),
+            element("span", {class: "number"}, integer(row.count)),
+            element("span", {class: "number muted"}, percent(row.count / total)),
+          ),
+        ),
+    );
   }
 
   function place(id) {
@@ -113,7 +173,8 @@ turnwise.views.flows = (() => {
       .paths(codes, selection)
       .filter((path) => path.count > 1)
       .slice(0, MOST_PATHS);
-    if (found.length === 0) return note("No two conversations take the same path; choose coarse groups or a topic.");
+    if (found.length === 0)
+      return note("No two conversations take the same path; choose coarse groups or filter by a topic.");
     return [
       note("From start to end, each group where it comes first; messages in no group are left out."),
       element(

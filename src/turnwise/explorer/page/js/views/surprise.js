@@ -74,7 +74,8 @@ turnwise.views.surprise = (() => {
 
   /** All conversations: what is usual does not depend on the filter. */
   function everything() {
-    return {conversation: new Uint8Array(turnwise.report.counts.conversation).fill(1)};
+    const all = (level) => new Uint8Array(turnwise.report.counts[level]).fill(1);
+    return {message: all("message"), conversation: all("conversation")};
   }
 
   /** Turns with what was said before, and what usually comes there. */
