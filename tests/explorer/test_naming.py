@@ -11,6 +11,7 @@ import pytest
 
 from turnwise.explorer.groups.endpoint import Endpoint
 from turnwise.explorer.groups.naming import distinct_names, name_phrases
+from turnwise.explorer.groups.sentences import name_sentences
 
 
 def test_phrases_are_what_a_group_says_and_others_do_not() -> None:
@@ -34,21 +35,54 @@ def test_chinese_texts_are_named_by_runs_of_characters() -> None:
     assert all(not a & b for place, a in enumerate(pairs) for b in pairs[:place])
 
 
-def test_texts_without_words_and_groups_of_pale_words_have_names_too() -> None:
+def test_stop_words_are_those_of_the_texts_in_any_language() -> None:
+    texts = [f"ich möchte {was} der rechnung {number}" for number in range(4) for was in ("das geld", "die summe")]
+    texts += [f"ich möchte {was} des pakets {number}" for number in range(4) for was in ("das gewicht", "die größe")]
+    texts += [f"ich möchte {was} des fluges {number}" for number in range(4) for was in ("das ziel", "die zeit")]
+    phrases = name_phrases(texts, np.repeat([0, 1, 2], 8))
+    assert "rechnung" in phrases[0][0] and "pakets" in phrases[1][0] and "fluges" in phrases[2][0]
+    assert not {"ich", "möchte", "das", "die"} & {word for own in phrases for word in own}
+
+
+def test_texts_without_words_have_no_phrases() -> None:
     assert name_phrases(["?", "!!"], np.asarray([0, 0])) == [[]]
     assert name_phrases(["the", "the"], np.asarray([0, 0])) == [["the"]]
     assert name_phrases([], np.zeros(0, int)) == []
-    assert distinct_names([[], ["the"]]) == ["no words", "the"]
 
 
 def test_names_are_distinct() -> None:
-    assert distinct_names([["a", "b", "c", "d"], ["a", "b", "c", "e"], ["x"], ["x"]]) == [
-        "a, b, c",
-        "a, b, c, e",
-        "x",
-        "x (2)",
-    ]
+    assert distinct_names([["a", "b"], ["a", "b"], ["x"], ["x"], []]) == ["a", "b", "x", "x (2)", "no words"]
     assert distinct_names([["x"]], taken=["x", "x (2)"]) == ["x (3)"]
+
+
+def sentences(texts: list[str], labels: list[int]) -> list[str]:
+    """Names of texts that are all as near to the middle of their group."""
+    return name_sentences(texts, np.eye(2, dtype=np.float32)[np.asarray(labels)], np.asarray(labels))
+
+
+def test_a_sentence_is_a_clause_without_greeting_and_slot_values() -> None:
+    texts = [f"Hi, I want to book a bus to city{chr(97 + number)}." for number in range(19)] + [
+        "Hi, I want to book a bus."
+    ]
+    others = [f"Hi, is my parcel {number} late?" for number in range(19)] + ["Hi, is my parcel late?"]
+    assert sentences(texts + others, [0] * 20 + [1] * 20) == ["I want to book a bus.", "Is my parcel late?"]
+
+
+def test_a_greeting_names_the_group_of_greetings() -> None:
+    texts = ["hello", "Hello to you all"] * 4 + ["pay my bill"] * 6 + ["Hello, pay my bill"] * 2
+    assert sentences(texts, [0] * 8 + [1] * 8) == ["Hello to you all", "Pay my bill"]
+
+
+def test_chinese_sentences_are_cut_at_their_own_punctuation() -> None:
+    thanks = "谢谢你，" + "我没有其他的问题了，" * 4
+    texts = [f"您好，我要退款。{thanks}"] * 3 + [f"您好，酒店电话是多少？{thanks}"] * 3
+    assert sentences(texts, [0] * 3 + [1] * 3) == ["我要退款。", "酒店电话是多少？"]
+
+
+def test_there_is_no_sentence_without_words_and_a_long_one_is_cut_between_words() -> None:
+    assert sentences(["?", "!!"], [0, 0]) == [""]
+    (name,) = sentences(["word " * 100], [0])
+    assert len(name) <= 122 and name.endswith("word …")
 
 
 class Model(BaseHTTPRequestHandler):

@@ -107,7 +107,8 @@ def _print(groups: Groups) -> None:
         if len(parts) > 1:
             note(f"{role or 'several roles'}{', first messages' if opening else ''}:")
         for group in of_part[:_SHOWN]:
-            note(f"{100 * group.share:5.1f} %  {group.name}{' (new)' if group.new else ''}")
+            keywords = f" – {', '.join(group.phrases[:3])}" if group.phrases else ""
+            note(f"{100 * group.share:5.1f} %  {group.name}{' (new)' if group.new else ''}{keywords}")
         if len(of_part) > _SHOWN:
             note(f"         and {len(of_part) - _SHOWN} more")
     note(f"{100 * groups.outliers:5.1f} %  in no group")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.members import Members, members_of
 from turnwise.explorer.groups.memory import GroupMemory, Kind, Memory
 from turnwise.explorer.groups.naming import distinct_names, name_phrases
+from turnwise.explorer.groups.sentences import name_sentences
 from turnwise.explorer.groups.survey import Survey
 from turnwise.explorer.report.report import Group
-from turnwise.explorer.speakers import Speakers
+from turnwise.explorer.speakers import Speakers, opening_messages
 
 Naming = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], Sequence[str]]
 _NAMED_BY = 200  # conversations of a group, at most, whose texts name it
@@ -30,8 +31,8 @@ def named_groups(
         corpus: The messages and conversations.
         speakers: Whose messages are grouped apart.
         surveys: The group and place of each message and conversation.
-        naming: Names new groups from their phrases and the texts of their central members; by default, the phrases
-            alone are the name.
+        naming: Names new groups from their phrases and the texts of their central members; by default, a typical
+            message is the name.
     """
     groups: dict[Kind, Sequence[Group]] = {}
     memory: Memory = {}
@@ -40,24 +41,46 @@ def named_groups(
         shown = corpus.texts if kind == "message" else corpus.ids
         both = [survey.memory.parents_of(survey.groups), survey.groups]  # coarse, fine
         members = {id: rows for ids in both for id, rows in members_of(vectors, ids, shown).items()}
-        phrases = _phrases(corpus, kind, survey, both)
-        memory[kind] = _named(survey.memory, members, phrases, corpus, kind, naming)
+        described = _described(corpus, speakers, kind, survey, both)
+        memory[kind] = _named(survey.memory, members, described, corpus, kind, naming)
         listed = _listed(memory[kind], members, len(survey.groups))
         groups[kind] = [_spoken(group, survey, speakers) for group in listed] if kind == "message" else listed
     return groups, memory
 
 
-def _phrases(corpus: Corpus, kind: Kind, survey: Survey, levels: Sequence[IntArray]) -> dict[int, tuple[str, ...]]:
-    """The phrases of each group, from the sample, by id."""
-    phrases: dict[int, tuple[str, ...]] = {}
+@dataclass(frozen=True)
+class _Described:
+    """What the texts of a group say: its phrases, and its most typical sentence, empty if there is none."""
+
+    phrases: tuple[str, ...]
+    sentence: str
+
+
+def _described(
+    corpus: Corpus, speakers: Speakers, kind: Kind, survey: Survey, levels: Sequence[IntArray]
+) -> dict[int, _Described]:
+    """What each group says, in the sample, by id. Conversations are described by what opens them."""
+    described: dict[int, _Described] = {}
     for ids in levels:
         rows = survey.sample if kind == "message" else _few_of_each(survey.sample, ids)
         texts = [corpus.texts[row] if kind == "message" else _whole(corpus, row) for row in rows.tolist()]
+        messages = rows if kind == "message" else _openings(corpus, speakers)[rows]
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
-        for id, own in zip(values.tolist(), name_phrases(texts, labels)):
-            phrases[id] = tuple(own)
-    return phrases
+        vectors = np.array(corpus.vectors[messages], np.float32)
+        sentences = name_sentences([corpus.texts[row] for row in messages.tolist()], vectors, labels)
+        for id, phrases, sentence in zip(values.tolist(), name_phrases(texts, labels), sentences):
+            described[id] = _Described(tuple(phrases), sentence)
+    return described
+
+
+def _openings(corpus: Corpus, speakers: Speakers) -> IntArray:
+    """The first message of the one who asks in each conversation, or else its first message (m,)."""
+    openings = corpus.first.astype(np.int64)
+    if speakers.asker is not None:
+        asked = opening_messages(corpus.conversation, corpus.role, list(corpus.roles).index(speakers.asker))
+        openings[corpus.conversation[asked]] = np.flatnonzero(asked)
+    return openings
 
 
 def _few_of_each(sample: IntArray, ids: IntArray) -> IntArray:
@@ -75,24 +98,37 @@ def _whole(corpus: Corpus, row: int) -> str:
 def _named(
     memory: GroupMemory,
     members: Mapping[int, Members],
-    phrases: Mapping[int, tuple[str, ...]],
+    described: Mapping[int, _Described],
     corpus: Corpus,
     kind: Kind,
     naming: Naming | None,
 ) -> GroupMemory:
     """Names for the groups that have none yet; the others keep theirs."""
-    groups = {id: replace(group, phrases=phrases.get(id, group.phrases)) for id, group in memory.groups.items()}
+    groups = {
+        id: replace(group, phrases=described[id].phrases) if id in described else group
+        for id, group in memory.groups.items()
+    }
     for is_coarse in (True, False):
         level = [id for id, group in groups.items() if (group.parent is None) == is_coarse]
         nameless = [id for id in level if id in members and not groups[id].name]
         taken = [groups[id].name for id in level if groups[id].name]
-        own = [groups[id].phrases for id in nameless]
+        own = [described[id].sentence if id in described else "" for id in nameless]
         if naming is not None and nameless:
-            examples = [_examples(corpus, kind, members[id]) for id in nameless]
-            own = [(name, *further) for name, further in zip(naming(own, examples), own)]
-        names = distinct_names(own, taken, words=3 if naming is None else 1)
+            own = list(
+                naming(
+                    [groups[id].phrases for id in nameless], [_examples(corpus, kind, members[id]) for id in nameless]
+                )
+            )
+        names = distinct_names([_candidates(name, groups[id].phrases) for name, id in zip(own, nameless)], taken)
         groups |= {id: replace(groups[id], name=name) for id, name in zip(nameless, names)}
     return replace(memory, groups=groups)
+
+
+def _candidates(name: str, phrases: Sequence[str]) -> list[str]:
+    """Names for a group: the given one, with a phrase if another group has it too; its phrases if there is none."""
+    if not name:
+        return [", ".join(phrases[:count]) for count in range(min(3, len(phrases)), len(phrases) + 1) if count]
+    return [name, *(f"{name} ({phrase})" for phrase in phrases)]
 
 
 def _examples(corpus: Corpus, kind: Kind, members: Members) -> list[str]:

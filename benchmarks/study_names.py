@@ -1,0 +1,123 @@
+"""Do the names of groups say what is in them? A stand-in for readers, since no language model is at hand.
+
+Groups are fitted to one half of each set's texts, with the default encoder, and named. Another encoder judges: *groups*
+is the share of groups whose name lies nearest to their own middle of all, *messages* the share of the other half's
+messages that lie nearest to the name of the group that their neighbours vote for, *by group* its mean over groups. The
+sets are those of study_groups.py, at most 1,500 texts each, assistant's messages of SGD, and the users' of CrossWOZ.
+
+Run: python benchmarks/study_names.py [--judge FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+
+import turnwise
+from quick import add_quick, data_folder
+from study_groups import sets
+from turnwise._utils.vectors import unit_vectors
+from turnwise.encoders.loading import BASE_ENCODER
+from turnwise.explorer.groups.assigning import lonely_below, vote
+from turnwise.explorer.groups.fitting import fit_groups
+from turnwise.explorer.groups.naming import name_phrases
+from turnwise.explorer.groups.neighbours import nearest
+from turnwise.explorer.groups.sentences import name_sentences
+from turnwise.explorer.groups.settings import GroupSettings
+
+MOST = 1500
+
+
+@dataclass(frozen=True)
+class Half:
+    texts: Sequence[str]
+    vectors: np.ndarray  # (n, dim)
+    judged: np.ndarray  # the judge's vectors (n, dim)
+    groups: np.ndarray  # (n,)
+
+
+def halves(
+    texts: Sequence[str], encoder: turnwise.ConversationEncoder, judge: turnwise.ConversationEncoder
+) -> list[Half]:
+    """The half that groups are fitted to, and the other."""
+    vectors, judged = (np.asarray(each.encode(texts, normalize_embeddings=True)) for each in (encoder, judge))
+    fitted = vectors[::2]
+    count = GroupSettings().neighbours_among(len(fitted))
+    among = nearest(fitted, fitted, count)
+    groups = fit_groups(fitted, among, GroupSettings()).fine
+    lonely = lonely_below(among.cosines[:, 0])
+    near = (among, nearest(vectors[1::2], fitted, count))
+    return [
+        Half(texts[start::2], vectors[start::2], judged[start::2], vote(near[start], groups, lonely))
+        for start in (0, 1)
+    ]
+
+
+def class_tf_idf(half: Half) -> list[str]:
+    """Three phrases, as turnwise 0.1.0 and BERTopic name groups, with an English list of stop words."""
+    counter = CountVectorizer(
+        binary=True, stop_words="english", ngram_range=(1, 3), token_pattern=r"(?u)\b[^\W\d]\w+\b"
+    )
+    present = counter.fit_transform(half.texts)
+    shares = np.stack([present[half.groups == group].mean(0).A1 for group in range(half.groups.max() + 1)])
+    scores = shares * np.log1p(1 / np.maximum(shares.sum(0), 1e-9))
+    phrases = counter.get_feature_names_out()
+    return [", ".join(phrases[np.argsort(-row)[:3]]) for row in scores]
+
+
+def central(half: Half) -> list[str]:
+    names = []
+    for group in range(half.groups.max() + 1):
+        rows = np.flatnonzero(half.groups == group)
+        names.append(half.texts[rows[(half.vectors[rows] @ half.vectors[rows].mean(0)).argmax()]])
+    return names
+
+
+def keywords(half: Half) -> list[str]:
+    return [", ".join(phrases[:4]) for phrases in name_phrases(half.texts, half.groups)]
+
+
+WAYS: dict[str, Callable[[Half], list[str]]] = {
+    "class TF-IDF (0.1.0)": class_tf_idf,
+    "the most central message, however long": central,
+    "sentence": lambda half: name_sentences(half.texts, half.vectors, half.groups),
+    "keywords": keywords,
+    "sentence with keywords, as shown": lambda half: list(map(". ".join, zip(WAYS["sentence"](half), keywords(half)))),
+}
+
+
+def judged(names: Sequence[str], fitted: Half, other: Half, judge: turnwise.ConversationEncoder) -> list[float]:
+    vectors = np.asarray(judge.encode(list(names), normalize_embeddings=True))
+    middles = unit_vectors(np.stack([fitted.judged[fitted.groups == group].mean(0) for group in range(len(names))]))
+    inside = other.groups >= 0
+    right = (other.judged[inside] @ vectors.T).argmax(1) == other.groups[inside]
+    by_group = [right[other.groups[inside] == group].mean() for group in np.unique(other.groups[inside])]
+    own = (vectors @ middles.T).argmax(1) == np.arange(len(names))
+    return [100 * float(each) for each in (own.mean(), right.mean(), np.mean(by_group))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--judge", default=BASE_ENCODER, help="folder of the encoder that judges")
+    add_quick(parser)
+    arguments = parser.parse_args()
+    encoder, judge = turnwise.load_encoder(), turnwise.load_encoder(arguments.judge)
+    every = {name: [text for text, _ in messages][:MOST] for name, messages in sets(bool(arguments.quick)).items()}
+    for name, file, role in (("sgd assistant", "sgd/dev", "assistant"), ("crosswoz", "crosswoz/dev", "user")):
+        if not arguments.quick:
+            rows = turnwise.read_conversations(data_folder() / f"{file}.jsonl.gz")
+            said = [one["content"] for row in rows for one in row["messages"] if one["role"] == role]
+            every[name] = list(dict.fromkeys(said))[:: max(1, len(said) // MOST)][:MOST]
+    cases = {name: halves(texts, encoder, judge) for name, texts in every.items()}
+    print("| | groups | messages | by group |\n|---|---|---|---|")
+    for way, named in WAYS.items():
+        results = [judged(named(fitted), fitted, other, judge) for fitted, other in cases.values()]
+        print(f"| {way} | " + " | ".join(f"{mean:.1f}" for mean in np.mean(results, axis=0)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
