@@ -9,7 +9,7 @@ from personal_data_table import as_markdown, cases, counts, presidio, shares
 
 from turnwise.data.redaction import Redaction
 
-DOCUMENTATION = Path(__file__).parents[2] / "docs" / "data.md"
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "personal-data.md"
 
 
 def test_the_documentation_has_the_figures_of_the_table() -> None:

@@ -1,4 +1,4 @@
-"""Training on a stream part by part: the recipe of docs/training.md, as it stands there."""
+"""Training on a stream part by part: the recipe of docs/training-at-scale.md, as it stands there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 import turnwise
 from turnwise.collators import TextCollator
 
-_PAGE = Path(__file__).parents[2] / "docs" / "training.md"
+_PAGE = Path(__file__).parents[2] / "docs" / "training-at-scale.md"
 
 
 @pytest.fixture

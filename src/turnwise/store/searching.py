@@ -10,7 +10,7 @@ from turnwise.store.conditions import Condition
 from turnwise.store.lance_table import LanceTable, Tables
 from turnwise.store.state import IndexFacts
 
-SMALLEST_INDEXED = 20_000  # vectors; with fewer, an index saves hardly any time. Measured in docs/store.md.
+SMALLEST_INDEXED = 20_000  # vectors; with fewer, an index saves hardly any time. Measured in docs/costs.md.
 _FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
 
 

@@ -1,0 +1,193 @@
+"""Every command and every Python block of the pages under *Use it* does what it says.
+
+They run in the order of their page, in a folder with files of the names that the pages use, on a tiny encoder; each
+training takes one step. A block below `<!-- not run: … -->` is only parsed, and so are commands that serve.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pandas as pd
+import pytest
+import typer.main
+import yaml
+from typer.testing import CliRunner
+
+import turnwise
+from turnwise.cli.main import app
+from turnwise.encoders import loading
+from turnwise.training.recipes import registry
+
+ROOT = Path(__file__).parents[1]
+OUTPUT = re.compile(r"(?:--output |--out |--export |output=\"|report, \"|create\(\")([\w.-]+)")
+BLOCK = re.compile(r"(<!-- not run: .+? -->\s+)?^```(bash|python|toml)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+WITHOUT_TURNWISE = {"pip", "make", "docker", "chmod", "curl", "embedding-atlas", "gunzip"}
+
+
+class Block(NamedTuple):
+    """A block of code of a page."""
+
+    line: int
+    language: str
+    code: str
+    runs: bool
+
+
+def pages_of_use() -> list[Path]:
+    """The pages that the site has under *Use it*."""
+    site = yaml.safe_load(re.sub(r"!!python\S+", "", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+
+    def files(entry: Any) -> Iterator[str]:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for inner in entry.values() if isinstance(entry, dict) else entry:
+                yield from files(inner)
+
+    (use,) = [entry["Use it"] for entry in site["nav"] if "Use it" in entry]
+    return [ROOT / "docs" / name for name in files(use)]
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(text[: found.start(2)].count("\n") + 1, found[2], found[3], found[1] is None)
+        for found in BLOCK.finditer(text)
+    ]
+
+
+def split(line: str) -> list[str] | None:
+    """The words of a command, or nothing if a quotation in it is open."""
+    try:
+        return shlex.split(line, comments=True)
+    except ValueError:
+        return None
+
+
+def commands_of(code: str) -> Iterator[list[str]]:
+    """The words of each command, without comments and what it is piped into."""
+    rest = code.replace("\\\n", " ")
+    while rest:
+        first, _, rest = rest.partition("\n")
+        while (words := split(first)) is None:  # a text goes on in the next line
+            line, _, rest = rest.partition("\n")
+            first += "\n" + line
+        if words:
+            yield words[: words.index("|")] if "|" in words else words
+
+
+def leaf(words: list[str]) -> tuple[click.Command, list[str]]:
+    """The command that words without `turnwise` name, and its arguments."""
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        assert words[0] in command.commands, f"no command {words[0]!r}"
+        command, words = command.commands[words[0]], words[1:]
+    return command, words
+
+
+def serves(words: list[str]) -> bool:
+    return words[0] == "serve" or (words[0] == "explore" and "--export" not in words)
+
+
+def make_room(code: str) -> None:
+    """Remove what code will write, in case an earlier block of the page has written it."""
+    for name in OUTPUT.findall(code):
+        if Path(name).is_dir():
+            shutil.rmtree(name)
+        else:
+            Path(name).unlink(missing_ok=True)
+
+
+def run(words: list[str], runs: bool) -> None:
+    """Run a command, or only check its name and options."""
+    if words[0] == "torchrun":
+        words, runs = words[words.index("turnwise") :], False
+    if words[0] == "python":
+        assert words[1].startswith("-") or (ROOT / words[1]).is_file(), f"no such file: {words[1]}"
+    elif words[0] == "turnwise":
+        command, arguments = leaf(words[1:])
+        command.make_context(command.name, list(arguments))
+        if runs and not serves(words[1:]):
+            if words[1] == "index":
+                shutil.rmtree(words[words.index("--store") + 1], ignore_errors=True)
+            elif not {"--force", "--resume"} & set(words):
+                make_room(shlex.join(words))
+            result = CliRunner().invoke(app, words[1:])
+            suggests = words[1] == "inspect" and "Most likely this reads it" in result.output
+            assert result.exit_code == 0 or suggests, f"{shlex.join(words)}\n{result.output}\n{result.exception!r}"
+    else:
+        assert words[0] in WITHOUT_TURNWISE, f"unknown program {words[0]!r}"
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) -> Path:
+    """A folder with what the pages take for granted."""
+    folder = tmp_path_factory.mktemp("pages")
+    talks = turnwise.sample_conversations(120).map(lambda row: {"messages": row["messages"][:6]})
+    for name, first, last in [
+        ("chats", 0, 60),
+        ("new", 60, 70),
+        ("more", 60, 70),
+        ("train", 0, 20),
+        ("test", 70, 100),
+        ("dev", 100, 120),
+    ]:
+        talks.select(range(first, last)).to_json(str(folder / f"{name}.jsonl"))
+    talks.select([0]).map(lambda row: {"messages": row["messages"][:3]}).to_json(str(folder / "chat.jsonl"))
+    rows = [
+        {
+            "Ticket ID": row["id"],
+            "Author Type": message["role"],
+            "Comment": message["content"],
+            "Created At": f"2024-05-{number % 28 + 1:02} 10:{turn:02}",
+            "Customer E-mail": "ann@example.com",
+        }
+        for number, row in enumerate(talks.select(range(60)))
+        for turn, message in enumerate(row["messages"])
+    ]
+    pd.DataFrame(rows).to_csv(folder / "tickets.csv", index=False)
+    (folder / "replies.txt").write_text("Your card is blocked.\nYou are welcome.\nIt comes tomorrow.\n")
+    (folder / "customers.txt").write_text("Ann Miller\n")
+    turnwise.train(
+        folder / "chats.jsonl", encoder=tiny_encoder_path, output=folder / "model", settings={"max_steps": 2}
+    )
+    turnwise.ConversationStore.create(folder / "talks", folder / "chats.jsonl", encoder=folder / "model")
+    return folder
+
+
+@pytest.mark.parametrize("page", pages_of_use(), ids=lambda page: page.stem)
+def test_what_a_page_says_works(
+    page: Path, prepared: Path, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_load_shipped", lambda device: loading._load(str(tiny_encoder_path), device))
+    folder = tmp_path / "folder"
+    shutil.copytree(prepared, folder)
+    monkeypatch.chdir(folder)
+    replace = registry._replace
+    monkeypatch.setattr(registry, "_replace", lambda recipe, new, name: replace(recipe, {**new, "max_steps": 1}, name))
+    names: dict[str, Any] = {"turnwise": turnwise}
+    for block in blocks_of(page):
+        where = f"{page.name}:{block.line}"
+        try:
+            if block.language == "toml":
+                Path("recipe.toml").write_text(block.code)
+            elif block.language == "python":
+                code = compile(re.sub(r"max_steps=\d+", "max_steps=1", block.code), where, "exec")
+                if block.runs:
+                    make_room(block.code)
+                    with contextlib.redirect_stdout(None):
+                        exec(code, names)
+            else:
+                for words in commands_of(block.code):
+                    run(words, block.runs)
+        except BaseException as error:
+            error.add_note(f"in the block at {where}")
+            raise
