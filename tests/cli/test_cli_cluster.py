@@ -73,3 +73,27 @@ def test_what_was_wrong_is_said(
     monkeypatch.chdir(tmp_path)
     result = run("cluster", *arguments)
     assert result.exit_code != 0 and said in " ".join((result.output + str(result.exception)).split())
+
+
+def test_label_applies_the_groups_to_other_conversations(store: Path, chats: Path, tmp_path: Path) -> None:
+    succeed("cluster", "--store", store, "--output", tmp_path / "groups.parquet")
+    said = succeed("label", chats, "--groups", store, "--output", tmp_path / "labels.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "labels.jsonl").read_text().splitlines()]
+    assert "belong to none of these" in said and len(lines) == sum(
+        len(json.loads(line)["messages"]) for line in chats.read_text().splitlines()
+    )
+    assert {"id", "turn", "role", "text", "group", "group_name", "topic", "confidence"} <= lines[0].keys()
+    result = run("label", chats, "--groups", tmp_path, "--output", tmp_path / "none.csv")
+    assert result.exit_code == 1 and "has no groups: turnwise cluster DATA --store" in " ".join(result.output.split())
+
+
+def test_seeds_name_groups(store: Path, tmp_path: Path) -> None:
+    groups = tmp_path / "groups.parquet"
+    succeed("cluster", "--store", store, "--output", groups)
+    text = next(row["text"] for row in pq.read_table(groups).to_pylist() if row["group"] is not None)
+    (tmp_path / "seeds.toml").write_text(f'"My own name" = {json.dumps(text)}\n', encoding="utf-8")
+    succeed("cluster", "--store", store, "--seeds", tmp_path / "seeds.toml", "--output", groups, "--force")
+    assert "My own name" in pq.read_table(groups)["group_name"].to_pylist()
+    (tmp_path / "seeds.toml").write_text("refund: money", encoding="utf-8")
+    result = run("cluster", "--store", store, "--seeds", tmp_path / "seeds.toml", "--output", tmp_path / "new.csv")
+    assert result.exit_code == 1 and "is no TOML" in result.output

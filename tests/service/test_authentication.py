@@ -29,6 +29,7 @@ SCOPES = {
     ("POST", "/v1/rerank"): "read",
     ("POST", "/v1/next"): "read",
     ("POST", "/v1/search"): "read",
+    ("POST", "/v1/label"): "read",
     ("GET", "/v1/stores"): "read",
     ("POST", "/v1/conversations"): "write",
     ("GET", "/v1/conversations/{id:text}"): "read",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
-from turnwise.cli.explore import explored_store, granularity_of, say_who_asks
+from turnwise.cli.explore import explored_store, granularity_of, say_who_asks, seeds_of
 from turnwise.cli.options import (
     ClusterLevel,
     ExploredStore,
@@ -18,6 +18,7 @@ from turnwise.cli.options import (
     GroupHistory,
     GroupRole,
     GroupSample,
+    GroupSeeds,
     GroupTable,
     Model,
     NameEndpoint,
@@ -45,6 +46,7 @@ def cluster(
     model: Model = None,
     role: GroupRole = None,
     first: GroupFirst = False,
+    seeds: GroupSeeds = None,
     history: GroupHistory = False,
     granularity: GroupGranularity = "medium",
     sample: GroupSample = 20_000,
@@ -69,13 +71,14 @@ def cluster(
     quiet_transformers()
     from turnwise.explorer import cluster as find_groups
 
-    fineness = granularity_of(granularity)
+    fineness, known = granularity_of(granularity), seeds_of(seeds)
     opened = explored_store(data, store, reading, model, "cluster")
     groups = find_groups(
         opened,
         level=level,
         role=role,
         first=first,
+        seeds=known,
         history=history,
         granularity=fineness,
         sample=sample,

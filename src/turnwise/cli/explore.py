@@ -17,6 +17,7 @@ from turnwise.cli.options import (
     GroupGranularity,
     GroupHistory,
     GroupRole,
+    GroupSeeds,
     LocalPort,
     Model,
     NoBrowser,
@@ -46,6 +47,7 @@ def explore(
     model: Model = None,
     role: GroupRole = None,
     first: GroupFirst = False,
+    seeds: GroupSeeds = None,
     history: GroupHistory = False,
     granularity: GroupGranularity = "medium",
     seed: Seed = 0,
@@ -64,9 +66,10 @@ def explore(
     quiet_transformers()
     from turnwise.explorer import GroupSettings, build_report
 
+    known = seeds_of(seeds)
     settings = GroupSettings(granularity=granularity_of(granularity), history=history, role=role, first=first)
     opened = explored_store(data, store, reading, model, "explore")
-    report = build_report(opened, seed=seed, settings=settings)
+    report = build_report(opened, seed=seed, settings=settings, seeds=known)
     say_who_asks(report)
     if export is None:
         _serve(opened, report, port, no_browser)
@@ -114,6 +117,25 @@ def granularity_of(given: str) -> Granularity | int:
 
     granularity: Any = int(given) if given.isdecimal() else given
     return GroupSettings(granularity=granularity).granularity
+
+
+def seeds_of(path: Path | None) -> dict[str, str | list[str]] | None:
+    """The groups that a user knows, from the option ``--seeds``.
+
+    Raises:
+        ValueError: The file is no TOML.
+    """
+    import tomllib
+
+    if path is None:
+        return None
+    try:
+        seeds = tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no TOML: {error}") from error
+    from turnwise.explorer.seeds import examples_of
+
+    return dict(examples_of(seeds))
 
 
 def say_who_asks(report: Report) -> None:

@@ -15,6 +15,7 @@ from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.explore import explore
 from turnwise.cli.inspect import inspect
+from turnwise.cli.label import label
 from turnwise.cli.merge import merge
 from turnwise.cli.options import Version
 from turnwise.cli.plato import convert_plato
@@ -36,7 +37,7 @@ app = Application(
 )
 # The groups of commands in `turnwise --help`.
 PURPOSES = {
-    "See what is in your conversations": (inspect, explore, cluster, search, reply),
+    "See what is in your conversations": (inspect, explore, cluster, label, search, reply),
     "Fit an encoder to them": (train, embed, evaluate),
     "Keep and serve them": (index, serve, new_key),
     "Files and examples": (convert, demo),

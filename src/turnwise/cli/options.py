@@ -367,6 +367,18 @@ GroupTable = Annotated[
         "--output", "-o", help="The .parquet, .csv or .jsonl file to write; - writes JSON lines to the standard output."
     ),
 ]
+GroupsOf = Annotated[
+    Path,
+    typer.Option(
+        "--groups", help="Folder of the store that has the groups, or a groups.safetensors from such a folder."
+    ),
+]
+GroupSeeds = Annotated[
+    Path | None,
+    typer.Option(
+        "--seeds", help="TOML file of groups that you know: a name and a sentence, or a list of examples, for each."
+    ),
+]
 ClusterLevel = Annotated[
     Literal["message", "conversation"], typer.Option(help="Write a row for each message, or for each conversation.")
 ]

@@ -4,6 +4,7 @@ from turnwise.explorer.atlas import write_atlas
 from turnwise.explorer.clustering import Groups, cluster
 from turnwise.explorer.export import export_report
 from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.labelling import label
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Group, Report
 from turnwise.explorer.report.write import write_report
@@ -19,6 +20,7 @@ __all__ = [
     "cluster",
     "explore",
     "export_report",
+    "label",
     "write_atlas",
     "write_report",
 ]

@@ -17,6 +17,7 @@ from turnwise.explorer.groups.settings import Granularity, GroupSettings
 from turnwise.explorer.opening import open_explored
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Group, Report
+from turnwise.explorer.seeds import Seeds
 from turnwise.explorer.speakers import opening_messages
 from turnwise.explorer.tables import groups_table
 from turnwise.store import ConversationStore
@@ -92,6 +93,7 @@ def cluster(
     level: Kind = "message",
     role: str | None = None,
     first: bool = False,
+    seeds: Seeds | None = None,
     history: bool = False,
     granularity: Granularity | int = "medium",
     sample: int = GroupSettings.sample,
@@ -109,6 +111,9 @@ def cluster(
             most conversations has groups of its own in any case, unless no role opens most conversations.
         first: Return only the first message of this role in each conversation, the opening request; the role is then
             by default the one that opens most conversations.
+        seeds: Groups that you know: a name, and a sentence or a list of examples, for each. The groups of messages that
+            the examples fall into get that name; where examples of several names fall into one group, its messages go
+            to the nearest of them. The others are grouped as always. The store keeps it.
         history: Group messages together with what was said before them, see `add_history`.
         granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find of
             each role.
@@ -124,8 +129,8 @@ def cluster(
 
     Raises:
         ImportError: The extra ``explorer`` is missing.
-        ValueError: There is no conversation; the level, the role or the granularity is unknown; or a role is given for
-            conversations.
+        ValueError: There is no conversation; the level, the role or the granularity is unknown; a role is given for
+            conversations; or seeds are not as they should be.
     """
     if level not in get_args(Kind):
         raise ValueError(f"level must be 'message' or 'conversation', got {level!r}")
@@ -134,5 +139,5 @@ def cluster(
     settings = GroupSettings(sample=sample, granularity=granularity, history=history, role=role, first=first)
     store, passing = open_explored(data, encoder)
     with passing or nullcontext():
-        report = build_report(store, seed=seed, settings=settings, naming=naming)
+        report = build_report(store, seed=seed, settings=settings, naming=naming, seeds=seeds)
         return Groups(report, level, report.speakers.asker if first else role, first)

@@ -16,7 +16,7 @@ import numpy as np
 from turnwise.explorer.groups.memory import GroupMemory, Kind, KnownGroup, read_memory, write_memory
 from turnwise.store.state import writer_lock
 
-_LONGEST_NAME = 200
+LONGEST_NAME = 200
 _LOCK_SECONDS = 5.0
 StorePath = str | os.PathLike[str]
 
@@ -33,7 +33,7 @@ def rename(store: StorePath, kind: Kind, group: int, name: str) -> None:
     Raises:
         ValueError: There is no such group, or the name is empty or too long.
     """
-    _edit(store, kind, [group], lambda memory: _renamed(memory, group, name))
+    edit_groups(store, kind, [group], lambda memory: _renamed(memory, group, name))
 
 
 def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None = None) -> int:
@@ -54,7 +54,7 @@ def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None 
     ids = list(dict.fromkeys(groups))
     if len(ids) < 2:
         raise ValueError(f"expected two groups or more to merge, got {list(groups)}")
-    _edit(store, kind, ids, lambda memory: _merged(memory, ids, name))
+    edit_groups(store, kind, ids, lambda memory: _merged(memory, ids, name))
     return ids[0]
 
 
@@ -83,11 +83,24 @@ def split(store: StorePath, kind: Kind, group: int) -> list[int]:
         after.extend(changed.groups)
         return changed
 
-    _edit(store, kind, [group], change)
+    edit_groups(store, kind, [group], change)
     return [group, *sorted(set(after) - set(before))]
 
 
-def _edit(store: StorePath, kind: Kind, groups: Sequence[int], change: Callable[[GroupMemory], GroupMemory]) -> None:
+def edit_groups(
+    store: StorePath, kind: Kind, groups: Sequence[int], change: Callable[[GroupMemory], GroupMemory]
+) -> None:
+    """Change what a store remembers about its groups.
+
+    Args:
+        store: The folder of the store.
+        kind: ``"message"`` or ``"conversation"``.
+        groups: The ids of groups that there must be.
+        change: Gives the new memory for the former one.
+
+    Raises:
+        ValueError: There are no groups yet, or not these.
+    """
     path = Path(store)
     with writer_lock(path, _LOCK_SECONDS):
         memory = read_memory(path)
@@ -101,8 +114,8 @@ def _edit(store: StorePath, kind: Kind, groups: Sequence[int], change: Callable[
 
 def _renamed(memory: GroupMemory, group: int, name: str) -> GroupMemory:
     new_name = " ".join(name.split())
-    if not 0 < len(new_name) <= _LONGEST_NAME:
-        raise ValueError(f"expected a name of 1 to {_LONGEST_NAME} characters, got {len(new_name)}")
+    if not 0 < len(new_name) <= LONGEST_NAME:
+        raise ValueError(f"expected a name of 1 to {LONGEST_NAME} characters, got {len(new_name)}")
     return memory.with_groups({group: replace(memory.groups[group], name=new_name, renamed=True)})
 
 

@@ -21,6 +21,7 @@ from turnwise.explorer.live_report import LiveReport
 from turnwise.explorer.opening import open_explored
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Report
+from turnwise.explorer.seeds import Seeds
 from turnwise.store import ConversationStore
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def explore(
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     role: str | None = None,
     first: bool = False,
+    seeds: Seeds | None = None,
     history: bool = False,
     granularity: Granularity | int = "medium",
     seed: int = 0,
@@ -131,6 +133,7 @@ def explore(
         role: Who asks, such as ``"user"``; by default the role that opens most conversations. The page starts with
             what it says.
         first: Take only its first message in each conversation for a request, and group what it says later apart.
+        seeds: Groups that you know, see `turnwise.cluster`.
         history: Group messages together with what was said before them, see `add_history`.
         granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find of
             each role.
@@ -142,7 +145,7 @@ def explore(
     """
     settings = GroupSettings(granularity=granularity, history=history, role=role, first=first)
     store, passing = open_explored(data, encoder)
-    report = build_report(store, seed=seed, settings=settings)
+    report = build_report(store, seed=seed, settings=settings, seeds=seeds)
     explorer = Explorer(store, report, port, in_notebook=True)
     explorer.passing = passing  # removed together with the explorer
     return explorer.start()

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sentence_transformers import SentenceTransformer
 
+from turnwise._utils.vectors import FloatArray, unit_vectors
 from turnwise.errors import ConversationError
 from turnwise.service.errors import Refusal
 from turnwise.service.keys import Key
 from turnwise.service.threads import BoundedThreads
 
 if TYPE_CHECKING:
+    from turnwise.explorer.labelling import Labeller
     from turnwise.store import ConversationStore
 
 _LOGGER = logging.getLogger("turnwise.service")
@@ -47,6 +49,29 @@ class OpenStore:
 
     reader: ConversationStore
     writer: ConversationStore
+    _labellers: dict[int, Labeller] = field(default_factory=dict)  # of the file of groups, by its time of change
+
+    def labelled(self, vectors: FloatArray, roles: Sequence[str]) -> list[dict[str, Any]]:
+        """The group of each message of a conversation, as `turnwise.explorer.label` finds it.
+
+        Args:
+            vectors: The vectors of the messages (messages, dim).
+            roles: Their roles (messages).
+
+        Raises:
+            ValueError: The store has no groups, or they were found with another encoder.
+        """
+        from turnwise.explorer.labelling import Labeller
+
+        changed = Labeller.changed(self.reader)
+        labeller = self._labellers.get(changed)
+        if labeller is None:
+            labeller = Labeller.of(self.reader)
+            labeller.check(self.reader.tables().state.digest)
+            self._labellers.clear()
+            self._labellers[changed] = labeller
+        columns = labeller.columns(*labeller.label(unit_vectors(vectors), [len(roles)], roles))
+        return [dict(zip(columns, row)) for row in zip(*(column.to_pylist() for column in columns.values()))]
 
 
 class Stores:

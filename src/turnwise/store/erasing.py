@@ -83,13 +83,17 @@ def _copy(source: LanceTable, target: LanceTable, progress: Callable[[int], None
 
 
 def _forget_words(file: Path) -> None:
-    """Remove words of texts from the memory of groups; the explorer finds them again. Names given by users stay."""
+    """Remove words and vectors of texts from the memory of groups; the explorer finds them again.
+
+    Names given by users stay.
+    """
     if not file.is_file():
         return
     try:
         with safe_open(file, framework="numpy") as opened:
             facts = json.loads(opened.metadata()["groups"])
-            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
+            kept = [name for name in opened.keys() if not name.endswith(".vectors")]  # noqa: SIM118 (no mapping)
+            arrays = {name: opened.get_tensor(name) for name in kept}
         for memory in facts.values():
             for group in memory["groups"].values() if isinstance(memory, dict) else ():
                 group["phrases"] = []

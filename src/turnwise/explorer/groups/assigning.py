@@ -25,8 +25,22 @@ def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float | FloatAr
     Returns:
         (n,)
     """
+    groups, shares = votes_of(neighbours, labels)
+    is_in_group = (shares >= LEAST_SHARE) & (neighbours.cosines[:, 0] >= least_cosine)
+    return np.where(is_in_group, groups, -1)
+
+
+def votes_of(neighbours: Neighbours, labels: IntArray) -> tuple[IntArray, FloatArray]:
+    """The group with the most votes of the nearest vectors (n,), and its share of all votes (n,).
+
+    Votes are weighted by cosine. The group is -1 and the share 0 if all neighbours are in no group.
+
+    Args:
+        neighbours: The neighbours of n vectors among m fitted ones.
+        labels: The groups of the fitted vectors, -1 for none (m,).
+    """
     groups = np.full(len(neighbours.rows), -1, np.int64)
-    is_lonely = neighbours.cosines[:, 0] < least_cosine
+    shares = np.zeros(len(groups))
     for start in range(0, len(groups), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         near, weights = labels[neighbours.rows[part]], np.clip(neighbours.cosines[part], 1e-6, None)
@@ -39,9 +53,9 @@ def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float | FloatAr
         own = np.where(is_last & (near >= 0), votes - before, 0)
         best = own.argmax(axis=1)
         rows = np.arange(len(near))
-        enough = (own[rows, best] >= LEAST_SHARE * votes[:, -1]) & ~is_lonely[part]
-        groups[part] = np.where(enough, near[rows, best], -1)
-    return groups
+        shares[part] = own[rows, best] / votes[:, -1]
+        groups[part] = np.where(shares[part] > 0, near[rows, best], -1)
+    return groups, shares
 
 
 def lonely_below(cosines: FloatArray, tail: float = 4.0) -> float:

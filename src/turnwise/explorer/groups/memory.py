@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,8 @@ KINDS: tuple[Kind, ...] = ("message", "conversation")
 FILE = GROUPS_FILE
 _FORMAT = 1
 _ARRAYS = ("keys", "fine", "neighbours", "places")
+_BASIS_ARRAYS = ("vectors", "role")
+_BASIS_FACTS = ("roles", "encoder", "digest", "history")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,27 @@ class KnownGroup:
 
 
 @dataclass(frozen=True)
+class Basis:
+    """What groups of messages were fitted to, with which other messages are labelled; see `turnwise.explorer.label`.
+
+    Attributes:
+        vectors: The vectors of the sample, of length 1, float16 (s, dim).
+        role: The role of each, an index of ``roles`` (s,).
+        roles: The roles that have groups of their own; ``None`` stands for all others.
+        encoder: Where the encoder of the vectors was loaded from.
+        digest: A hash of it, see `StoreEncoder.digest`.
+        history: The vectors include what was said before, see `add_history`.
+    """
+
+    vectors: FloatArray
+    role: IntArray
+    roles: Sequence[str | None]
+    encoder: str
+    digest: str
+    history: bool
+
+
+@dataclass(frozen=True)
 class GroupMemory:
     """The groups of messages or of conversations.
 
@@ -57,6 +80,7 @@ class GroupMemory:
         centroids: The centroids of groups, of length 1, by id.
         groups: All fine and coarse groups by id.
         next_id: The next free id; no id from here on was ever given.
+        basis: What the groups were fitted to. Topics have none, nor have groups of erased texts or of turnwise 0.1.0.
     """
 
     stamp: str
@@ -67,6 +91,7 @@ class GroupMemory:
     centroids: Mapping[int, FloatArray]
     groups: Mapping[int, KnownGroup]
     next_id: int
+    basis: Basis | None = None
 
     @property
     def coarse(self) -> IntArray:
@@ -105,8 +130,11 @@ def read_memory(store: Path) -> Memory:
         ValueError: The file is damaged, or was written by a later version of turnwise.
     """
     path = store / FILE
-    if not path.is_file():
-        return {}
+    return read_memory_file(path) if path.is_file() else {}
+
+
+def read_memory_file(path: Path) -> Memory:
+    """What a file of groups holds. Raises the errors of `read_memory`."""
     try:
         with safe_open(path, framework="numpy") as file:
             facts = json.loads((file.metadata() or {})["groups"])
@@ -123,6 +151,7 @@ def is_remembered(store: Path, memory: Memory) -> bool:
     remembered = read_memory(store)
     return remembered.keys() == memory.keys() and all(
         (group_memory.stamp, group_memory.groups) == (memory[kind].stamp, memory[kind].groups)
+        and (group_memory.basis is None) == (memory[kind].basis is None)
         and np.array_equal(group_memory.fine, memory[kind].fine)
         for kind, group_memory in remembered.items()
     )
@@ -141,6 +170,9 @@ def write_memory(store: Path, memory: Memory) -> None:
             "groups": {str(id): asdict(group) for id, group in sorted(group_memory.groups.items())},
         }
         arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(group_memory, name)) for name in _ARRAYS}
+        if (basis := group_memory.basis) is not None:
+            facts[kind]["basis"] = {name: getattr(basis, name) for name in _BASIS_FACTS}
+            arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(basis, name)) for name in _BASIS_ARRAYS}
         if ids:
             arrays[f"{kind}.centroids"] = np.stack([group_memory.centroids[id] for id in ids]).astype(np.float32)
     with atomic_path(store / FILE) as temporary:
@@ -157,4 +189,12 @@ def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: Kind
         centroids={id: arrays[f"{kind}.centroids"][row] for row, id in enumerate(facts["centroids"])},
         groups=groups,
         next_id=facts["next_id"],
+        basis=_basis(facts, arrays, kind),
     )
+
+
+def _basis(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: Kind) -> Basis | None:
+    if "basis" not in facts or f"{kind}.vectors" not in arrays:
+        return None
+    stored: dict[str, Any] = {name: arrays[f"{kind}.{name}"] for name in _BASIS_ARRAYS}
+    return Basis(**facts["basis"], **stored)

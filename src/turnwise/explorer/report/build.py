@@ -15,6 +15,7 @@ from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings, read_findings, write_findings
 from turnwise.explorer.report.report import Report
+from turnwise.explorer.seeds import Seeds, examples_of, plant
 from turnwise.explorer.speakers import Speakers, speakers_of
 from turnwise.store import ConversationStore, StoreError
 
@@ -29,6 +30,7 @@ def build_report(
     settings: GroupSettings | None = None,
     former: Report | None = None,
     naming: Naming | None = None,
+    seeds: Seeds | None = None,
 ) -> Report:
     """Find out what the conversations of a store are about, without embedding anything.
 
@@ -43,12 +45,17 @@ def build_report(
         former: An earlier report on the same store, for example from before an edit of groups. Whatever has not changed
             since is taken from it.
         naming: Names new groups from their phrases and the texts of their central members.
+        seeds: Groups that the user knows, see `turnwise.cluster`.
 
     Raises:
-        ValueError: The store is empty, or the settings name a role that it does not have.
-        StoreError: It is on a server.
+        ValueError: The store is empty, the settings name a role that it does not have, or seeds are not as they
+            should be.
+        StoreError: It is on a server; or seeds are given, and it is read-only.
     """
     settings = replace(settings or GroupSettings(), seed=seed)
+    examples = examples_of(seeds or {})
+    if examples and store.read_only:
+        raise StoreError(f"{store.path} was opened read-only, and cannot keep the groups of seeds")
     if not isinstance(store.path, Path):
         raise StoreError(f"{store.path}: groups are kept in a store's folder: turnwise index --store DIR makes one")
     tables = store.tables()
@@ -69,7 +76,10 @@ def build_report(
             findings, memory = find_out(store, corpus, speakers, Path(folder), fitting, memory, former, naming)
             if not store.read_only:
                 _keep(store.path, memory, findings if former is None else None, stamp, corpus)
-    return _report(store.path.name, tables.state.encoder, stamp, settings, corpus, speakers, findings)
+    report = _report(store.path.name, tables.state.encoder, stamp, settings, corpus, speakers, findings)
+    if examples and plant(store, examples, speakers.asker):
+        return build_report(store, seed=seed, settings=settings, former=report, naming=naming)
+    return report
 
 
 def _keep(path: Path, memory: Memory, findings: Findings | None, stamp: str, corpus: Corpus) -> None:

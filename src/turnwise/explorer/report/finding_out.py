@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from rich.progress import Progress
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.explorer.corpus import Corpus, with_history
-from turnwise.explorer.groups.memory import KINDS, GroupMemory, Kind, Memory
+from turnwise.explorer.groups.memory import KINDS, Basis, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import Survey, survey
 from turnwise.explorer.measuring_surprise import measure_surprise
@@ -52,6 +53,7 @@ def find_out(
             kind: _survey(grouped, speakers, kind, settings, remembered.get(kind), former, bar) for kind in KINDS
         }
     groups, memory = named_groups(grouped, speakers, surveys, naming)
+    memory["message"] = replace(memory["message"], basis=_basis(store, grouped, speakers, surveys["message"], settings))
     if former is not None:
         surprise, surprises = former.surprise, former.messages["surprise"]
     else:
@@ -85,6 +87,20 @@ def _survey(
     texts = corpus.texts if kind == "message" else corpus.ids
     advance = advance_of(bar, f"grouping {kind}s", len(texts))
     return survey(vectors, texts, settings, memory, known, speakers if kind == "message" else None, advance)
+
+
+def _basis(
+    store: ConversationStore, corpus: Corpus, speakers: Speakers, survey: Survey, settings: GroupSettings
+) -> Basis:
+    state = store.tables().state
+    return Basis(
+        vectors=np.asarray(corpus.vectors[survey.sample], np.float16),
+        role=np.asarray(speakers.part[survey.sample], np.int64),
+        roles=[part.role for part in speakers.parts],
+        encoder=state.encoder,
+        digest=state.digest,
+        history=settings.history,
+    )
 
 
 def _placed(survey: Survey) -> dict[str, np.ndarray]:

@@ -54,7 +54,7 @@ def read_findings(store: Path, stamp: str, ids: Sequence[str], memory: Memory) -
     try:
         with safe_open(store / FILE, framework="numpy") as file:
             facts = json.loads((file.metadata() or {})["findings"])
-            if facts["stamp"] != _stamp(store, stamp, ids):
+            if facts["stamp"] != _stamp(store, stamp, ids) or memory["message"].basis is None:
                 return None
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
         return Findings(

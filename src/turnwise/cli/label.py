@@ -1,0 +1,41 @@
+"""The command `turnwise label`: the groups of some conversations, applied to others."""
+
+from __future__ import annotations
+
+from turnwise._utils.files import only_writer
+from turnwise._utils.progress import note
+from turnwise.cli.options import Data, Force, GroupsOf, GroupTable, Model, Seed
+from turnwise.cli.reading import Reading, reads_conversations
+from turnwise.cli.terminal import quiet_transformers
+
+
+@reads_conversations
+def label(
+    data: Data,
+    groups: GroupsOf,
+    output: GroupTable,
+    reading: Reading,
+    model: Model = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Give messages the groups that `turnwise cluster` or `turnwise explore` has found in other conversations.
+
+    The columns are id, turn, role, text, group, group_name, topic, topic_name and confidence: the probability that the
+    message belongs to the group that is most like it. If it is below 0.5, the message belongs to none of these, and its
+    group is empty.
+
+    Example: `turnwise label new.jsonl --groups chats.store --output labels.parquet`
+    """
+    from turnwise.explorer.tables import check_table, write_table
+
+    check_table(output, force)
+    quiet_transformers()
+    from turnwise.explorer import label as label_messages
+
+    conversations = reading.read(data, output)
+    with only_writer(output):
+        table = label_messages(conversations, groups=groups, encoder=model, seed=seed)
+        write_table(table, output)
+    none = table["group"].null_count / len(table)
+    note(f"Wrote the groups of {len(table):,} messages to {output}; {100 * none:.1f} % belong to none of these")

@@ -1,0 +1,110 @@
+"""Groups that a user knows, each by a name and a few examples: groups that were found take these names.
+
+Of several ways tried, this one was the most accurate: messages that are joined with the examples by a threshold, by
+their neighbours or by the nearest mean leave the rest of their group behind as a group of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from turnwise._utils.progress import note
+from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnwise.explorer.edits import LONGEST_NAME, edit_groups
+from turnwise.explorer.groups.assigning import vote
+from turnwise.explorer.groups.growing import centroids_of
+from turnwise.explorer.groups.memory import Basis, GroupMemory, KnownGroup
+from turnwise.explorer.groups.neighbours import nearest
+from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.store import ConversationStore
+
+_UNLIKE = 0.9  # of pairs of messages are less alike than an example has to be like its nearest message
+Seeds = Mapping[str, str | Sequence[str]]  # the name of a group -> a sentence, or a list of examples
+
+
+def examples_of(seeds: Seeds) -> dict[str, list[str]]:
+    """The examples of each group.
+
+    Raises:
+        ValueError: A name is empty or too long, or has something else than a sentence or a list of them.
+    """
+    examples = {}
+    for given_name, given in seeds.items():
+        texts = [given] if isinstance(given, str) else given
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise ValueError(f"seeds: expected a sentence or a list of examples for {given_name!r}, got {given!r:.80}")
+        name = " ".join(given_name.split())
+        if not texts or not 0 < len(name) <= LONGEST_NAME:
+            raise ValueError(
+                f"seeds: expected a name of 1 to {LONGEST_NAME} characters and one example or more, got "
+                f"{given_name!r:.80} with {len(texts)}"
+            )
+        examples[name] = list(texts)
+    return examples
+
+
+def plant(store: ConversationStore, examples: Mapping[str, Sequence[str]], role: str | None) -> bool:
+    """Give the groups of messages that examples fall into the names of these examples.
+
+    Args:
+        store: A store that has groups, and keeps what becomes of them.
+        examples: From `examples_of`, one group or more.
+        role: Whose messages the groups hold; ``None`` for those of all roles.
+
+    Returns:
+        Whether any group has changed.
+    """
+    texts = [text for own in examples.values() for text in own]
+    vectors = np.asarray(store.encoder().messages(texts)["vector"], np.float32)
+    seed_of = np.repeat(np.arange(len(examples)), [len(own) for own in examples.values()])
+    changes: list[bool] = []
+
+    def change(memory: GroupMemory) -> GroupMemory:
+        if memory.basis is None:
+            raise ValueError(f"{store.path} does not hold what its groups were fitted to: find them again")
+        claimed = _claimed(memory, memory.basis, vectors, role)
+        planted = _planted(memory, memory.basis, list(examples), vectors, seed_of, claimed)
+        changes.append(planted.groups != memory.groups or not np.array_equal(planted.fine, memory.fine))
+        return planted
+
+    edit_groups(store.path, "message", [], change)
+    return changes[0]
+
+
+def _claimed(memory: GroupMemory, basis: Basis, vectors: FloatArray, role: str | None) -> IntArray:
+    """The group that each example falls into, -1 for none (examples,)."""
+    own = [basis.roles[code] == role for code in basis.role] if role in basis.roles else np.ones(len(basis.role), bool)
+    rows = np.flatnonzero(own)
+    messages = basis.vectors[rows].astype(np.float32)
+    others = np.random.default_rng(0).permutation(messages)
+    least = float(np.quantile((messages * others).sum(1), _UNLIKE))
+    near = nearest(vectors, messages, GroupSettings().neighbours_among(len(rows)))
+    return vote(near, memory.fine[rows], least)
+
+
+def _planted(
+    memory: GroupMemory, basis: Basis, names: Sequence[str], vectors: FloatArray, seed_of: IntArray, claimed: IntArray
+) -> GroupMemory:
+    means = np.stack([unit_vectors(vectors[seed_of == seed].mean(0)) for seed in range(len(names))])
+    seeds = np.full(len(memory.fine), -1)  # of each vector of the sample
+    for group in np.unique(claimed[claimed >= 0]):
+        members, own = np.flatnonzero(memory.fine == group), np.unique(seed_of[claimed == group])
+        seeds[members] = own[(basis.vectors[members].astype(np.float32) @ means[own].T).argmax(1)]
+    fine, next_id, changed = memory.fine.copy(), memory.next_id, {}
+    for seed, name in enumerate(names):
+        former, sizes = np.unique(memory.fine[seeds == seed], return_counts=True)
+        if not len(former):
+            note(f"No group of messages is like the examples of {name!r}")
+            continue
+        largest = int(former[sizes.argmax()])
+        id = next((int(id) for id in former[np.argsort(-sizes, kind="stable")] if int(id) not in changed), next_id)
+        next_id = max(next_id, id + 1)
+        known = memory.groups.get(id, KnownGroup(parent=memory.groups[largest].parent))
+        changed[id] = replace(known, name=name, renamed=True, pinned=True)
+        fine[seeds == seed] = id
+    planted = replace(memory, fine=fine, next_id=next_id).with_groups(changed)
+    centroids = centroids_of(basis.vectors.astype(np.float32), np.where(np.isin(fine, list(changed)), fine, -1))
+    return replace(planted, centroids={**memory.centroids, **centroids})

@@ -1,0 +1,144 @@
+"""Groups applied to other messages, their confidence, and groups that a user knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from tests.explorer.clouds import clouds
+from turnwise.explorer import label
+from turnwise.store import StoreError
+
+pytest.importorskip("lancedb")
+pytest.importorskip("igraph")
+
+from turnwise.explorer.groups.confidence import Confidence, calibrated
+from turnwise.explorer.groups.memory import Basis, GroupMemory, KnownGroup, no_memory, read_memory
+from turnwise.explorer.labelling import Labeller
+
+SUBJECTS = ("card", "flight", "pizza")
+
+
+def talks(start: int, count: int, subjects: tuple[str, ...] = SUBJECTS) -> list[dict[str, Any]]:
+    rows = []
+    for number in range(start, start + count):
+        subject = subjects[number % len(subjects)]
+        texts = [f"{subject} {subject} {subject} {number} {turn}" for turn in range(4)]
+        messages = [{"role": ("user", "bot")[turn % 2], "content": text} for turn, text in enumerate(texts)]
+        rows.append({"id": f"talk-{number}", "messages": messages})
+    return rows
+
+
+@pytest.fixture(scope="module")
+def store(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> turnwise.ConversationStore:
+    place = tmp_path_factory.mktemp("labelling") / "talks"
+    store = turnwise.ConversationStore.create(place, talks(0, 36), encoder=tiny_encoder_path)
+    turnwise.cluster(store)
+    return store
+
+
+def of_clouds(groups: int, roles: list[str | None] | None = None, split: int = 0) -> Labeller:
+    """A labeller of clouds; of two roles, the first ``split`` of the clouds are the first role's."""
+    vectors, _, cloud = clouds(groups, 60)
+    role = (cloud >= split).astype(np.int64) if roles else np.zeros(len(cloud), np.int64)
+    known = {id: KnownGroup(f"group {id}", parent=100) for id in range(groups)} | {100: KnownGroup("topic")}
+    memory = GroupMemory(**{**vars(no_memory()), "fine": cloud.astype(np.int64), "groups": known})
+    return Labeller(memory, Basis(vectors, role, roles or [None], "tiny", "0", False))
+
+
+def test_messages_like_a_group_are_in_it_and_others_in_none() -> None:
+    labeller = of_clouds(6)
+    vectors, _, cloud = clouds(8, 20, seed=1)  # the last two clouds were not there
+    ids, confidence = labeller.label(vectors, [len(vectors)], ["user"] * len(vectors))
+    there = cloud < 6
+    assert (ids[there] == cloud[there]).mean() > 0.95 and (ids[~there] == -1).mean() > 0.95
+    assert confidence[there].min() > confidence[~there].max()
+
+
+def test_a_role_gets_its_own_groups() -> None:
+    labeller = of_clouds(6, ["user", "bot"], split=3)
+    vectors, _, cloud = clouds(6, 20, seed=1)
+    ids, _ = labeller.label(vectors, [len(vectors)], ["user"] * len(vectors))
+    assert (ids[cloud < 3] == cloud[cloud < 3]).mean() > 0.95 and not set(ids.tolist()) & {3, 4, 5}
+    unknown, _ = labeller.label(vectors, [len(vectors)], ["guest"] * len(vectors))
+    assert (unknown == cloud).mean() > 0.95
+
+
+def test_where_nothing_can_be_learned_the_share_of_votes_stands_for_the_confidence() -> None:
+    vectors, _, cloud = clouds(1, 30)
+    confidence = calibrated(vectors, cloud, 0)
+    assert confidence == Confidence(None)
+    assert confidence.of(np.ones(2), np.array([0.4, 1.0])).tolist() == [0.4, 1.0]
+
+
+def test_labels_are_a_table(store: turnwise.ConversationStore, tiny_encoder_path: Path) -> None:
+    table = label(talks(36, 9), groups=store.path).to_pandas()
+    names = {id: group.name for id, group in read_memory(Path(store.path))["message"].groups.items()}
+    assert table["id"].tolist() == [f"talk-{number}" for number in range(36, 45) for _ in range(4)]
+    assert table["turn"].tolist() == [0, 1, 2, 3] * 9
+    inside = table.dropna(subset=["group"])
+    assert len(inside) and [names[group] for group in inside["group"]] == inside["group_name"].tolist()
+    assert table["confidence"].between(0, 1).all() and (inside["confidence"] >= 0.5).all()
+    of_file = label(talks(36, 9), groups=Path(store.path) / "groups.safetensors", encoder=tiny_encoder_path)
+    assert of_file.to_pandas().equals(table)
+
+
+def test_groups_need_their_encoder(
+    store: turnwise.ConversationStore, tiny_encoder: SentenceTransformer, tmp_path: Path
+) -> None:
+    tiny_encoder.prompts["other"] = "other: "
+    with pytest.raises(ValueError, match="the groups were found in vectors of"):
+        label(talks(0, 1), groups=store, encoder=tiny_encoder)
+    with pytest.raises(ValueError, match="has no groups: turnwise cluster DATA --store"):
+        label(talks(0, 1), groups=tmp_path)
+
+
+def test_erased_texts_leave_no_vectors(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    store = turnwise.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
+    turnwise.cluster(store)
+    store.erase(["talk-0"])
+    with pytest.raises(ValueError, match="does not hold the vectors that groups were fitted to"):
+        Labeller.of(store)
+    turnwise.cluster(store)
+    Labeller.of(store)
+
+
+def test_groups_take_the_names_of_seeds(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    store = turnwise.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
+    seeds = {"About cards": ["card card card 100 0", "card card card 101 2"], "Flights": "flight flight flight 102 0"}
+    before = turnwise.cluster(store)
+    groups = turnwise.cluster(store, seeds=seeds)
+    table = groups.to_pandas()
+    user = table[(table["role"] == "user") & table["group_name"].isin(list(seeds))]
+    for name, subject in (("About cards", "card"), ("Flights", "flight")):
+        texts = user["text"][user["group_name"] == name]
+        assert len(texts) and texts.str.startswith(subject).mean() > 0.5
+    assert len(groups.groups) <= len(before.groups) + 1
+    again = turnwise.cluster(store, seeds=seeds)
+    assert again.to_pandas().equals(table)
+    assert turnwise.cluster(store).to_pandas().equals(table)  # the store keeps them
+
+
+@pytest.mark.parametrize(
+    ("seeds", "problem"),
+    [
+        ({"Refund": 3}, "expected a sentence or a list of examples for 'Refund', got 3"),
+        ({"Refund": [""]}, "expected a sentence or a list of examples"),
+        ({"Refund": []}, "one example or more"),
+        ({" ": "money back"}, "expected a name of 1 to 200 characters"),
+    ],
+)
+def test_seeds_that_are_no_seeds(store: turnwise.ConversationStore, seeds: Any, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        turnwise.cluster(store, seeds=seeds)
+
+
+def test_a_store_that_may_not_be_changed_takes_no_seeds(store: turnwise.ConversationStore) -> None:
+    reader = turnwise.ConversationStore.open(store.path, read_only=True)
+    with pytest.raises(StoreError, match="read-only"):
+        turnwise.cluster(reader, seeds={"Cards": "card"})
