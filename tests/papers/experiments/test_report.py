@@ -108,8 +108,17 @@ def test_what_has_no_figures_is_listed_with_its_reason(utterances: Path) -> None
     report = write_report(utterances, plots=False).read_text()
     assert "- failed: RuntimeError: too hot (DIALOGUE-CSE, seed 2)" in report
     assert "- not run: needs a text file of word vectors (GLOVE)" in report
+    assert "GLOVE (needs" not in report  # the paper has no figure of it on this data set
     assert report.index("## ecd") < report.index("- not run: needs ecd/train (SIMCSE; SIAMESE-SINGLE)")
     assert "## Data sets that were not found\n\n- Jing Dong corpus: needs jddc/test\n" in report
+
+
+def test_what_the_paper_has_and_was_not_run_stands_in_the_table(tmp_path: Path) -> None:
+    relatedness = {"semantic_relatedness": {"spearman": 20.0, "spearman_interval": [19.0, 21.0], "spearman_best": 60.0}}
+    cells = [cell("untouched", relatedness), missing("blender", "not run", "needs its weights"), cell("lda", {})]
+    report = write_report(write(tmp_path / "out", "dial2vec", cells), plots=False).read_text()
+    line = line_of(report, "BLENDER (needs its weights)", "**`semantic-relatedness`**")
+    assert line[1:] == ["", "", "", "31.1 (Blender)", ""]
 
 
 def test_environment_command_cost_and_the_paper_are_there(utterances: Path) -> None:

@@ -12,6 +12,17 @@ from turnwise.papers.experiments.suite import Scale, Study, Suite, same_settings
 
 _DIAL2VEC = (Stage("dial2vec"),)
 _PAPER = (Stage("dial2vec:paper"),)
+# Footnote 1: BERT knows no turns and roles, so tokens that end turns are all there is.
+_BERT = (Stage("dial2vec:paper", {"turn_inputs": False, "relative_positions": False}),)
+
+# The language models of Table 2, as in the authors' code. They are run if the Hugging Face cache has their weights.
+_MODELS = {
+    "bert": ("BERT", "bert-base-uncased"),
+    "roberta": ("RoBERTa", "roberta-base"),
+    "t5": ("T5", "t5-base"),
+    "tod-bert": ("TOD-BERT", "TODBERT/TOD-BERT-JNT-V1"),
+    "blender": ("Blender", "facebook/blenderbot-3B"),
+}
 
 _METHODS = (
     Method("untouched", "encoder, untouched: whole text, mean", whole_dialogue("mean")),
@@ -21,6 +32,7 @@ _METHODS = (
     baseline_row("glove", "conversation", "averaged GloVe"),
     baseline_row("word2vec", "conversation", "averaged word2vec, on the corpus"),
     baseline_row("doc2vec", "conversation", "Doc2Vec"),
+    *(baseline_row("hf", "conversation", title, name=name, model=model) for name, (title, model) in _MODELS.items()),
     Method("messages", "messages weighted by tokens, encoder", whole_dialogue("messages")),
     Method("mean-of-utterances", "mean of utterances, encoder", mean_of_utterances),
     Method("simcse", "mean of utterances, SimCSE", mean_of_utterances, (Stage("simcse"),)),
@@ -34,6 +46,7 @@ _METHODS = (
     Method("dial2vec-mean", "dial2vec: mean pooling", whole_dialogue("mean"), _DIAL2VEC, proposed=True),
     Method("dial2vec", "dial2vec: interlocutor pooling", whole_dialogue("interlocutor"), _DIAL2VEC, proposed=True),
     Method("dial2vec-paper", "dial2vec, settings of the paper", whole_dialogue("interlocutor"), _PAPER, proposed=True),
+    Method("dial2vec-bert", "dial2vec from BERT (footnote 1)", whole_dialogue("interlocutor"), _BERT, proposed=True),
 )
 
 # --- Data sets
@@ -52,7 +65,13 @@ _DATA = (
 
 # --- Studies and sizes of runs
 
-_STEPS = Study("steps", "Alignment and uniformity while training (Figure 3)", ("dial2vec",), "max_steps", (10, 30, 60))
+_STEPS = Study(
+    "steps",
+    "Alignment and uniformity while training (Figure 3)",
+    ("dial2vec", "dial2vec-bert"),
+    "max_steps",
+    (10, 30, 60),
+)
 
 SUITE = Suite(
     name="dial2vec",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
+from huggingface_hub import try_to_load_from_cache
 
 from turnwise.papers.experiments.data_sets import DataSet, MissingDataError
 from turnwise.papers.experiments.digests import digest, file_digest, folder_digest
@@ -174,6 +175,8 @@ def cell_key(
     if needs_vectors and word_vectors is None:
         raise MissingDataError("needs a text file of word vectors: --word-vectors")
     model, tasks = cell.method.model, loaded.task_names(cell.method)
+    if model and not cell.method.chosen_model and not isinstance(try_to_load_from_cache(model, "config.json"), str):
+        raise MissingDataError(f"needs the weights of {model} in the Hugging Face cache: hf download {model}")
     generated = candidates if PLANNING in tasks else None
     return digest(
         {

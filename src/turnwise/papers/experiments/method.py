@@ -85,6 +85,7 @@ class Method:
         tasks: The tasks it serves; None means all of its suite.
         needs: What else it needs; the user has to provide word vectors.
         model: A Hugging Face model of its own, a name or a folder.
+        chosen_model: Whether the user has asked for that model. Models of tables are not downloaded by surprise.
         proposed: Whether the paper proposes it; the other methods are those it is compared with.
     """
 
@@ -96,6 +97,7 @@ class Method:
     tasks: tuple[str, ...] | None = None
     needs: Need = "nothing"
     model: str = ""
+    chosen_model: bool = False
     proposed: bool = False
 
     @property

@@ -138,8 +138,9 @@ def _data_section(results: Results, paper: Paper, data: str, heading: str) -> li
         f"{about[part]:,} to {verb}" for part, verb in (("train", "learn from"), ("test", "test on")) if about.get(part)
     ]
     sections = [f"{heading} {data_title(results, data)}" + (f" (conversations: {', '.join(sizes)})" if sizes else "")]
+    not_run = {cell["method"]: f"{cell['title']} ({cell['reason']})" for cell in cells if cell["status"] == "not run"}
     for task in tasks_of(cells):
-        sections.append(f"**{task_title(task)}**\n\n{task_table(paper, data, task, rows_of(cells, task))}")
+        sections.append(f"**{task_title(task)}**\n\n{task_table(paper, data, task, rows_of(cells, task), not_run)}")
     return sections + _without_figures(cells)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 import numpy as np
 
@@ -43,26 +44,41 @@ _FURTHER = {
 }
 
 
-def task_table(paper: Paper, data: str, task: str, rows: Sequence[Row]) -> str:
-    """The methods' figures in a task, with the paper's beside them and notes below."""
+def task_table(
+    paper: Paper, data: str, task: str, rows: Sequence[Row], not_run: Mapping[str, str] | None = None
+) -> str:
+    """The methods' figures in a task, with the paper's beside them and notes below.
+
+    Args:
+        paper: The paper.
+        data: The data set.
+        task: Key of the task.
+        rows: The methods that were measured.
+        not_run: Title and reason of methods that were not run, by name. Those of which the paper has a figure stand in
+            the table, too.
+    """
     metric = main_metric(task)
+    metrics = (metric, *_FURTHER.get(task, ()))
     best = best_baseline(rows, metric)
     tested = [p_value(row, best) for row in rows]
+    absent = [name for name in not_run or {} if any(paper.figure(name, data, task, further) for further in metrics)]
     columns: list[tuple[str, list[str]]] = [
-        ("method", [row.title for row in rows]),
+        ("method", [*(row.title for row in rows), *((not_run or {})[name] for name in absent)]),
         ("seeds", [str(len(row.figures)) for row in rows]),
     ]
-    for name in (metric, *_FURTHER.get(task, ())):
+    for name in metrics:
         columns.append((metric_title(name), [mean_text(row, name) for row in rows]))
         if name == metric:
             columns.append(("95 % interval", [interval_text(row, name) for row in rows]))
             columns.append(("p", list(map(p_text, tested))))
-        columns.append((f"paper: {metric_title(name)}", [paper.figure(row.key, data, task, name) for row in rows]))
+        of_paper = [paper.figure(key, data, task, name) for key in (*(row.key for row in rows), *absent)]
+        columns.append((f"paper: {metric_title(name)}", of_paper))
     columns = [column for column in columns if any(column[1])]
+    lines = zip_longest(*(cells for _, cells in columns), fillvalue="")
     notes = [f"p is against the best baseline, *{best.title}*"] if best and any(p is not None for p in tested) else []
     notes += paper.notes(data, task) if any(title.startswith("paper:") for title, _ in columns) else []
     below = [" ".join(f"{note}." for note in notes)] if notes else []
-    return "\n\n".join([markdown_table([title for title, _ in columns], zip(*(cells for _, cells in columns))), *below])
+    return "\n\n".join([markdown_table([title for title, _ in columns], lines), *below])
 
 
 def study_tables(results: Results, paper: Paper, study: Study) -> list[str]:

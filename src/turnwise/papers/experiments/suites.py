@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from turnwise._utils.lazy_table import LazyTable
@@ -79,4 +80,5 @@ def chosen_methods(suite: Suite, names: Sequence[str] | None) -> dict[str, Metho
 
 def _model_row(name: str, suite: Suite) -> Method:
     model = name.removeprefix(_MODEL)
-    return baseline_row("hf", suite.level, f"{model}, mean of tokens", name=name, model=model)
+    row = baseline_row("hf", suite.level, f"{model}, mean of tokens", name=name, model=model)
+    return replace(row, chosen_model=True)
