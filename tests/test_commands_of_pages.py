@@ -1,4 +1,4 @@
-"""Every command and every Python block of the pages under *Use it* does what it says.
+"""Every command and every Python block of the README and of the pages under *Use it* does what it says.
 
 They run in the order of their page, in a folder with files of the names that the pages use, on a tiny encoder; each
 training takes one step. A block below `<!-- not run: … -->` is only parsed, and so are commands that serve.
@@ -7,6 +7,7 @@ training takes one step. A block below `<!-- not run: … -->` is only parsed, a
 from __future__ import annotations
 
 import contextlib
+import gc
 import re
 import shlex
 import shutil
@@ -42,7 +43,7 @@ class Block(NamedTuple):
 
 
 def pages_of_use() -> list[Path]:
-    """The pages that the site has under *Use it*."""
+    """The README and the pages that the site has under *Use it*."""
     site = yaml.safe_load(re.sub(r"!!python\S+", "", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
 
     def files(entry: Any) -> Iterator[str]:
@@ -53,7 +54,7 @@ def pages_of_use() -> list[Path]:
                 yield from files(inner)
 
     (use,) = [entry["Use it"] for entry in site["nav"] if "Use it" in entry]
-    return [ROOT / "docs" / name for name in files(use)]
+    return [*(ROOT / "docs" / name for name in files(use))]
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -128,10 +129,10 @@ def run(words: list[str], runs: bool) -> None:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) -> Path:
+def prepared(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) -> Iterator[Path]:
     """A folder with what the pages take for granted."""
     folder = tmp_path_factory.mktemp("pages")
-    talks = turnwise.sample_conversations(120).map(lambda row: {"messages": row["messages"][:6]})
+    talks = turnwise.sample_conversations(120).map(lambda row: {"messages": row["messages"][:4]})
     for name, first, last in [
         ("chats", 0, 60),
         ("new", 60, 70),
@@ -160,7 +161,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) 
         folder / "chats.jsonl", encoder=tiny_encoder_path, output=folder / "model", settings={"max_steps": 2}
     )
     turnwise.ConversationStore.create(folder / "talks", folder / "chats.jsonl", encoder=folder / "model")
-    return folder
+    gc.freeze()  # each training collects garbage, which takes longer than its one step
+    yield folder
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize("page", pages_of_use(), ids=lambda page: page.stem)
