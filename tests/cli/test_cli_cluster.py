@@ -32,7 +32,6 @@ def test_cluster_writes_the_group_of_every_message(chats: Path, tiny_encoder_pat
     }
     inside = [row for row in rows if row["group"] is not None]
     assert inside and all(row["group_name"] and row["topic_name"] and row["topic"] is not None for row in inside)
-    assert all(abs(row["x"]) <= 1 and abs(row["y"]) <= 1 and row["surprise"] is None for row in rows)
 
 
 def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path, tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from turnwise.explorer import GroupSettings, build_report
 
 pytest.importorskip("lancedb")
 pytest.importorskip("igraph")
@@ -61,9 +63,21 @@ def test_granularity_is_a_word_or_a_number(
     )
     assert len(coarse.groups) <= len(fine.groups)
     assert abs(len(three.groups) - 3) <= 1
-    assert (coarse.to_pandas()[["x", "y"]] == fine.to_pandas()[["x", "y"]]).all(axis=None)  # the map stays
 
 
 def test_an_unknown_level_is_refused(rows: list[dict[str, Any]]) -> None:
     with pytest.raises(ValueError, match="level must be 'message' or 'conversation', got 'dialogue'"):
         turnwise.cluster(rows, level="dialogue")  # type: ignore[arg-type]
+
+
+def test_the_map_is_made_for_those_who_look_and_stays(
+    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
+) -> None:
+    store = turnwise.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    groups = turnwise.cluster(store)
+    assert not groups.report.has_map
+    report = build_report(store)
+    assert report.has_map and np.abs(report.messages["x"]).max() <= 1
+    assert (report.messages["group"] == groups.report.messages["group"]).all()
+    finer = build_report(store, settings=GroupSettings(granularity="fine"))
+    assert (finer.messages["x"] == report.messages["x"]).all() and (finer.messages["y"] == report.messages["y"]).all()

@@ -124,7 +124,7 @@ def cluster(
 
     Returns:
         The groups. Their ``to_pandas()`` has a row for each message with id, turn, role and text, or for each
-        conversation with id and turns; then group, group_name, topic, topic_name, x and y on a map, and surprise. A
+        conversation with id and turns; then group, group_name, topic and topic_name. A
         topic is a group of similar groups. What fits no group has an empty one.
 
     Raises:
@@ -139,5 +139,5 @@ def cluster(
     settings = GroupSettings(sample=sample, granularity=granularity, history=history, role=role, first=first)
     store, passing = open_explored(data, encoder)
     with passing or nullcontext():
-        report = build_report(store, seed=seed, settings=settings, naming=naming, seeds=seeds)
+        report = build_report(store, seed=seed, settings=settings, naming=naming, seeds=seeds, page=False)
         return Groups(report, level, report.speakers.asker if first else role, first)

@@ -27,8 +27,7 @@ def groups_table(report: Report, kind: Kind, rows: BoolArray | None = None) -> p
     Args:
         report: The report.
         kind: ``"message"`` gives the columns id, turn, role and text; ``"conversation"`` gives id and turns. Both also
-            have group and topic (the fine and the coarse group), their names, x and y on the map, and surprise. A
-            value that does not exist is null.
+            have group and topic (the fine and the coarse group), and their names. A value that does not exist is null.
         rows: Which messages or conversations to include; by default all.
     """
     columns = report.columns(kind)
@@ -50,9 +49,6 @@ def groups_table(report: Report, kind: Kind, rows: BoolArray | None = None) -> p
     for name, values in (("group", group_ids), ("topic", topic_ids)):
         table[name] = pa.array(values, mask=values < 0)
         table[f"{name}_name"] = pa.array([names.get(id) for id in values.tolist()], pa.string())
-    surprise = columns["surprise"]
-    table |= {"x": pa.array(columns["x"]), "y": pa.array(columns["y"])}
-    table["surprise"] = pa.array(surprise, mask=np.isnan(surprise))
     return pa.table(table) if rows is None else pa.table(table).filter(pa.array(rows))
 
 

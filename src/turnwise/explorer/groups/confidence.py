@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.explorer.groups.assigning import votes_of
@@ -47,6 +46,8 @@ def calibrated(vectors: FloatArray, ids: IntArray, seed: int) -> Confidence:
         ids: The group of each, -1 for none (m,).
         seed: Seed of what is held out.
     """
+    from sklearn.linear_model import LogisticRegression  # takes a second to load
+
     random = np.random.default_rng(seed)
     rows = random.permutation(len(vectors))[:_SAMPLE]
     vectors, ids = vectors[rows], ids[rows]

@@ -1,4 +1,4 @@
-"""Groups and map of a sample as a store remembers them: unchanged, or matched to the former groups if data changed."""
+"""Groups of a sample as a store remembers them: unchanged, or matched to the former groups if data changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.explorer.groups.fitting import Fitted, fit_parts
-from turnwise.explorer.groups.layout import layout
 from turnwise.explorer.groups.matching import match_groups, pinned_labels
 from turnwise.explorer.groups.memory import GroupMemory, KnownGroup, no_memory
 from turnwise.explorer.groups.neighbours import Neighbours
@@ -48,8 +47,8 @@ def remembered_groups(
         )
         for id in sorted({*coarse_of, *coarse_of.values()})
     }
-    same_map = np.array_equal(former.keys, keys) and _same(former.neighbours, neighbours.rows)
-    places = former.places if same_map else layout(neighbours, settings.seed)
+    has_same_map = np.array_equal(former.keys, keys) and _same(former.neighbours, neighbours.rows)
+    places = former.places if has_same_map else no_memory().places
     memory = GroupMemory(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
     return replace(memory, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, memory.coarse)})
 

@@ -11,24 +11,23 @@ from scipy import sparse
 from turnwise._utils.optional import require
 from turnwise._utils.vectors import FloatArray
 from turnwise.explorer.groups.communities import neighbour_graph, seeded
-from turnwise.explorer.groups.neighbours import Neighbours
 
 _EPOCHS = 200
 _FILLED = 0.95  # share of the map's width and height that all but the farthest points fill
 _FARTHEST = 0.005  # share of the points at each side that is ignored for the scale
 
 
-def layout(neighbours: Neighbours, seed: int) -> FloatArray:
+def layout(neighbours: np.ndarray, seed: int) -> FloatArray:
     """Places of the vectors of a sample, within -1 and 1, float32 (s, 2).
 
     Args:
-        neighbours: The neighbours of each vector, among the sample (s).
+        neighbours: The nearest neighbours of each vector, among the sample (s, k).
         seed: Seed of the layout.
     """
-    count = len(neighbours.rows)
+    count = len(neighbours)
     if count < 4:  # nothing to lay out
         return np.stack([np.linspace(-0.5, 0.5, count), np.zeros(count)], axis=1).astype(np.float32)
-    graph = sparse.triu(neighbour_graph(neighbours.rows)).tocoo()
+    graph = sparse.triu(neighbour_graph(neighbours)).tocoo()
     igraph = require("igraph", "explorer")
     net = igraph.Graph(n=count, edges=np.column_stack([graph.row, graph.col]))
     with seeded(igraph, seed):

@@ -1,4 +1,4 @@
-"""Groups and a map of vectors. They are fitted to a sample, which then gives every vector its group and place."""
+"""Groups of vectors. They are fitted to a sample, which then gives every vector its group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
-from turnwise.explorer.groups.assigning import lonely_below, place, vote
+from turnwise.explorer.groups.assigning import lonely_below, vote
 from turnwise.explorer.groups.growing import remembered_groups
 from turnwise.explorer.groups.memory import GroupMemory, no_memory
 from turnwise.explorer.groups.neighbours import Neighbours, nearest_within
@@ -20,19 +20,17 @@ from turnwise.explorer.speakers import Speakers
 
 @dataclass(frozen=True)
 class Survey:
-    """The group and the place of each vector.
+    """The group of each vector.
 
     Attributes:
         sample: The rows that groups were fitted to (s,).
         neighbours: The neighbours of all rows, among the sample.
-        places: The places of all rows on the map, within -1 and 1 (n, 2).
         memory: The groups of the sample.
         groups: The id of the fine group of each row, -1 for none (n,).
     """
 
     sample: IntArray
     neighbours: Neighbours
-    places: FloatArray
     memory: GroupMemory
     groups: IntArray
 
@@ -42,7 +40,7 @@ def survey(
     texts: Sequence[str],
     settings: GroupSettings,
     former: GroupMemory | None = None,
-    known: tuple[Neighbours, FloatArray] | None = None,
+    known: Neighbours | None = None,
     speakers: Speakers | None = None,
     advance: Advance = silent,
 ) -> Survey:
@@ -53,7 +51,7 @@ def survey(
         texts: The texts of these vectors (n); rows with the same text count once.
         settings: How groups are made.
         former: The groups of an earlier sample, whose ids are kept.
-        known: The neighbours and places of the same rows from an earlier call, which are then not computed again.
+        known: The neighbours of the same rows from an earlier call, which are then not computed again.
         speakers: The part of each row, each of which has groups of its own; by default, all rows are one part.
         advance: Called with numbers of rows that are done.
     """
@@ -66,23 +64,22 @@ def survey(
     sizes = np.bincount(part[sample], minlength=int(part.max()) + 1)
     largest = int(sizes.max())
     count = max(1, min(settings.neighbours_among(largest), largest - 1))
-    neighbours = known[0] if known else nearest_within(vectors, sample, part, count, advance)
+    neighbours = known or nearest_within(vectors, sample, part, count, advance)
     among = neighbours.of(sample)
     has_groups = (sizes > count)[part]  # a smaller part has too few neighbours of its own
     fitted, own_part = np.array(vectors[sample], np.float32), np.where(has_groups, part, -1)[sample]
     memory = remembered_groups(keys[sample], fitted, among, own_part, settings, former)
-    places = known[1] if known else place(neighbours, memory.places, settings.seed)
     nearest_cosines = [among.cosines[part[sample] == value, 0] for value in range(len(sizes))]
     lonely = np.asarray([lonely_below(cosines) if len(cosines) else -1.0 for cosines in nearest_cosines])
     groups = vote(neighbours, memory.fine, lonely[part])
     own = np.append(memory.fine, -1)[neighbours.copy_of]  # what neighbours cannot outvote, if a user decided on it
     pinned = [id for id, group in memory.groups.items() if group.pinned]
     groups = np.where(np.isin(own, pinned), own, groups)
-    return Survey(sample, neighbours, places, memory, np.where(usable & has_groups, groups, -1))
+    return Survey(sample, neighbours, memory, np.where(usable & has_groups, groups, -1))
 
 
 def _nothing(rows: int) -> Survey:
     """The survey of too few rows to make groups."""
     none = np.full(rows, -1, np.int64)
     neighbours = Neighbours(np.zeros((rows, 1), np.int32), np.zeros((rows, 1), np.float32), none.astype(np.int32))
-    return Survey(np.zeros(0, np.int64), neighbours, np.zeros((rows, 2), np.float32), no_memory(), none)
+    return Survey(np.zeros(0, np.int64), neighbours, no_memory(), none)

@@ -31,6 +31,7 @@ def build_report(
     former: Report | None = None,
     naming: Naming | None = None,
     seeds: Seeds | None = None,
+    page: bool = True,
 ) -> Report:
     """Find out what the conversations of a store are about, without embedding anything.
 
@@ -46,6 +47,7 @@ def build_report(
             since is taken from it.
         naming: Names new groups from their phrases and the texts of their central members.
         seeds: Groups that the user knows, see `turnwise.cluster`.
+        page: Also find out what only the explorer's page shows: the map, and surprise.
 
     Raises:
         ValueError: The store is empty, the settings name a role that it does not have, or seeds are not as they
@@ -69,16 +71,21 @@ def build_report(
         if former is not None and former.stamp != stamp:
             former = None
         memory = read_memory(store.path)
-        findings = read_findings(store.path, stamp, corpus.ids, memory) if former is None else None
+        kept = read_findings(store.path, stamp, corpus.ids, memory) if former is None else None
+        findings = kept
         if findings is None:
             from turnwise.explorer.report.finding_out import find_out  # its libraries take seconds to load
 
             findings, memory = find_out(store, corpus, speakers, Path(folder), fitting, memory, former, naming)
-            if not store.read_only:
-                _keep(store.path, memory, findings if former is None else None, stamp, corpus)
+        if page and "x" not in findings.columns["message"]:
+            from turnwise.explorer.report.shown import add_shown
+
+            findings, memory = add_shown(store, corpus, findings, memory, former, settings.seed)
+        if findings is not kept and not store.read_only:
+            _keep(store.path, memory, findings if former is None else None, stamp, corpus)
     report = _report(store.path.name, tables.state.encoder, stamp, settings, corpus, speakers, findings)
     if examples and plant(store, examples, speakers.asker):
-        return build_report(store, seed=seed, settings=settings, former=report, naming=naming)
+        return build_report(store, seed=seed, settings=settings, former=report, naming=naming, page=page)
     return report
 
 

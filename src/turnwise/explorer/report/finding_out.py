@@ -1,4 +1,4 @@
-"""Finding out what conversations are about: groups, map and surprise."""
+"""Finding out what conversations are about: their groups. What the page shows besides is in `shown.py`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import numpy as np
 from rich.progress import Progress
 
 from turnwise._utils.progress import progress_bar
-from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.explorer.corpus import Corpus, with_history
 from turnwise.explorer.groups.memory import KINDS, Basis, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import Survey, survey
-from turnwise.explorer.measuring_surprise import measure_surprise
 from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings
 from turnwise.explorer.report.groups import Naming, named_groups
@@ -38,7 +36,7 @@ def find_out(
     """Compute the findings about a store, and what the store will remember about its groups.
 
     Args:
-        store: The store; its encoder is loaded only if it has a reply head.
+        store: The store.
         corpus: The content of the store.
         speakers: Whose messages are grouped apart.
         folder: A folder for temporary files of vectors.
@@ -54,20 +52,11 @@ def find_out(
         }
     groups, memory = named_groups(grouped, speakers, surveys, naming)
     memory["message"] = replace(memory["message"], basis=_basis(store, grouped, speakers, surveys["message"], settings))
-    if former is not None:
-        surprise, surprises = former.surprise, former.messages["surprise"]
-    else:
-        surprise, surprises = measure_surprise(store, corpus, settings.seed)
-    messages, conversations = surveys["message"], surveys["conversation"]
     columns: dict[Kind, dict[str, np.ndarray]] = {
-        "message": {**_placed(messages), "surprise": surprises},
-        "conversation": {
-            **_placed(conversations),
-            "surprise": _means(surprises, corpus.conversation, len(corpus.ids)),
-            "similar": _similar(conversations),
-        },
+        kind: {"group": survey.groups.astype(np.int32)} for kind, survey in surveys.items()
     }
-    return Findings(columns, {kind: survey.neighbours for kind, survey in surveys.items()}, groups, surprise), memory
+    columns["conversation"]["similar"] = _similar(surveys["conversation"])
+    return Findings(columns, {kind: survey.neighbours for kind, survey in surveys.items()}, groups, None), memory
 
 
 def _survey(
@@ -79,10 +68,7 @@ def _survey(
     former: Report | None,
     bar: Progress,
 ) -> Survey:
-    known = None
-    if former is not None:
-        columns = former.columns(kind)
-        known = former.neighbours[kind], np.stack([columns["x"], columns["y"]], axis=1)
+    known = None if former is None else former.neighbours[kind]
     vectors = corpus.vectors if kind == "message" else corpus.conversation_vectors
     texts = corpus.texts if kind == "message" else corpus.ids
     advance = advance_of(bar, f"grouping {kind}s", len(texts))
@@ -101,19 +87,6 @@ def _basis(
         digest=state.digest,
         history=settings.history,
     )
-
-
-def _placed(survey: Survey) -> dict[str, np.ndarray]:
-    x, y = survey.places.T
-    return {"x": x, "y": y, "group": survey.groups.astype(np.int32)}
-
-
-def _means(values: FloatArray, rows: IntArray, count: int) -> FloatArray:
-    """The mean of the known values of each conversation (count,); NaN where none is known."""
-    known = ~np.isnan(values)
-    numbers = np.bincount(rows[known], minlength=count)
-    sums = np.bincount(rows[known], values[known], minlength=count)
-    return np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan).astype(np.float32)
 
 
 def _similar(survey: Survey) -> np.ndarray:

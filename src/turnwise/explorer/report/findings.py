@@ -30,10 +30,11 @@ class Findings:
     """What is computed about conversations, as opposed to what is only read.
 
     Attributes:
-        columns: The columns x, y, group and surprise of messages and of conversations; also similar, of conversations.
+        columns: The columns group of messages and of conversations, and similar of conversations; of both also x, y and
+            surprise, once somebody has looked at them.
         neighbours: The neighbours of both among the samples that groups were fitted to.
         groups: The groups of both: coarse groups first, then by size.
-        surprise: How surprise was measured; ``None`` where it could not be.
+        surprise: How surprise was measured; ``None`` where it was not, or could not be.
     """
 
     columns: Mapping[Kind, Mapping[str, np.ndarray]]

@@ -79,9 +79,9 @@ class Report:
         roles: All roles that occur.
         speakers: Who asks, and whose messages are grouped apart.
         groups: The groups of messages and of conversations: coarse groups first, then by size.
-        surprise: How surprise was measured; ``None`` where it could not be.
-        messages: Columns of length n: x, y, group, conversation, turn, role, time, surprise.
-        conversations: Columns of length m: x, y, group, first, turns, time, surprise; similar (m, 5).
+        surprise: How surprise was measured; ``None`` where it was not, or could not be.
+        messages: Columns of length n: group, conversation, turn, role, time; if it is for the page, x, y and surprise.
+        conversations: Columns of length m: group, first, turns, time; similar (m, 5); x, y and surprise as above.
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
         neighbours: The neighbours of messages and of conversations among the samples that groups were fitted to.
@@ -103,6 +103,11 @@ class Report:
     message_labels: Mapping[str, Label]
     conversation_labels: Mapping[str, Label]
     neighbours: Mapping[Kind, Neighbours]
+
+    @property
+    def has_map(self) -> bool:
+        """Whether it has what only the page shows: places on the map, and surprise."""
+        return "x" in self.messages
 
     def columns(self, kind: Kind) -> Mapping[str, np.ndarray]:
         """The columns of messages or of conversations."""

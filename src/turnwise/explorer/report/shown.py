@@ -1,0 +1,72 @@
+"""What only the page shows, and what is found out when somebody looks: the map, and how surprising messages are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.groups.assigning import place
+from turnwise.explorer.groups.layout import layout
+from turnwise.explorer.groups.memory import KINDS, GroupMemory, Kind, Memory
+from turnwise.explorer.groups.neighbours import Neighbours
+from turnwise.explorer.measuring_surprise import measure_surprise
+from turnwise.explorer.report.findings import Findings
+from turnwise.explorer.report.report import Report, Surprise
+from turnwise.store import ConversationStore
+
+_COLUMNS = ("x", "y", "surprise")
+
+
+def add_shown(
+    store: ConversationStore, corpus: Corpus, findings: Findings, memory: Memory, former: Report | None, seed: int
+) -> tuple[Findings, Memory]:
+    """Add the columns x, y and surprise to findings, and the places of the sample to what the store remembers.
+
+    Args:
+        store: The store; its encoder is loaded only if it has a reply head.
+        corpus: The content of the store.
+        findings: What was found out so far.
+        memory: What the store remembers about its groups.
+        former: A report on the same data, whose columns need not be computed again.
+        seed: Seed of the map and of surprise.
+    """
+    if former is not None and former.has_map:
+        shown = {kind: {name: former.columns(kind)[name] for name in _COLUMNS} for kind in KINDS}
+        return _with(findings, shown, former.surprise), memory
+    memory = {kind: _laid_out(own, seed) for kind, own in memory.items()}
+    surprise, surprises = measure_surprise(store, corpus, seed)
+    of_conversations = _means(surprises, corpus.conversation, len(corpus.ids))
+    shown = {
+        kind: {**_placed(findings.neighbours[kind], memory[kind], seed), "surprise": values}
+        for kind, values in zip(KINDS, (surprises, of_conversations))
+    }
+    return _with(findings, shown, surprise), memory
+
+
+def _with(findings: Findings, shown: Mapping[Kind, Mapping[str, np.ndarray]], surprise: Surprise | None) -> Findings:
+    columns = {kind: {**findings.columns[kind], **shown[kind]} for kind in KINDS}
+    return replace(findings, columns=columns, surprise=surprise)
+
+
+def _laid_out(memory: GroupMemory, seed: int) -> GroupMemory:
+    if len(memory.places) == len(memory.keys):
+        return memory
+    return replace(memory, places=layout(memory.neighbours, seed))
+
+
+def _placed(neighbours: Neighbours, memory: GroupMemory, seed: int) -> dict[str, np.ndarray]:
+    count = len(neighbours.rows)
+    x, y = (place(neighbours, memory.places, seed) if len(memory.places) else np.zeros((count, 2), np.float32)).T
+    return {"x": x, "y": y}
+
+
+def _means(values: FloatArray, rows: IntArray, count: int) -> FloatArray:
+    """The mean of the known values of each conversation (count,); NaN where none is known."""
+    known = ~np.isnan(values)
+    numbers = np.bincount(rows[known], minlength=count)
+    sums = np.bincount(rows[known], values[known], minlength=count)
+    return np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan).astype(np.float32)
