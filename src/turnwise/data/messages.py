@@ -62,7 +62,10 @@ def labelled_messages(conversations: Conversations, label: str) -> list[tuple[st
             labelled.append((text, str(values[0]) if len(values) == 1 else None))
     if not labelled:
         present = ", ".join(fields) or "no field at all"
-        raise ConversationError("conversations", f"no message carries the label {label!r}; messages have: {present}")
+        raise ConversationError(
+            "conversations",
+            f"no message carries the label {label!r} (--label, in Python label=); messages have: {present}",
+        )
     return labelled
 
 

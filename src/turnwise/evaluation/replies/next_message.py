@@ -79,12 +79,27 @@ def evaluate_next_message(
     served = modes_of(embedded)
     names = tuple(modes) if modes is not None else served.served
     served.check(names)
-    depths = find_depths(embedded.sequences, lengths)
-    served.prepare(depths, names)
-    figures = _figures_of_contexts(served, depths, names)
+    return rank_next_messages(served, names, seed, lengths)
+
+
+def rank_next_messages(
+    modes: Modes, names: Sequence[str], seed: int = 0, lengths: Sequence[int] = LENGTHS
+) -> NextMessageResult:
+    """As `evaluate_next_message`, in modes that need not be those of the encoder.
+
+    Args:
+        modes: What scores candidates.
+        names: The modes to score in.
+        seed: As for `evaluate_next_message`.
+        lengths: As for `evaluate_next_message`.
+    """
+    sequences = modes.embedded.sequences
+    depths = find_depths(sequences, lengths)
+    modes.prepare(depths, names)
+    figures = _figures_of_contexts(modes, depths, names)
     contexts = [depth.contexts for depth in depths]
     return NextMessageResult(
-        modes={name: ContextScores.of(embedded.sequences, contexts, values) for name, values in figures.items()},
+        modes={name: ContextScores.of(sequences, contexts, values) for name, values in figures.items()},
         context_length=per_context(depths, [depth.turn for depth in depths]),
         candidates=per_context(depths, [depth.items for depth in depths]),
         seed=seed,

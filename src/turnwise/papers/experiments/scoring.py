@@ -10,12 +10,18 @@ from typing import Any, Self
 import numpy as np
 from sentence_transformers import SentenceTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
+from typing_extensions import override
 
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.messages import encode_messages
 from turnwise.evaluation import TASKS, EmbeddedSequences, embed_labelled, evaluate_next_message
 from turnwise.evaluation.agreement import agreement, sample_texts
+from turnwise.evaluation.conversations.ranking import on_grid
+from turnwise.evaluation.replies.depths import Depth
+from turnwise.evaluation.replies.modes import Modes, Scorer
+from turnwise.evaluation.replies.next_message import rank_next_messages
 from turnwise.papers.baselines import MeanOfUtterances
+from turnwise.papers.baselines.convert import ConveRT, ConveRTSettings
 from turnwise.papers.experiments.method import PLANNING, Score, ScoringInputs, TaskFigures, Tasks
 
 _RETRIEVAL = "semantic-retrieval"
@@ -134,6 +140,44 @@ def turn_order(*modes: str) -> Score:
         return figures
 
     return score
+
+
+class _ConveRTModes(Modes):
+    """Contexts and replies through the towers of a ConveRT that has learned."""
+
+    def __init__(self, embedded: EmbeddedSequences, network: ConveRT) -> None:
+        super().__init__(embedded)
+        self.network = network
+
+    @override
+    def prepare(self, depths: Sequence[Depth], names: Sequence[str]) -> None:
+        """Nothing is shared between depths."""
+
+    @override
+    def candidates(self, text: Any) -> Any:
+        return self.network.encode_replies([self.embedded.sequences.texts[index] for index in text])
+
+    @override
+    def contexts(self, conversations: Any, turn: int) -> Any:
+        turns = self.embedded.sequences.text[conversations, :turn]
+        return self.network.encode_contexts([[self.embedded.sequences.texts[index] for index in row] for row in turns])
+
+    @override
+    def scorer(self, name: str, depth: Depth, units: Any) -> Scorer:
+        grid = on_grid(units).T
+        return lambda block, contexts: on_grid(contexts) @ grid
+
+
+def convert(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
+    """Next messages by a small ConveRT that learns from scratch."""
+    network = ConveRT(ConveRTSettings(seed=inputs.seed)).fit(inputs.train)
+    figures = {}
+    for name, sequences in tasks.items():
+        modes = _ConveRTModes(EmbeddedSequences(inputs.encoder, sequences), network)
+        result: Any = rank_next_messages(modes, ("convert",), EVALUATION_SEED)
+        per_query = {f"{TASKS[name].key}/{mode}": scores.per_query for mode, scores in result.modes.items()}
+        figures[name] = TaskFigures(result.summary(), per_query)
+    return figures
 
 
 # --- All levels at once

@@ -8,7 +8,7 @@ from typing import Any
 from turnwise.data.conversations import read_conversations
 from turnwise.papers.experiments.data_sets import SGD, DataSet, Splits, files, find, held_out, needed, sample_corpus
 from turnwise.papers.experiments.method import Method, Stage
-from turnwise.papers.experiments.scoring import turn_order
+from turnwise.papers.experiments.scoring import convert, turn_order
 from turnwise.papers.experiments.suite import Scale, Suite, same_settings
 
 # --- Rows
@@ -41,6 +41,7 @@ _METHODS = (
     Method("untouched", "encoder, untouched", turn_order("bi", "single"), tasks=_ORDER),
     Method("bm25", "BM25", turn_order("bm25"), tasks=_NEXT),
     Method("single-vector", "single vector (ConveRT-style)", turn_order("single"), _SINGLE_VECTOR, tasks=_NEXT),
+    Method("convert", "ConveRT, small, from scratch", convert, learns="randomly", tasks=_NEXT),
     Method("reply-head", "reply head, encoder untouched", turn_order("composed"), _HEAD, tasks=_NEXT),
     Method("ccl", "CCL", _BI, _CCL, tasks=_ORDER),
     # As many steps as C3L, including the steps of CCL before it.
