@@ -1,4 +1,5 @@
-# Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make docs`, `make bench`, `make fuzz`, `make checkpoint`, `make encoder`.
+# Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make docs`, `make bench`, `make fuzz`; and for research
+# `make checkpoint`, `make encoder`, `make reproduce`.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -12,7 +13,7 @@ MINUTES ?= 10
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test lint format docs bench fuzz checkpoint encoder clean
+.PHONY: demo test lint format docs bench fuzz checkpoint encoder reproduce clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +55,18 @@ checkpoint: $(INSTALLED)
 # Needs $TURNWISE_DATA; about 40 minutes of one core, with BF16=1 on processors made for it 20.
 encoder: $(INSTALLED)
 	$(BIN)/python examples/make_encoder.py --work encoder $(if $(BF16),--bf16)
+
+# Needs $TURNWISE_DATA. The papers' own schedules, to the last epoch, and ours for an epoch beside them: days of two
+# cores, so take one paper (PAPERS=triple), one seed (SEEDS=1), or a GPU. Interrupted, the same command goes on.
+PAPERS ?= triple dialoguecse dial2vec
+SEEDS ?= 3
+OF_triple = --data-sets dailydialog --methods ccl,c3l,ccl-paper,c3l-paper
+OF_dialoguecse = --data-sets ecd,sgd --methods dialogue-cse-adapted,dialogue-cse-paper
+OF_dial2vec = --data-sets sgd --methods dial2vec,dial2vec-paper
+reproduce: $(INSTALLED) $(addprefix reproduce-,$(PAPERS))
+reproduce-%:
+	$(BIN)/turnwise papers bench $* --data $(TURNWISE_DATA) $(OF_$*) --no-studies --seeds $(SEEDS) \
+	--set max_steps=none $(if $(BF16),--set bf16=true) --out reproduce/$*
 
 clean:
 	rm -rf $(VENV) demo-output build site
