@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kill_store import HashVectors, Rows
-from turnwise.store import ConversationStore, StoreError, indexing
+from turnwise.store import ConversationStore, StoreError, indexing, vector_index
 
 SMALLEST_INDEXED = 5  # vectors
 QUERIES_OF_RECALL = 2  # how well the indexes find is not what is tried here
@@ -34,7 +34,7 @@ QUERY = "hello number 1"
 
 def small_store(folder: Path) -> Rows:
     """Make a store with several versions and all of its indexes; gives what was added."""
-    indexing.SMALLEST_INDEXED, indexing._SAMPLE = SMALLEST_INDEXED, QUERIES_OF_RECALL
+    indexing.SMALLEST_INDEXED, vector_index._SAMPLE = SMALLEST_INDEXED, QUERIES_OF_RECALL
     rows = [
         {
             "id": f"talk-{number}",
@@ -98,7 +98,7 @@ class Task(NamedTuple):
 
 def try_all(folder: Path, tasks: Sequence[Task], rows: Rows, told: Connection) -> None:
     """Use a damaged store in each way, and tell what came of it."""
-    indexing.SMALLEST_INDEXED, indexing._SAMPLE = SMALLEST_INDEXED, QUERIES_OF_RECALL
+    indexing.SMALLEST_INDEXED, vector_index._SAMPLE = SMALLEST_INDEXED, QUERIES_OF_RECALL
     for task in tasks:
         with tempfile.TemporaryDirectory() as parent:
             # LanceDB never writes into a file that is there, so links do

@@ -23,7 +23,6 @@ from quick import add_quick, data_folder
 from turnwise.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
 from turnwise.replies.reply_model import next_speaker
 from turnwise.store import ConversationStore
-from turnwise.store.searching import indexed_columns
 
 SGD = data_folder() / "sgd" / "test.jsonl.gz"
 LIMIT, NEAREST = 200, 10
@@ -58,7 +57,7 @@ def replies(store: ConversationStore, model: str, rows: list[Row], queries: int)
     """Print (b)."""
     sequence = turnwise.ReplyModel(turnwise.load_encoder(model))
     tables = store._folder.tables()
-    table, column = indexed_columns(tables)["reply"]
+    table, column = tables.messages, "reply"
     texts = sorted({message["content"] for row in store.export() for message in row["messages"]})
     candidates = sequence.encode_candidates(texts)
     random = np.random.default_rng(0)
@@ -70,8 +69,8 @@ def replies(store: ConversationStore, model: str, rows: list[Row], queries: int)
             running.add(message["content"], message["role"])
         scores = np.sort(running.score(candidates))[::-1][:NEAREST]
         query = running.query_of().astype(np.float32)
-        exact = distinct_scores(table.nearest(column, query, None, LIMIT, ["text"]))
-        found = distinct_scores(table.nearest(column, query, None, LIMIT, ["text"], tables.state.indexes["reply"]))
+        exact = distinct_scores(table.nearest(column, query, None, LIMIT, ["text"], is_exact=True))
+        found = distinct_scores(table.nearest(column, query, None, LIMIT, ["text"]))
         count = min(len(exact), NEAREST)  # a text that is said very often leaves fewer
         differences.append(float(np.abs(exact[:count] - scores[:count]).max()))
         equal.append(differences[-1] < 1e-4 * max(1.0, abs(scores[0])))
@@ -79,7 +78,7 @@ def replies(store: ConversationStore, model: str, rows: list[Row], queries: int)
     print(
         f"{queries} contexts, {len(texts):,} distinct of {table.count_rows():,} messages: the best {NEAREST} scores "
         f"equal ReplyModel's for {sum(equal)}, largest difference {max(differences):.1e}; recall@{NEAREST} of the "
-        f"index ({tables.state.indexes['reply'].probes} probes) {np.mean(recalls):.3f}"
+        f"index {np.mean(recalls):.3f}"
     )
 
 

@@ -357,10 +357,6 @@ Language = Annotated[
     str, typer.Option(help="For a new store: the language of the tokenizer simple, for stems and stop words.")
 ]
 Retention = Annotated[float, typer.Option(min=0, help="How many minutes to keep old versions for readers.")]
-IndexKind = Annotated[
-    Literal["flat", "compressed"] | None,
-    typer.Option(help="Build the vector indexes again: flat is the most accurate, compressed the fastest."),
-]
 GroupTable = Annotated[
     Path,
     typer.Option(

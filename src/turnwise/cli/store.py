@@ -22,7 +22,6 @@ from turnwise.cli.options import (
     ErasedIds,
     Force,
     Ids,
-    IndexKind,
     Language,
     Limit,
     Model,
@@ -148,21 +147,20 @@ def info(store: StoreArgument, json_output: PrintJson = False) -> None:
     indexes = stats.pop("indexes")
     for name, value in stats.items():
         console.print(f"{name:14}{value:,}" if isinstance(value, int) else f"{name:14}{value}")
-    for name, facts in indexes.items():
-        console.print(
-            f"index {name}: {facts['kind']}, built from {facts['rows']:,} vectors; "
-            f"finds {100 * facts['recall']:.1f} % of the ten nearest"
-        )
+    for name, built in indexes.items():
+        for facts in built:
+            recall = f"finds {100 * facts['recall']:.1f} % of the ten nearest"
+            console.print(f"index {name}: {facts['rows']:,} vectors; {recall}")
     if not indexes:
         console.print("no vector index: every search looks at all vectors")
 
 
 @store.command()
-def compact(store: StoreArgument, retention: Retention = 10.0, index: IndexKind = None) -> None:
+def compact(store: StoreArgument, retention: Retention = 10.0) -> None:
     """Merge small files, update the indexes, and remove old versions."""
     from datetime import timedelta
 
-    _open(store).compact(retention=timedelta(minutes=retention), index=index)
+    _open(store).compact(retention=timedelta(minutes=retention))
     console.print(f"Compacted {store}")
 
 

@@ -15,7 +15,7 @@ from turnwise.store.folder import Folder
 from turnwise.store.hits import AddReport
 from turnwise.store.indexing import RETENTION
 from turnwise.store.opening import folder_of, other_encoder, store_encoder
-from turnwise.store.state import LOCK_SECONDS, IndexKind, StoreError
+from turnwise.store.state import LOCK_SECONDS, StoreError
 from turnwise.store.store_reader import StoreReader
 
 if TYPE_CHECKING:
@@ -189,20 +189,18 @@ class ConversationStore(StoreReader):
         with self._folder.changes(LOCK_SECONDS) as changes:
             return self._folder.erase(changes, list(dict.fromkeys(ids)), LOCK_SECONDS, progress)
 
-    def compact(self, *, retention: timedelta = RETENTION, index: IndexKind | None = None) -> None:
+    def compact(self, *, retention: timedelta = RETENTION) -> None:
         """Merge small files, update the indexes, build those that are worth it, and remove old versions.
 
         Args:
             retention: Versions younger than this are kept, since others may be reading them.
-            index: Build the vector indexes again: ``"flat"`` is the most accurate, ``"compressed"`` the fastest
-                with millions of messages.
 
         Raises:
             StoreError: As for `add`.
         """
         self._check_writable()
         with self._folder.changes(LOCK_SECONDS) as changes:
-            self._folder.compact(changes, retention, index)
+            self._folder.compact(changes, retention)
 
     def reindex(
         self,

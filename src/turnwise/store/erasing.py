@@ -20,10 +20,9 @@ from safetensors.numpy import save_file
 from turnwise._utils.files import atomic_path
 from turnwise.store.adding import delete_conversations
 from turnwise.store.damage import naming_damage
-from turnwise.store.indexing import RETENTION, add_text_index, build_index, has_text_index, tidy
+from turnwise.store.indexing import RETENTION, add_text_index, has_text_index, tidy
 from turnwise.store.lance_table import LanceTable
 from turnwise.store.reindexing import ERASED, other_folders, switch
-from turnwise.store.searching import indexed_columns
 from turnwise.store.state import write_state
 from turnwise.store.tables import FIRST_FOLDER, Transaction, create_tables, transaction
 
@@ -60,9 +59,6 @@ def erase(
         if has_text_index(old):
             add_text_index(copying.tables, old.state.tokenizer, old.state.language, [])
         copying.commit(commits=0)
-        for name, (table, column) in indexed_columns(copying.tables).items():
-            if facts := old.state.indexes.get(name):
-                build_index(copying, name, table, column, facts.kind)
         tidy(copying, RETENTION)
     state = switch(path, copy)
     for folder in other_folders(path, state):

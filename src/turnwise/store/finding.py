@@ -13,7 +13,7 @@ from turnwise.store.diversity import diverse
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnwise.store.lance_table import Tables
 from turnwise.store.records import labels_of, vectors_of
-from turnwise.store.searching import fused, index_for
+from turnwise.store.searching import fused
 
 _COLUMNS = ["conversation", "turn", "role", "text", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
@@ -42,8 +42,7 @@ def find_messages(
     fetched = max(depth, _FUSED) if is_hybrid else depth
     rankings = []
     if vector is not None:
-        index = index_for(tables, "vector", where)
-        rankings.append(tables.messages.nearest("vector", vector, where, fetched, columns, index))
+        rankings.append(tables.messages.nearest("vector", vector, where, fetched, columns))
     if text is not None:
         rankings.append(tables.messages.matching(text, where, fetched, columns))
     rows = fused(rankings, depth) if is_hybrid else rankings[0]
@@ -60,11 +59,10 @@ def find_replies(
 ) -> list[ReplyHit]:
     """The messages with the greatest inner products with a query for the next one (dim,); each text once if asked."""
     column = "reply" if tables.state.has_replies else "vector"
-    index = index_for(tables, column, where)
     wanted = limit + offset
     count = 2 * wanted if distinct else wanted
     while True:
-        rows = tables.messages.nearest(column, query, where, count, _COLUMNS, index).to_pylist()
+        rows = tables.messages.nearest(column, query, where, count, _COLUMNS).to_pylist()
         chosen = _first_of_each_text(rows) if distinct else rows
         if len(chosen) >= wanted or len(rows) < count:
             return [_hit(ReplyHit, row) for row in chosen[offset:wanted]]
@@ -80,8 +78,7 @@ def find_conversations(
     tables: Tables, vector: np.ndarray, where: Condition | None, limit: int, offset: int
 ) -> list[ConversationHit]:
     """Find whole conversations similar to a vector (dim,)."""
-    index = index_for(tables, "conversation", where)
-    rows = tables.conversations.nearest("vector", vector, where, limit + offset, _CONVERSATION_COLUMNS, index)
+    rows = tables.conversations.nearest("vector", vector, where, limit + offset, _CONVERSATION_COLUMNS)
     return [_conversation_hit(row) for row in rows.slice(offset, limit).to_pylist()]
 
 

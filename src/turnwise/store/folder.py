@@ -17,7 +17,6 @@ from turnwise.store.state import (
     LOCK_FILE,
     LOCK_SECONDS,
     STATE_FILE,
-    IndexKind,
     StoreError,
     state_stamp,
     write_state,
@@ -73,10 +72,10 @@ class Folder:
             if tidy_is_due(changes.tables):
                 tidy(changes, RETENTION)
 
-    def compact(self, changes: Transaction, retention: timedelta, kind: IndexKind | None) -> None:
+    def compact(self, changes: Transaction, retention: timedelta) -> None:
         """Merge small files, build indexes, and remove versions that nobody reads any more."""
         with naming_damage(self._path):
-            tidy(changes, retention, kind)
+            tidy(changes, retention)
         forget_old(self._path, changes.tables.state)
 
     def reindex(

@@ -112,7 +112,7 @@ class StoreStats:
         encoder: Where its encoder was loaded from.
         pooling: How whole conversations are pooled.
         tokenizer: The tokenizer of its text search.
-        indexes: Its vector indexes, each with the recall measured when it was built.
+        indexes: The indexes of its vectors, each of other rows, with the recall measured when it was built.
     """
 
     conversations: int
@@ -121,7 +121,7 @@ class StoreStats:
     encoder: str
     pooling: str
     tokenizer: str
-    indexes: Mapping[str, IndexFacts]
+    indexes: Mapping[str, Sequence[IndexFacts]]
 
 
 def hits_table(hits: Sequence[MessageHit | ConversationHit]) -> pa.Table:

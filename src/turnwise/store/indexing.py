@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +13,8 @@ import numpy as np
 from turnwise._utils.memory import give_back_memory
 from turnwise._utils.optional import require
 from turnwise.store.lance_table import LanceTable, Tables
-from turnwise.store.records import vectors_of
-from turnwise.store.searching import SMALLEST_INDEXED, indexed_columns
-from turnwise.store.state import IndexFacts, IndexKind
+from turnwise.store.state import IndexFacts
+from turnwise.store.vector_index import VectorPart, remove_others, write_index
 
 if TYPE_CHECKING:
     from turnwise.store.tables import Transaction
@@ -24,15 +23,8 @@ _COMMITS_UNTIL_TIDY = 64
 _LARGEST_UNINDEXED = 0.25  # texts outside the index, as a share of the texts in it
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
 _NEVER = timedelta(days=36_500)
-_GROWTH = 2  # an index is built again when the number of vectors has grown by this factor
-_SAMPLE = 100  # queries that measure recall
-_ROUNDING = 1e-6
-_RECALL = 0.98
-# Probes, and candidates per hit whose full vectors are compared: tried in turn until recall is high enough.
-_SETTINGS: dict[IndexKind, list[tuple[int, int]]] = {
-    "flat": [(8, 0), (16, 0), (32, 0), (64, 0), (128, 0), (256, 0)],
-    "compressed": [(8, 10), (16, 10), (32, 20), (64, 40), (128, 80)],
-}
+SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/store.md.
+_LEAST_LIVE = 0.75  # of the rows of an index; if more were deleted, it is written again
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SHARE_OF_CJK = 0.2  # of all characters
 
@@ -78,55 +70,63 @@ def tidy_is_due(tables: Tables) -> bool:
     return tables.state.commits >= _COMMITS_UNTIL_TIDY or outgrown
 
 
-def tidy(changes: Transaction, retention: timedelta, kind: IndexKind | None = None) -> None:
+def tidy(changes: Transaction, retention: timedelta) -> None:
     """Merge small files, update the indexes, and remove versions that nobody reads any more.
 
     Args:
         changes: The transaction.
         retention: Versions younger than this are kept, for readers that have not noticed the last commit yet.
-        kind: Build the vector indexes again, of this kind; by default only those that are due, and of their old kind.
     """
     tables = changes.tables
     for table in (tables.messages, tables.conversations):
+        _drop_old_indexes(table)
         table.inner.optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
     changes.commit(commits=0)
-    for name, (table, column) in indexed_columns(tables).items():
-        build_index(changes, name, table, column, kind)
+    indexes = {
+        name: _indexed(changes, name, table, column) for name, (table, column) in _vector_columns(tables).items()
+    }
+    changes.commit(indexes={name: built for name, built in indexes.items() if built})
+    remove_others(changes.vectors, {facts.file for built in indexes.values() for facts in built})
     for table in (tables.messages, tables.conversations):
         table.inner.optimize(cleanup_older_than=retention, delete_unverified=True)  # under the lock: nobody else writes
     changes.commit()
     give_back_memory()
 
 
-def build_index(changes: Transaction, name: str, table: LanceTable, column: str, kind: IndexKind | None) -> None:
-    """Build a vector index if it is worth it and either a kind is given, there is none, or vectors have doubled."""
-    indexes, rows = changes.tables.state.indexes, table.count_rows()
-    facts = indexes.get(name)
-    if rows < (SMALLEST_INDEXED if facts is None or kind is not None else _GROWTH * facts.rows):
-        return
-    kind = kind or (facts.kind if facts is not None else "flat")
-    types = require("lancedb.index", "store")
-    table.inner.create_index(column, config=(types.IvfFlat if kind == "flat" else types.IvfRq)(distance_type="dot"))
-    changes.commit(indexes={**indexes, name: _measured(table, column, rows, kind)})
+def _drop_old_indexes(table: LanceTable) -> None:
+    """Drop the indexes of vectors that 0.1.0 had LanceDB build."""
+    for index in table.inner.list_indices():
+        if index.index_type.upper().startswith("IVF"):
+            table.inner.drop_index(index.name)
 
 
-def _measured(table: LanceTable, column: str, rows: int, kind: IndexKind) -> IndexFacts:
-    """The index with the smallest search effort that still finds nearly everything that an exact scan finds."""
-    places = np.sort(np.random.default_rng(0).choice(rows, min(_SAMPLE, rows), replace=False))
-    queries = vectors_of(table.inner.take_offsets(places.tolist()).select([column]).to_arrow()[column])
+def _vector_columns(tables: Tables) -> dict[str, tuple[LanceTable, str]]:
+    """The names of all possible indexes of vectors, with the table and column of each."""
+    columns = {"vector": (tables.messages, "vector"), "conversation": (tables.conversations, "vector")}
+    return {**columns, "reply": (tables.messages, "reply")} if tables.state.has_replies else columns
 
-    def found(query: np.ndarray, index: IndexFacts | None) -> list[float]:
-        return table.nearest(column, query, None, 10, [], index)["score"].to_pylist()
 
-    # Scores are compared instead of rows, because either of two messages with the same text is correct.
-    worst = [min(found(query, None)) - _ROUNDING for query in queries]
-    for probes, refined in _SETTINGS[kind]:
-        facts = IndexFacts(kind, rows, probes, refined, recall=0.0)
-        shares = [np.mean([score >= last for score in found(query, facts)]) for query, last in zip(queries, worst)]
-        facts = replace(facts, recall=round(float(np.mean(shares)), 4))
-        if facts.recall >= _RECALL:
-            break
-    return facts
+def _indexed(changes: Transaction, name: str, table: LanceTable, column: str) -> list[IndexFacts]:
+    """The indexes of a column, with a new one of the vectors that are in none if it is worth it.
+
+    The new one takes in the vectors of others that are not at least twice as large. So there are few, and a vector is
+    written again only when what it is written with has grown by half.
+    """
+    left = table.row_ids()
+    kept: list[tuple[IndexFacts, np.ndarray]] = []
+    for facts in sorted(changes.tables.state.indexes.get(name, []), key=lambda facts: -facts.rows):
+        part = VectorPart.open(changes.vectors, facts)
+        if part is not None:
+            _, others = part.live_among(left)
+            if len(left) - len(others) >= _LEAST_LIVE * facts.rows:
+                kept.append((facts, np.setdiff1d(left, others, assume_unique=True)))
+                left = others
+    if len(left) >= SMALLEST_INDEXED:
+        while kept and kept[-1][0].rows < 2 * len(left):
+            left = np.union1d(left, kept.pop()[1])
+        written = write_index(changes.vectors, name, left, partial(table.vector_batches, column))
+        kept.append((written, left))
+    return [facts for facts, _ in kept]
 
 
 def _fitting_tokenizer(texts: Sequence[str]) -> str:

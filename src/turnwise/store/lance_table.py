@@ -14,7 +14,9 @@ import pyarrow as pa
 from turnwise._utils.optional import require
 from turnwise.store.conditions import Condition, Raw, sql_of
 from turnwise.store.damage import Stamp, naming_damage
-from turnwise.store.state import IndexFacts, StoreState
+from turnwise.store.records import vectors_of
+from turnwise.store.state import StoreState
+from turnwise.store.vector_search import VectorSearch
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,13 @@ class LanceTable:
         inner: The LanceDB table.
         store: The folder of the store.
         stamp: The stamp of the commit that is read; ``None`` for writing.
+        search: Searches its vectors; ``None`` for writing.
     """
 
     inner: Any
     store: Path
     stamp: Stamp = None
+    search: VectorSearch | None = None
 
     def _using(self, where: Condition | None = None) -> AbstractContextManager[None]:
         """Report damaged files as such; for errors in SQL that a user wrote, LanceDB's own message stays."""
@@ -56,7 +60,8 @@ class LanceTable:
         """All rows, in no particular order."""
         if count := self.count_rows():
             with self._using():
-                batches = self.inner.search().select(list(columns)).limit(count).to_batches(rows)
+                search = self.inner.search().select(list(columns)).with_row_id("_rowid" in columns)
+                batches = search.limit(count).to_batches(rows)
             while True:
                 with self._using():
                     batch = next(batches, None)
@@ -72,39 +77,65 @@ class LanceTable:
         where: Condition | None,
         count: int,
         columns: Sequence[str],
-        index: IndexFacts | None = None,
+        is_exact: bool = False,
     ) -> pa.Table:
         """The rows whose vectors have the greatest inner products with a query, best first, as ``score``.
 
         Args:
             column: The column of vectors to compare with.
             query: The query (dim,).
-            where: The condition that the rows must fulfil.
+            where: The condition that the rows must fulfil. With one, all vectors of these rows are compared.
             count: The number of rows to return.
             columns: The further columns to return.
-            index: The index of the column; with ``None`` every row is compared.
+            is_exact: Compare all vectors, even where there is an index.
         """
-        with self._using(where):
-            search = self._nearest(column, query, where, index).limit(count).select([*columns, "_distance"])
-            rows = _valid(search.to_arrow())
-        scores = 1 - np.asarray(rows["_distance"], np.float32)
-        return rows.drop_columns("_distance").append_column("score", pa.array(scores))
+        allowed = None if where is None else self.row_ids(where)
+        nearest = None
+        if self.search is not None:
+            nearest = self.search.nearest(self, column, query, count, allowed, is_exact)
+        if nearest is None:
+            return self._scanned(column, query, where, count, columns)
+        ids, scores = nearest
+        rows = self._taken(ids, columns)
+        order = np.argsort(ids)[np.searchsorted(np.sort(ids), np.asarray(rows["_rowid"]))]  # places in the ranking
+        rows = rows.append_column("score", pa.array(scores[order])).take(pa.array(np.argsort(order)))
+        return rows.select([*columns, "score"])
 
-    def _nearest(self, column: str, query: np.ndarray, where: Condition | None, index: IndexFacts | None) -> Any:
-        # The metric must be that of the index: with another one, LanceDB gives wrong results and no error.
+    def _scanned(
+        self, column: str, query: np.ndarray, where: Condition | None, count: int, columns: Sequence[str]
+    ) -> pa.Table:
+        """What `nearest` finds, by LanceDB, which reads all vectors for it."""
         search = self.inner.search(np.asarray(query, np.float32), vector_column_name=column).distance_type("dot")
         if where is not None:
             search = search.where(sql_of(where))
-        if index is None:
-            search = search.bypass_vector_index()
-        else:
-            # With a condition, the nearest lists may not hold enough rows. Only then are all lists allowed, because
-            # LanceDB searches nearly all of them whenever it may.
-            most = index.probes if where is None else 0
-            search = search.minimum_nprobes(index.probes).maximum_nprobes(most)
-            if index.refined:
-                search = search.refine_factor(index.refined)
-        return search
+        with self._using(where):
+            rows = _valid(search.bypass_vector_index().limit(count).select([*columns, "_distance"]).to_arrow())
+        scores = 1 - np.asarray(rows["_distance"], np.float32)
+        return rows.drop_columns("_distance").append_column("score", pa.array(scores))
+
+    def row_ids(self, where: Condition | None = None) -> np.ndarray:
+        """LanceDB's ids of the rows that fulfil a condition, sorted."""
+        with self._using(where):
+            search = self.inner.search().select(["_rowid"]).with_row_id(True).limit(max(1, self.count_rows()))
+            ids = (search if where is None else search.where(sql_of(where))).to_arrow()["_rowid"]
+        return np.sort(np.asarray(ids, np.uint64))
+
+    def vectors(self, column: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors of the rows with some ids (n, dim), and the ids in their order (n,)."""
+        rows = self._taken(ids, [column])
+        return np.asarray(rows["_rowid"], np.uint64), vectors_of(rows[column])
+
+    def vector_batches(self, column: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The ids of all rows (n,) and their vectors (n, dim), some at a time."""
+        for batch in self.batches([column, "_rowid"]):
+            yield np.asarray(batch["_rowid"], np.uint64), vectors_of(pa.chunked_array([batch[column]]))
+
+    def _taken(self, ids: np.ndarray, columns: Sequence[str]) -> pa.Table:
+        """The rows with some ids, in no particular order, and these ids as ``_rowid``."""
+        with self._using():
+            if not len(ids):
+                return self.inner.search().select(list(columns)).with_row_id(True).limit(1).to_arrow().slice(0, 0)
+            return _valid(self.inner.take_row_ids(ids.tolist()).select(list(columns)).with_row_id().to_arrow())
 
     def matching(self, text: str, where: Condition | None, count: int, columns: Sequence[str]) -> pa.Table:
         """The rows whose texts share words with a text, best first, with BM25 as ``score``."""

@@ -13,7 +13,6 @@ from turnwise.store.conditions import Condition
 from turnwise.store.hits import PrefixHit
 from turnwise.store.lance_table import Tables
 from turnwise.store.records import labels_of, message_of, vectors_of
-from turnwise.store.searching import index_for
 
 _NEAREST = 200  # messages that are looked up for each of the last turns
 _COMPARED = 100  # the least number of conversations whose turns are all compared
@@ -60,9 +59,8 @@ def _candidates(
 ) -> list[str]:
     """The conversations that seem to have the best places, judged by their nearest messages alone."""
     places: dict[tuple[str, int], float] = defaultdict(float)
-    index = index_for(tables, "vector", where)
     for back, (vector, weight) in enumerate(zip(vectors, weights)):
-        near = tables.messages.nearest("vector", vector, where, _NEAREST, ["conversation", "turn"], index)
+        near = tables.messages.nearest("vector", vector, where, _NEAREST, ["conversation", "turn"])
         for row in near.to_pylist():
             places[row["conversation"], row["turn"] + back] += weight * row["score"]
     best = sorted(places, key=lambda place: (-places[place], place))

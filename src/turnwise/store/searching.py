@@ -1,4 +1,4 @@
-"""Choosing the index of a search, and fusing the rankings by vector and by text."""
+"""Fusing the rankings by vector and by text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from turnwise.store.conditions import Condition
-from turnwise.store.lance_table import LanceTable, Tables
-from turnwise.store.state import IndexFacts
-
-SMALLEST_INDEXED = 20_000  # vectors; with fewer, an index saves hardly any time. Measured in docs/costs.md.
 _FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
 
 
@@ -26,18 +21,3 @@ def fused(rankings: Sequence[pa.Table], count: int) -> pa.Table:
     best = sorted(scores, key=lambda key: (-scores[key], key))[:count]
     chosen = rows.take(pa.array([place[key] for key in best], pa.int64()))
     return chosen.append_column("score", pa.array([scores[key] for key in best], pa.float32()))
-
-
-def index_for(tables: Tables, name: str, where: Condition | None) -> IndexFacts | None:
-    """The index to use, or none if so few rows fulfil the condition that an exact scan of them is as fast."""
-    index = tables.state.indexes.get(name)
-    if index is None or where is None:
-        return index
-    table, _ = indexed_columns(tables)[name]
-    return index if table.count_rows(where) >= SMALLEST_INDEXED else None
-
-
-def indexed_columns(tables: Tables) -> dict[str, tuple[LanceTable, str]]:
-    """The names of all possible indexes, with the table and column of each."""
-    columns = {"vector": (tables.messages, "vector"), "conversation": (tables.conversations, "vector")}
-    return {**columns, "reply": (tables.messages, "reply")} if tables.state.has_replies else columns

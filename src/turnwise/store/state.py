@@ -14,15 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from turnwise._utils.files import atomic_path
 from turnwise.errors import error_line
 
-_SCHEMA = 1
+_SCHEMA = 2
+_WITHOUT_INDEX_FILES = 1  # the schema of 0.1.0, where LanceDB kept the indexes
 _TYPES: dict[str, Any] = {"str": str, "int": int, "bool": bool, "float": (int, float)}
 STATE_FILE = "store.json"
 LOCK_FILE = "writer.lock"
@@ -38,26 +40,20 @@ class StoreLockedError(StoreError):
     """Another process or thread is writing to the store."""
 
 
-IndexKind = Literal["flat", "compressed"]
-
-
 @dataclass(frozen=True)
 class IndexFacts:
-    """A vector index as it was built.
+    """An index of vectors as it was built, see `turnwise.store.vector_index`.
 
     Attributes:
-        kind: ``"flat"`` (IVF_FLAT) or ``"compressed"`` (IVF_RQ).
-        rows: How many vectors it was built from.
-        probes: How many of its lists a query searches.
-        refined: A search for k hits takes ``refined`` × k candidates from the index and ranks them again by their
-            uncompressed vectors; 0 leaves this out.
-        recall: The share of the ten nearest vectors of an exact scan that it found, on a sample of queries.
+        file: The name of its files, without their endings.
+        rows: How many vectors it holds.
+        probes: How many of its cells a query searches.
+        recall: The share of the ten nearest of its vectors that this finds, on a sample of queries.
     """
 
-    kind: IndexKind
+    file: str
     rows: int
     probes: int
-    refined: int
     recall: float
 
 
@@ -76,8 +72,8 @@ class StoreState:
         language: The language of the stems and stop words of that index.
         messages: The current version of the table ``messages``.
         conversations: The current version of the table ``conversations``.
-        indexes: The vector indexes: of messages (``vector``), of messages as candidates (``reply``), and of whole
-            conversations (``conversation``).
+        indexes: The indexes of vectors, each of other rows: of messages (``vector``), of messages as candidates
+            (``reply``), and of whole conversations (``conversation``).
         commits: How many batches were written since the tables were compacted.
     """
 
@@ -91,7 +87,7 @@ class StoreState:
     language: str
     messages: int = 1
     conversations: int = 1
-    indexes: dict[str, IndexFacts] = field(default_factory=dict)
+    indexes: dict[str, list[IndexFacts]] = field(default_factory=dict)
     commits: int = 0
 
 
@@ -104,6 +100,8 @@ def read_state(path: Path) -> StoreState:
     try:
         content: dict[str, Any] = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
         schema = content.pop("schema")
+        if schema == _WITHOUT_INDEX_FILES:
+            schema, content["indexes"] = _SCHEMA, {}
         if schema == _SCHEMA:
             return _state_of(content)
     except FileNotFoundError:
@@ -117,13 +115,14 @@ def read_state(path: Path) -> StoreState:
 
 
 def _state_of(content: dict[str, Any]) -> StoreState:
-    indexes = {column: IndexFacts(**facts) for column, facts in content.pop("indexes").items()}
+    indexes = {name: [IndexFacts(**facts) for facts in built] for name, built in content.pop("indexes").items()}
     state = StoreState(**content, indexes=indexes)
     _check_types(state)
-    for facts in indexes.values():
+    for facts in chain(*indexes.values()):
         _check_types(facts)
-    if Path(state.folder).is_absolute() or ".." in Path(state.folder).parts:
-        raise ValueError(f"folder is {state.folder!r}")
+    for path in (state.folder, *(facts.file for facts in chain(*indexes.values()))):
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            raise ValueError(f"a file is {path!r}")
     return state
 
 

@@ -16,13 +16,18 @@ from turnwise.store.indexing import add_text_index, has_text_index
 from turnwise.store.lance_table import LanceTable, Tables
 from turnwise.store.records import conversation_schema, message_schema
 from turnwise.store.state import StoreError, StoreState, read_state, state_stamp, write_state, writer_lock
+from turnwise.store.vector_search import VectorSearch
 
 if TYPE_CHECKING:
     from turnwise.store.encoding import StoreEncoder
 
 FIRST_FOLDER = "v1"
+# Of each table, the columns of vectors and the names of their indexes.
+_INDEXES = {"messages": {"vector": "vector", "reply": "reply"}, "conversations": {"vector": "conversation"}}
 # LanceDB reads these when it is imported. By default, compaction reads 2 GB ahead and balancing an index warns.
 _ENVIRONMENT = {"LANCE_DEFAULT_IO_BUFFER_SIZE": str(128 * 2**20), "LANCEDB_LOG": "error"}
+
+_INDEX_CACHE, _METADATA_CACHE = 128 * 2**20, 32 * 2**20  # bytes; LanceDB would take up to 6 GB and 1 GB
 
 
 def new_state(encoder: StoreEncoder, tokenizer: str, language: str) -> StoreState:
@@ -61,31 +66,50 @@ class Reader:
         stamp = state_stamp(self._path)
         opened = self._opened
         if opened is None or opened[0] != stamp:
+            former = None if opened is None else opened[1]
             try:
-                tables = open_tables(self._path)
+                tables = open_tables(self._path, former)
             except StoreError:  # a writer has just tidied up: there is a newer state now
-                tables = open_tables(self._path)
+                tables = open_tables(self._path, former)
             self._opened = opened = (stamp, tables)
         return opened[1]
 
 
-def open_tables(path: Path) -> Tables:
-    """The tables at their current versions, for reading."""
+def open_tables(path: Path, former: Tables | None = None) -> Tables:
+    """The tables at their current versions, for reading, with what an earlier version has loaded."""
     stamp, state = state_stamp(path), read_state(path)
     with naming_damage(path):
         database = _database(path / state.folder)
         messages, conversations = database.open_table("messages"), database.open_table("conversations")
         messages.checkout(state.messages)
         conversations.checkout(state.conversations)
-    return Tables(state, LanceTable(messages, path, stamp), LanceTable(conversations, path, stamp))
+    if former is not None and former.state.folder != state.folder:
+        former = None
+
+    def searched(inner: Any, table: str) -> LanceTable:
+        indexes = {column: state.indexes.get(name, []) for column, name in _INDEXES[table].items()}
+        loaded = getattr(former, table).search.loaded() if former is not None else {}
+        return LanceTable(inner, path, stamp, VectorSearch(_vectors_folder(path, state), indexes, loaded))
+
+    return Tables(state, searched(messages, "messages"), searched(conversations, "conversations"))
+
+
+def _vectors_folder(path: Path, state: StoreState) -> Path:
+    return path / state.folder / "vectors"
 
 
 class Transaction:
-    """A transaction over both tables; its changes take effect when `commit` has returned."""
+    """A transaction over both tables; its changes take effect when `commit` has returned.
+
+    Attributes:
+        tables: The tables, with what was written.
+        vectors: The folder of the indexes of vectors.
+    """
 
     def __init__(self, path: Path, tables: Tables) -> None:
         self._path = path
         self.tables = tables
+        self.vectors = _vectors_folder(path, tables.state)
 
     def commit(self, **changes: Any) -> None:
         """Commit what was written.
@@ -145,4 +169,7 @@ def _rolled_back(table: Any, version: int) -> bool:
 def _database(folder: Path) -> Any:
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    return require("lancedb", "store").connect(str(folder))
+    lancedb = require("lancedb", "store")
+    session = lancedb.Session(index_cache_size_bytes=_INDEX_CACHE, metadata_cache_size_bytes=_METADATA_CACHE)
+    # Rows keep their ids when files are merged, so that indexes of vectors stay right.
+    return lancedb.connect(str(folder), session=session, storage_options={"new_table_enable_stable_row_ids": "true"})
