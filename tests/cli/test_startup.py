@@ -78,6 +78,7 @@ print({"numpy", *HEAVY} & sys.modules.keys())
         ("search", "nowhere", "card"),
         ("search", "nowhere", "card", "--level", "reply", "--mode", "text"),
         ("cluster", "nowhere.jsonl", "--output", "g.parquet"),
+        ("label", "nowhere.jsonl", "--groups", "nowhere", "--output", "l.parquet"),
         ("cluster", "--store", "nowhere", "--output", "g.parquet"),
         ("explore", "nowhere.jsonl"),
     ],

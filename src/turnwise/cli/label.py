@@ -30,6 +30,7 @@ def label(
     from turnwise.explorer.tables import check_table, write_table
 
     check_table(output, force)
+    reading.check(data, output)
     quiet_transformers()
     from turnwise.explorer import label as label_messages
 

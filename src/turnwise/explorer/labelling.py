@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
-from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
@@ -20,12 +19,16 @@ from turnwise.data.messages import plain_messages
 from turnwise.data.reading.given import Given
 from turnwise.encoders.history import add_history
 from turnwise.explorer.groups.assigning import votes_of
-from turnwise.explorer.groups.confidence import Confidence, calibrated
 from turnwise.explorer.groups.memory import FILE, Basis, GroupMemory, KnownGroup, read_memory_file
 from turnwise.explorer.groups.neighbours import nearest
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.store import ConversationStore
 from turnwise.store.opening import store_encoder
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from turnwise.explorer.groups.confidence import Confidence
 
 _CONVERSATIONS_AT_ONCE = 512
 _LEAST_CONFIDENCE = 0.5  # below it, "none of these" is the likelier answer
@@ -61,6 +64,8 @@ class Labeller:
     """
 
     def __init__(self, memory: GroupMemory, basis: Basis, seed: int = 0) -> None:
+        from turnwise.explorer.groups.confidence import calibrated  # its libraries take seconds to load
+
         self.groups: Mapping[int, KnownGroup] = memory.groups
         self.basis = basis
         self._parts: dict[str | None, _Part] = {}
