@@ -11,6 +11,7 @@ import gc
 import re
 import shlex
 import shutil
+import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ import yaml
 from typer.testing import CliRunner
 
 import turnwise
+from tiny_encoder import save_random_encoder
 from turnwise.cli.main import app
 from turnwise.encoders import loading
 from turnwise.training.recipes import registry
@@ -54,7 +56,7 @@ def pages_of_use() -> list[Path]:
                 yield from files(inner)
 
     (use,) = [entry["Use it"] for entry in site["nav"] if "Use it" in entry]
-    return [*(ROOT / "docs" / name for name in files(use))]
+    return [ROOT / "README.md", *(ROOT / "docs" / name for name in files(use))]
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -129,7 +131,14 @@ def run(words: list[str], runs: bool) -> None:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) -> Iterator[Path]:
+def small_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    letters = [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase)]
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "intermediate_size": 32}
+    return save_random_encoder(tmp_path_factory.mktemp("small"), letters, positions=32, **sizes)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> Iterator[Path]:
     """A folder with what the pages take for granted."""
     folder = tmp_path_factory.mktemp("pages")
     talks = turnwise.sample_conversations(120).map(lambda row: {"messages": row["messages"][:4]})
@@ -157,9 +166,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) 
     pd.DataFrame(rows).to_csv(folder / "tickets.csv", index=False)
     (folder / "replies.txt").write_text("Your card is blocked.\nYou are welcome.\nIt comes tomorrow.\n")
     (folder / "customers.txt").write_text("Ann Miller\n")
-    turnwise.train(
-        folder / "chats.jsonl", encoder=tiny_encoder_path, output=folder / "model", settings={"max_steps": 2}
-    )
+    turnwise.train(folder / "chats.jsonl", encoder=small_encoder, output=folder / "model", settings={"max_steps": 2})
     turnwise.ConversationStore.create(folder / "talks", folder / "chats.jsonl", encoder=folder / "model")
     gc.freeze()  # each training collects garbage, which takes longer than its one step
     yield folder
@@ -168,9 +175,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) 
 
 @pytest.mark.parametrize("page", pages_of_use(), ids=lambda page: page.stem)
 def test_what_a_page_says_works(
-    page: Path, prepared: Path, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, prepared: Path, small_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "_load_shipped", lambda device: loading._load(str(tiny_encoder_path), device))
+    monkeypatch.setattr(loading, "_load_shipped", lambda device: loading._load(str(small_encoder), device))
     folder = tmp_path / "folder"
     shutil.copytree(prepared, folder)
     monkeypatch.chdir(folder)
