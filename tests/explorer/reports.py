@@ -99,6 +99,7 @@ def _summary(
     groups = [_group(g, _TOPICS[g % 10], None, coarse) for g in range(topics)]
     groups += [
         _group(g, f"{_ACTS[(g - topics) % 3]} {_TOPICS[(g - topics) // 3 % 10]}", (g - topics) // 3, fine)
+        | {"role": ("user", "assistant", "user")[(g - topics) % 3], "answer": g % n, "move": g % 9 == 8}
         for g in range(topics, 4 * topics)
     ]
     return {
@@ -142,6 +143,10 @@ def _group(number: int, name: str, parent: int | None, codes: np.ndarray) -> dic
         "new": number == 1,
         "renamed": False,
         "colour": number,
+        "role": None,
+        "opening": False,
+        "answer": None,
+        "move": False,
     }
 
 

@@ -318,3 +318,20 @@ def test_the_keyboard_suffices(make_report: Callable[..., str], open_page: Calla
     page.wait_for_selector("dialog[open]")
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="detached")
+
+
+def test_the_overview_opens_on_requests_of_the_role_that_asks(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report()).open("overview")
+    asked = page.locator(".panel").filter(has=page.get_by_role("heading", name="What do people ask?"))
+    names = asked.locator(".requests strong a").all_inner_texts()
+    assert names and not any("confirms" in name for name in names)  # what the assistant does
+    asked.locator(".answer .quote").first.wait_for()
+    assert asked.locator(".trend").count() == len(names)
+    page.get_by_label("Who asks").select_option("assistant")
+    page.wait_for_selector("text=by assistant")
+    names = asked.locator(".requests strong a").all_inner_texts()
+    assert names and all("confirms" in name for name in names)
+    asked.locator(".requests a").first.click()
+    page.wait_for_selector("h2:has-text('Typical')")

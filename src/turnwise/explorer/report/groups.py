@@ -15,10 +15,13 @@ from turnwise.explorer.groups.naming import distinct_names, name_phrases
 from turnwise.explorer.groups.sentences import name_sentences
 from turnwise.explorer.groups.survey import Survey
 from turnwise.explorer.report.report import Group
-from turnwise.explorer.speakers import Speakers, opening_messages
+from turnwise.explorer.report.speaking import with_speakers
+from turnwise.explorer.speakers import Speakers
 
 Naming = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], Sequence[str]]
 _NAMED_BY = 200  # conversations of a group, at most, whose texts name it
+_BEGINNING = 10  # messages of a conversation, among which its request is looked for …
+_FIRST_MESSAGES = 3  # … in so many of the one who asks
 _LONGEST_TEXT = 4000  # characters of a conversation that its name is made from
 
 
@@ -44,7 +47,7 @@ def named_groups(
         described = _described(corpus, speakers, kind, survey, both)
         memory[kind] = _named(survey.memory, members, described, corpus, kind, naming)
         listed = _listed(memory[kind], members, len(survey.groups))
-        groups[kind] = [_spoken(group, survey, speakers) for group in listed] if kind == "message" else listed
+        groups[kind] = with_speakers(listed, survey, corpus, speakers) if kind == "message" else listed
     return groups, memory
 
 
@@ -59,12 +62,12 @@ class _Described:
 def _described(
     corpus: Corpus, speakers: Speakers, kind: Kind, survey: Survey, levels: Sequence[IntArray]
 ) -> dict[int, _Described]:
-    """What each group says, in the sample, by id. Conversations are described by what opens them."""
+    """What each group says, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, _Described] = {}
     for ids in levels:
         rows = survey.sample if kind == "message" else _few_of_each(survey.sample, ids)
         texts = [corpus.texts[row] if kind == "message" else _whole(corpus, row) for row in rows.tolist()]
-        messages = rows if kind == "message" else _openings(corpus, speakers)[rows]
+        messages = rows if kind == "message" else _requests(corpus, speakers, rows)
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
         vectors = np.array(corpus.vectors[messages], np.float32)
@@ -74,13 +77,18 @@ def _described(
     return described
 
 
-def _openings(corpus: Corpus, speakers: Speakers) -> IntArray:
-    """The first message of the one who asks in each conversation, or else its first message (m,)."""
-    openings = corpus.first.astype(np.int64)
-    if speakers.asker is not None:
-        asked = opening_messages(corpus.conversation, corpus.role, list(corpus.roles).index(speakers.asker))
-        openings[corpus.conversation[asked]] = np.flatnonzero(asked)
-    return openings
+def _requests(corpus: Corpus, speakers: Speakers, conversations: IntArray) -> IntArray:
+    """What each conversation is about: of the first messages of the one who asks, the nearest to the conversation."""
+    asker = None if speakers.asker is None else list(corpus.roles).index(speakers.asker)
+    requests = []
+    for conversation in conversations.tolist():
+        start, turns = int(corpus.first[conversation]), int(corpus.turns[conversation])
+        rows = np.arange(start, start + min(turns, _BEGINNING))
+        asked = rows[corpus.role[rows] == asker][:_FIRST_MESSAGES] if asker is not None else rows[:_FIRST_MESSAGES]
+        candidates = asked if len(asked) else rows[:1]
+        cosines = corpus.vectors[candidates] @ corpus.conversation_vectors[conversation]
+        requests.append(int(candidates[cosines.argmax()]))
+    return np.asarray(requests, np.int64)
 
 
 def _few_of_each(sample: IntArray, ids: IntArray) -> IntArray:
@@ -156,16 +164,3 @@ def _listed(memory: GroupMemory, members: Mapping[int, Members], total: int) -> 
         if id in members
     ]
     return sorted(listed, key=lambda group: (group.level, -group.size, group.id))
-
-
-def _spoken(group: Group, survey: Survey, speakers: Speakers) -> Group:
-    """The same group with its role, and its share of the messages of its part."""
-    within = [id for id, known in survey.memory.groups.items() if group.id in (id, known.parent)]
-    member = np.isin(survey.groups, within)
-    counts = np.bincount(speakers.part[member], minlength=len(speakers.parts))
-    only = np.flatnonzero(counts)
-    if len(only) != 1:  # a user has merged groups of several parts
-        return group
-    part = speakers.parts[only[0]]
-    total = int((speakers.part == only[0]).sum())
-    return replace(group, role=part.role, opening=part.opening, share=group.size / total)

@@ -33,6 +33,8 @@ class Group:
         colour: The number of its colour in a palette.
         role: Whose messages it holds; ``None`` for topics, and for groups of several roles.
         opening: It holds only the first messages of this role.
+        answer: The message by which others answer it most typically; ``None`` for topics, and where nothing follows.
+        move: It keeps a conversation going, such as greetings, thanks and assent.
     """
 
     id: int
@@ -49,6 +51,8 @@ class Group:
     colour: int
     role: str | None = None
     opening: bool = False
+    answer: int | None = None
+    move: bool = False
 
 
 @dataclass(frozen=True)

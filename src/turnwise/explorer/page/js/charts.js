@@ -79,6 +79,18 @@ turnwise.charts = (() => {
     );
   }
 
+  /** Shares over time, `points` of `timeline.series`, as a small line. */
+  function spark(points) {
+    const known = points.filter((point) => point.total > 0);
+    const most = Math.max(0.001, ...known.map((point) => point.share));
+    const place = (point, i) => `${(i * 80) / Math.max(1, known.length - 1)},${18 - (16 * point.share) / most}`;
+    return svg(
+      "svg",
+      {class: "spark", viewBox: "0 0 80 20", "aria-hidden": "true"},
+      svg("polyline", {points: known.map(place).join(" "), class: "line"}),
+    );
+  }
+
   /** How surprising each turn is, from 0 to 1, NaN where it is not known; a press goes to the turn. */
   function curve(values, onTurn) {
     const width = 640,
@@ -116,5 +128,5 @@ turnwise.charts = (() => {
     );
   }
 
-  return {bar, whisker, overTime, curve};
+  return {bar, whisker, overTime, spark, curve};
 })();

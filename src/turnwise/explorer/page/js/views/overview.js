@@ -1,35 +1,206 @@
-/* The first view: how much there is, what it is about, what is new. */
+/* The first view: what people ask, what they are answered, what conversations are about, what is new. */
 "use strict";
 
 turnwise.views.overview = (() => {
   const {add, element} = turnwise.dom;
   const {integer, percent, percentWithin, day} = turnwise.numbers;
-  const {panel, note, sizes, group, table, NOUNS} = turnwise.parts;
-  const LARGEST = 12;
+  const {panel, note, group, badges, table, NOUNS} = turnwise.parts;
+  const REQUESTS = 10,
+    OTHERS = 8;
 
   function render(main, route, selection) {
-    const {groups} = turnwise.report;
+    const {list} = turnwise.report.groups.message;
+    const fine = list.filter((each) => each.level === 1),
+      counts = turnwise.parts.counts("message", selection);
+    const asker = askerOf(route, fine);
+    const opening = fine.some((each) => each.role === asker && each.opening);
+    const isRequest = (each) => asker === null || (each.role === asker && Boolean(each.opening) === opening);
+    const mine = {selection: requestsOf(asker, opening, selection), counts, asker};
+    const requests = fine.filter((each) => isRequest(each) && !each.move),
+      said = fine.filter((each) => each.role === asker && !(isRequest(each) && !each.move)),
+      answers = fine.filter((each) => asker !== null && each.role !== asker && !each.move);
+    const others = selection.count.message - requestsOf(asker, false, selection).count.message;
     add(
       main,
       element("h1", null, "Overview"),
-      note(
-        "What people talk about, found without labels: messages that mean much the same form a group, whole ",
-        "conversations a topic. Every name leads to its examples.",
-      ),
       tiles(selection),
+      asked(route, requests, mine, fine),
       element(
         "div",
         {class: "columns"},
-        ["message", "conversation"].map((level) => groups[level].list.length > 0 && largest(level, selection)),
-        fresh(),
-        changes(selection),
+        stack(
+          answers.length > 0 &&
+            panel("What do we answer?", shortList("message", answers, counts, others), all("message")),
+          changes(requests, mine),
+        ),
+        stack(
+          topics(selection),
+          said.length > 0 &&
+            panel(
+              "Said along the way",
+              note(`What ${asker} says besides, such as greetings, thanks and assent.`),
+              shortList("message", said, counts, selection.count.message - others),
+            ),
+          fresh(),
+        ),
       ),
     );
     return {};
   }
 
+  /** Panels below each other; nothing if there are none. */
+  function stack(...panels) {
+    return panels.some(Boolean) && element("div", {class: "stack"}, panels);
+  }
+
+  /** Who asks: as the address says, or else as the report does; null where all are grouped together. */
+  function askerOf(route, fine) {
+    const asker = route.options.asker ?? turnwise.report.summary.asker;
+    return fine.some((each) => each.role === asker) ? asker : null;
+  }
+
+  /** The selection of those messages that pass and could be requests. */
+  function requestsOf(asker, opening, selection) {
+    if (asker === null) return selection;
+    const {messages, summary} = turnwise.report;
+    const role = summary.roles.indexOf(asker),
+      message = new Uint8Array(selection.message.length),
+      began = new Set();
+    let count = 0;
+    for (let m = 0; m < message.length; m++) {
+      if (messages.role[m] !== role) continue;
+      const later = opening && began.has(messages.conversation[m]);
+      began.add(messages.conversation[m]);
+      message[m] = selection.message[m] && !later ? 1 : 0;
+      count += message[m];
+    }
+    return {...selection, message, count: {...selection.count, message: count}};
+  }
+
+  function sorted(list, counts) {
+    return [...list].sort((a, b) => (counts.get(b.id) || 0) - (counts.get(a.id) || 0));
+  }
+
+  /** What people ask: a sentence with keywords, how often, how it changes, and what is answered. */
+  function asked(route, requests, {selection, counts, asker}, fine) {
+    const roles = [...new Set(fine.map((each) => each.role))].filter((role) => typeof role === "string");
+    const known = requests.reduce((sum, each) => sum + (counts.get(each.id) || 0), 0);
+    const most = Math.max(1, ...requests.map((each) => counts.get(each.id) || 0));
+    const shown = sorted(requests, counts);
+    return panel(
+      asker === null ? "What do people say?" : "What do people ask?",
+      note(
+        "Messages that mean much the same form a group, named by a typical one, with words that set it apart. ",
+        `Of ${turnwise.numbers.plural(selection.count.message, "message")}${asker === null ? "" : ` by ${asker}`}, `,
+        `${percent(selection.count.message ? known / selection.count.message : 0)} are in these groups.`,
+      ),
+      roles.length > 1 &&
+        turnwise.dom.choice(
+          "Who asks",
+          roles.map((role) => [role, turnwise.dom.shortened(role, 40)]),
+          asker,
+          (role) => turnwise.route.setOptions({asker: role}),
+        ),
+      shown.length === 0 && note("There are no groups: too few messages are alike."),
+      turnwise.parts.inPieces(
+        shown,
+        (rows) =>
+          element(
+            "ul",
+            {class: "requests"},
+            rows.map((each) => request(each, selection, counts, most)),
+          ),
+        REQUESTS,
+      ),
+    );
+  }
+
+  function request(each, selection, counts, most) {
+    const count = counts.get(each.id) || 0;
+    const series = turnwise.timeline.series("message", selection, (m) => turnwise.report.messages.group[m] === each.id);
+    const answer = element("p", {class: "answer"});
+    if (typeof each.answer === "number")
+      turnwise.texts.get(each.answer).then((text) => add(answer, "Answered: ", turnwise.dom.quote(text, 140)));
+    return element(
+      "li",
+      null,
+      element("div", {class: "what"}, element("strong", null, group("message", each.id), badges(each)), keywords(each), answer),
+      element(
+        "div",
+        {class: "how-often"},
+        turnwise.charts.bar(count / most),
+        element(
+          "span",
+          null,
+          element("strong", null, percent(selection.count.message ? count / selection.count.message : 0)),
+          element("span", {class: "muted"}, ` ${integer(count)}`),
+        ),
+        series && trend(series),
+      ),
+    );
+  }
+
+  /** A line over time, and whether the share surely changed. */
+  function trend(series) {
+    const {change} = series;
+    const sure = change && turnwise.differences.distance(change.interval) > 0;
+    const word = sure ? (change.difference > 0 ? "growing" : "declining") : "steady";
+    return element(
+      "span",
+      {class: `trend ${word}`, title: change ? `${percent(change.before)}, later ${percent(change.after)}` : null},
+      turnwise.charts.spark(series.points),
+      {growing: "▲ ", declining: "▼ ", steady: ""}[word],
+      word,
+    );
+  }
+
+  function keywords(each) {
+    return element("p", {class: "keywords", dir: "auto"}, turnwise.dom.shortened(each.phrases.slice(0, 5).join(" · "), 120));
+  }
+
+  /** Names with their keywords and shares of a total. */
+  function shortList(level, groups, counts, total) {
+    return element(
+      "ul",
+      {class: "short"},
+      sorted(groups, counts)
+        .slice(0, OTHERS)
+        .map((each) =>
+          element(
+            "li",
+            null,
+            element("div", null, group(level, each.id), badges(each), keywords(each)),
+            element(
+              "span",
+              {class: "number"},
+              percent(total ? (counts.get(each.id) || 0) / total : 0),
+            ),
+          ),
+        ),
+    );
+  }
+
+  function all(level) {
+    const {list} = turnwise.report.groups[level];
+    const number = list.filter((each) => each.level === 1).length;
+    return element("p", null, element("a", {href: turnwise.route.link("groups", [], {level})}, `All ${integer(number)} ${NOUNS[level][1]}`));
+  }
+
+  function topics(selection) {
+    const {list} = turnwise.report.groups.conversation;
+    const fine = list.filter((each) => each.level === 1);
+    if (list.length === 0) return null;
+    const counts = turnwise.parts.counts("conversation", selection);
+    return panel(
+      "What are conversations about?",
+      shortList("conversation", fine.length ? fine : list, counts, selection.count.conversation),
+      all("conversation"),
+    );
+  }
+
   function tiles(selection) {
     const {summary, counts, groups} = turnwise.report;
+    const fine = (level) => groups[level].list.filter((each) => each.level === 1).length;
     const {first, last} = summary.times;
     const tile = (value, label, more) =>
       element(
@@ -50,40 +221,9 @@ turnwise.views.overview = (() => {
         summary.counts.speakers === 1 ? "speaker" : "speakers",
         summary.roles.length <= 4 && turnwise.dom.shortened(summary.roles.join(", "), 60),
       ),
-      tile(integer(groups.message.coarse.length), "groups of messages", within("message")),
-      tile(integer(groups.conversation.coarse.length), "topics", within("conversation")),
+      tile(integer(fine("message")), "groups of messages"),
+      tile(integer(fine("conversation")), "topics"),
       first !== null && tile(day(first), "first day", `last: ${day(last)}`),
-    );
-  }
-
-  function within(level) {
-    const {list, coarse} = turnwise.report.groups[level];
-    return list.length > coarse.length && `with ${integer(list.length - coarse.length)} finer ones`;
-  }
-
-  function largest(level, selection) {
-    const {groups, summary} = turnwise.report;
-    const counts = turnwise.parts.counts(level, selection),
-      total = selection.count[level];
-    const list = [...groups[level].coarse].sort((a, b) => (counts.get(b.id) || 0) - (counts.get(a.id) || 0));
-    const left = total ? (counts.get(-1) || 0) / total : 0;
-    return panel(
-      level === "message" ? "What messages say" : "What conversations are about",
-      sizes(level, list.slice(0, LARGEST), counts, total),
-      list.length > LARGEST &&
-        element(
-          "p",
-          null,
-          element(
-            "a",
-            {href: turnwise.route.link("groups", [], {level})},
-            `All ${integer(list.length)} ${NOUNS[level][1]}`,
-          ),
-        ),
-      note(
-        `${percent(left)} of the ${level}s ${selection.filtered ? "shown " : ""}are in no group: nothing is forced into one`,
-        selection.filtered ? ` (of all: ${percent(summary.outliers[level])}).` : ".",
-      ),
     );
   }
 
@@ -99,17 +239,11 @@ turnwise.views.overview = (() => {
     return panel("New since last time", table("New groups", ["name", "kind", "size"], rows));
   }
 
-  /** What grew and declined most surely between the earlier and the later half of the time. */
-  function changes(selection) {
-    const {messages, groups} = turnwise.report;
-    const rows = groups.message.coarse
-      .map((each) => {
-        const ids = turnwise.filters.groupIds(groups.message, [each.id]);
-        return {
-          id: each.id,
-          change: turnwise.timeline.series("message", selection, (m) => ids.has(messages.group[m]))?.change,
-        };
-      })
+  /** Which requests grew and declined most surely between the earlier and the later half of the time. */
+  function changes(requests, {selection}) {
+    const {group: column} = turnwise.report.messages;
+    const rows = requests
+      .map(({id}) => ({id, change: turnwise.timeline.series("message", selection, (m) => column[m] === id)?.change}))
       .filter(({change}) => change && turnwise.differences.distance(change.interval) > 0);
     if (rows.length === 0) return null;
     rows.sort(
@@ -129,7 +263,7 @@ turnwise.views.overview = (() => {
             percentWithin(change.difference, change.interval),
           ]),
       ),
-      note("Shares of messages in the two halves of the time; only groups whose interval excludes no change."),
+      note("Shares of the requests in the two halves of the time; only groups whose interval excludes no change."),
     );
   }
 

@@ -1,0 +1,75 @@
+"""What is known of groups of messages by who says them: whose they are, what answers them, where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from turnwise._utils.vectors import BoolArray, IntArray
+from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.groups.members import members_of
+from turnwise.explorer.groups.survey import Survey
+from turnwise.explorer.report.report import Group
+from turnwise.explorer.speakers import Speakers
+
+# A move is much shorter than the messages of its role (medians); or it opens far fewer conversations than all of them,
+# and is somewhat shorter or closes many more.
+_MUCH_SHORTER, _SHORTER, _OPENS, _CLOSES = 0.5, 0.7, 0.25, 2.0
+
+
+def with_speakers(groups: Sequence[Group], survey: Survey, corpus: Corpus, speakers: Speakers) -> list[Group]:
+    """The groups with their role, their share of its messages, what answers them, and whether they are mere moves.
+
+    Args:
+        groups: The groups of messages.
+        survey: The group of each message.
+        corpus: The messages.
+        speakers: Whose messages are grouped apart.
+    """
+    coarse = survey.memory.parents_of(survey.groups)
+    answers = {**_answers(corpus, coarse), **_answers(corpus, survey.groups)}
+    lengths = np.asarray([len(text) for text in corpus.texts])
+    first, last = _ends(corpus)
+    described = []
+    for group in groups:
+        rows = np.flatnonzero((survey.groups if group.level else coarse) == group.id)
+        parts = np.unique(speakers.part[rows])
+        if len(parts) != 1:  # a user has merged groups of several parts
+            described.append(replace(group, answer=answers.get(group.id)))
+            continue
+        everything = np.flatnonzero(speakers.part == parts[0])
+        part = speakers.parts[parts[0]]
+        length = np.median(lengths[rows]) / max(1, np.median(lengths[everything]))
+        closes = last[rows].mean() > _CLOSES * last[everything].mean()
+        rarely_opens = first[rows].mean() < _OPENS * first[everything].mean()
+        described.append(
+            replace(
+                group,
+                role=part.role,
+                opening=part.opening,
+                share=group.size / len(everything),
+                answer=answers.get(group.id),
+                move=bool(length < _MUCH_SHORTER or (rarely_opens and (length < _SHORTER or closes))),
+            )
+        )
+    return described
+
+
+def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:
+    """The most typical of the messages by which others answer a group, by its id."""
+    answered = np.full(len(groups), -1, np.int64)
+    follows = (corpus.conversation[1:] == corpus.conversation[:-1]) & (corpus.role[1:] != corpus.role[:-1])
+    rows = np.flatnonzero(follows)
+    answered[rows + 1] = groups[rows]
+    return {id: members.central[0] for id, members in members_of(corpus.vectors, answered, corpus.texts).items()}
+
+
+def _ends(corpus: Corpus) -> tuple[BoolArray, BoolArray]:
+    """Which messages are the first, and which the last, of their role in their conversation (n,)."""
+    pairs = corpus.conversation.astype(np.int64) * len(corpus.roles) + corpus.role
+    first, last = np.zeros(len(pairs), bool), np.zeros(len(pairs), bool)
+    first[np.unique(pairs, return_index=True)[1]] = True
+    last[len(pairs) - 1 - np.unique(pairs[::-1], return_index=True)[1]] = True
+    return first, last

@@ -1,0 +1,37 @@
+"""What is known of groups by who says them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+
+pytest.importorskip("igraph", reason="needs the extra explorer")
+pytest.importorskip("lancedb", reason="needs the extra store")
+
+
+@pytest.fixture
+def report(tiny_encoder: SentenceTransformer) -> Any:
+    """Each conversation asks for one thing, gets an answer, and ends with thanks."""
+    rows = []
+    for number in range(40):
+        thing = ("flight to the city", "pizza with more cheese")[number % 2]
+        asked = f"please {thing} {thing} now {number}"
+        said = [asked, f"here: {thing} {number}", f"thanks {number}", "bye"]
+        messages = [{"role": ("user", "agent")[turn % 2], "content": text} for turn, text in enumerate(said)]
+        rows.append({"id": str(number), "messages": messages})
+    return turnwise.cluster(rows, encoder=tiny_encoder, granularity=3).report
+
+
+def test_requests_are_answered_and_thanks_are_moves(report: Any) -> None:
+    groups = [group for group in report.groups["message"] if group.level == 1 and group.role == "user"]
+    requests = [group for group in groups if not group.move]
+    assert requests and len(requests) < len(groups)
+    for group in groups:
+        assert group.move == group.name.lower().startswith("thanks")
+    for group in requests:
+        assert report.texts[group.answer].startswith("here: ")
+    assert report.speakers.asker == "user"
