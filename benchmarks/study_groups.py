@@ -17,7 +17,7 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from unittest import mock
@@ -84,7 +84,8 @@ def nine_tenths(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
             break
     large = np.where(np.bincount(groups)[groups] >= 7.5, groups, -1)
     with mock.patch.object(assigning, "LEAST_SHARE", 0.5):
-        return vote(near, large, lonely_below(near.cosines[:, 0]))
+        outvoted = replace(near, copy_of=np.full(len(vectors), -1))  # each text's neighbours decided on its group
+        return vote(outvoted, large, lonely_below(near.cosines[:, 0]))
 
 
 def k_means(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:

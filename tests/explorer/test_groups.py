@@ -13,6 +13,7 @@ from turnwise._utils.vectors import unit_vectors
 from turnwise.explorer.groups.assigning import LEAST_SHARE, lonely_below, place, vote
 from turnwise.explorer.groups.fitting import closeness, fit_groups, split_group
 from turnwise.explorer.groups.members import members_of
+from turnwise.explorer.groups.merging import merged
 from turnwise.explorer.groups.neighbours import Neighbours, nearest
 from turnwise.explorer.groups.sample import keys_of, sample_rows
 from turnwise.explorer.groups.settings import GroupSettings
@@ -84,6 +85,38 @@ def test_closeness_is_the_mean_cosine_with_the_mean_of_the_others() -> None:
         mean = vectors[[other for other in range(3) if other != row]].mean(0)
         expected.append(vectors[row] @ mean / np.linalg.norm(mean))
     assert closeness(vectors, labels) == pytest.approx(sum(expected) / 6, abs=1e-6)
+
+
+def test_the_two_groups_are_merged_whose_union_costs_the_least_closeness() -> None:
+    sums = np.random.default_rng(0).standard_normal((7, 4))
+    levels = merged(sums)
+    assert levels[6].tolist() == list(range(7))
+    for finer, coarser in zip(levels[:0:-1], levels[-2::-1]):
+        groups = {int(group): sums[finer == group].sum(0) for group in np.unique(finer)}
+        costs = {
+            (a, b): np.linalg.norm(groups[a]) + np.linalg.norm(groups[b]) - np.linalg.norm(groups[a] + groups[b])
+            for a in groups
+            for b in groups
+            if a < b
+        }
+        a, b = min(costs, key=lambda pair: costs[pair])
+        expected = np.where(finer == b, a, finer)
+        assert len(np.unique(coarser)) == len(groups) - 1
+        assert adjusted_rand_score(expected, coarser) == 1
+
+
+def test_groups_do_not_depend_on_a_direction_that_all_vectors_share() -> None:
+    vectors, _, cloud = clouds(6, 60)
+    shifted = unit_vectors(vectors + 3 * unit_vectors(np.ones(vectors.shape[1]))).astype(np.float32)
+    near = nearest(shifted, shifted, 8)
+    assert adjusted_rand_score(cloud, fit_groups(shifted, near, GroupSettings()).fine) > 0.95
+
+
+def test_a_fitted_vector_stays_in_its_group_unless_nothing_is_decided_around_it() -> None:
+    labels = np.asarray([0, 1, 1, 1, -1, -1])
+    near = np.asarray([[1, 2, 3], [1, 4, 5]], np.int32)
+    cosines = np.asarray([[0.9, 0.9, 0.9], [0.2, 0.9, 0.9]], np.float32)
+    assert vote(Neighbours(near, cosines, np.asarray([0, 0])), labels).tolist() == [0, -1]
 
 
 def test_what_lies_between_groups_or_far_from_all_is_in_none() -> None:

@@ -16,6 +16,8 @@ _SPREAD = 0.004  # of the copies of a text around its place; the map is 2 wide
 def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float | FloatArray = -1.0) -> IntArray:
     """The group of most of the nearest vectors, weighted by cosine; -1 if no group gets enough votes.
 
+    A fitted vector or its copy stays in the group that it has, unless it is lonely or no group gets enough votes.
+
     Args:
         neighbours: The neighbours of n vectors among m fitted ones.
         labels: The groups of the fitted vectors, -1 for none (m,).
@@ -26,8 +28,9 @@ def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float | FloatAr
         (n,)
     """
     groups, shares = votes_of(neighbours, labels)
+    own = np.append(labels, -1)[neighbours.copy_of]
     is_in_group = (shares >= LEAST_SHARE) & (neighbours.cosines[:, 0] >= least_cosine)
-    return np.where(is_in_group, groups, -1)
+    return np.where(is_in_group, np.where(own >= 0, own, groups), -1)
 
 
 def votes_of(neighbours: Neighbours, labels: IntArray) -> tuple[IntArray, FloatArray]:

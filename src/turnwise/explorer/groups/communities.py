@@ -60,9 +60,13 @@ def coarser(graph: Any, labels: IntArray, resolution: float, seed: int) -> IntAr
 
 def by_size(labels: IntArray) -> IntArray:
     """Number labels by frequency, the most frequent first; -1 stays."""
-    values, counts = np.unique(labels[labels >= 0], return_counts=True)
-    rank = {int(value): place for place, value in enumerate(values[np.argsort(-counts, kind="stable")])}
-    return np.asarray([rank.get(int(label), -1) for label in labels], np.int64)
+    inside = labels >= 0
+    _, places, counts = np.unique(labels[inside], return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
+    numbered = np.full(len(labels), -1, np.int64)
+    numbered[inside] = rank[places]
+    return numbered
 
 
 @contextmanager

@@ -1,29 +1,32 @@
 """Fitting groups to a sample: fine groups, and coarse groups that consist of fine ones.
 
-How many groups there are is a trade: more groups bring every vector nearer to the middle of its group, and cost one bit
-more to name for each doubling of their number. Communities are found at a ladder of resolutions, and those are chosen
-whose closeness less the price of these bits is highest.
+Many small communities of the neighbour graph are merged two at a time. How many groups there are is a trade: more
+groups bring every vector nearer to the middle of its group, and cost one bit more to name for each doubling of their
+number. Those are chosen whose closeness, as a share of that with the nearest neighbours, less the price of these bits
+is highest. Then each vector joins the group whose mean is nearest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import log2, sqrt
+from math import log2
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.explorer.groups.communities import by_size, coarser, communities, neighbour_graph
+from turnwise.explorer.groups.merging import merged
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.groups.settings import GroupSettings
 
-_RESOLUTIONS = tuple(0.25 * 2 ** (step / 2) for step in range(13))  # 0.25 to 16
-_BITS = {"coarse": 0.075, "medium": 0.055, "fine": 0.04}  # of cosine, what a doubling of the groups must gain
+_RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
+_STEPS = 4  # numbers of groups that are tried for each doubling
+_BITS = {"coarse": 0.11, "medium": 0.08, "fine": 0.06}  # of closeness, what a doubling of the groups must gain
+_LEAST_CLOSENESS = 1e-3
+_ROUNDS = 3  # in which vectors join the nearest group
 _COARSE_RESOLUTION = 1.0
-_HALVINGS = 12  # of the range of resolutions, in search of a number of groups
 
 
 @dataclass(frozen=True)
@@ -39,18 +42,6 @@ class Fitted:
     coarse: IntArray
 
 
-@dataclass(frozen=True)
-class _Partition:
-    """The communities at one resolution that are large enough to be groups, -1 for all others (s,)."""
-
-    resolution: float
-    labels: IntArray
-
-    @property
-    def groups(self) -> int:
-        return int(self.labels.max(initial=-1)) + 1
-
-
 def fit_groups(vectors: FloatArray, neighbours: Neighbours, settings: GroupSettings) -> Fitted:
     """Find the groups of a sample.
 
@@ -60,26 +51,29 @@ def fit_groups(vectors: FloatArray, neighbours: Neighbours, settings: GroupSetti
         settings: How groups are made.
     """
     graph = neighbour_graph(neighbours.rows)
+    parts = communities(graph, _RESOLUTION, settings.seed)
+    levels = merged(_sums(vectors, parts))  # (parts, parts)
     least = max(neighbours.rows.shape[1] / 2, settings.least_share * len(vectors))
 
-    def partition(resolution: float) -> _Partition:
-        labels = communities(graph, resolution, settings.seed)
-        return _Partition(resolution, by_size(np.where(np.bincount(labels)[labels] >= least, labels, -1)))
+    def groups_at(level: int) -> IntArray:
+        labels = levels[level][parts]
+        return _settled(vectors, by_size(np.where(np.bincount(labels)[labels] >= least, labels, -1)))
 
     if isinstance(settings.granularity, int):
-        chosen = _with_number(partition, settings.granularity)
+        sizes = np.bincount(parts)
+        large = [int((np.bincount(level, weights=sizes) >= least).sum()) for level in levels]
+        fine = groups_at(int(np.abs(np.asarray(large) - settings.granularity).argmin()))
     else:
         bit = _BITS[settings.granularity]
-        chosen = max(
-            map(partition, _RESOLUTIONS),
-            key=lambda candidate: closeness(vectors, candidate.labels) - bit * log2(max(candidate.groups, 1)),
+        centred = unit_vectors(vectors - vectors.mean(0))
+        nearest = _closeness_of_neighbours(centred, neighbours.rows)
+        fine = max(
+            (groups_at(number - 1) for number in _numbers(len(levels))),
+            key=lambda labels: closeness(centred, labels) / nearest - bit * log2(max(_count(labels), 1)),
         )
-    fine = chosen.labels
-    if not chosen.groups:
+    if not _count(fine):
         return Fitted(fine, np.zeros(0, np.int64))
-    inside = np.flatnonzero(fine >= 0)
-    coarse = coarser(graph[inside][:, inside], fine[inside], _COARSE_RESOLUTION, settings.seed)
-    return Fitted(fine, coarse)
+    return Fitted(fine, coarser(graph, fine, _COARSE_RESOLUTION, settings.seed))
 
 
 def fit_parts(vectors: FloatArray, neighbours: Neighbours, part: IntArray, settings: GroupSettings) -> Fitted:
@@ -102,6 +96,13 @@ def fit_parts(vectors: FloatArray, neighbours: Neighbours, part: IntArray, setti
     return Fitted(fine, coarse)
 
 
+def _settled(vectors: FloatArray, labels: IntArray) -> IntArray:
+    """Groups after each vector has joined the one whose mean is nearest, some times over."""
+    for _ in range(_ROUNDS if _count(labels) else 0):
+        labels = by_size((vectors @ unit_vectors(_sums(vectors, labels)).T).argmax(1))
+    return labels
+
+
 def closeness(vectors: FloatArray, labels: IntArray) -> float:
     """The mean cosine of vectors with the mean of all others in their group; 0 for those in no group or alone.
 
@@ -112,23 +113,39 @@ def closeness(vectors: FloatArray, labels: IntArray) -> float:
         labels: The group of each, -1 for none (s,).
     """
     inside = np.flatnonzero((labels >= 0) & (np.bincount(labels + 1)[labels + 1] > 1))
-    shape = (int(labels.max(initial=-1)) + 1, len(labels))
-    members = sparse.csr_matrix((np.ones(len(inside), np.float32), (labels[inside], inside)), shape)
-    others = (members @ vectors)[labels[inside]] - vectors[inside]  # (vectors in groups, dim)
-    cosines = (others * vectors[inside]).sum(1) / np.maximum(np.linalg.norm(others, axis=1), 1e-9)
-    return float(cosines.sum() / max(len(labels), 1))
+    others = _sums(vectors, labels)[labels[inside]] - vectors[inside]  # (vectors in groups, dim)
+    return float((unit_vectors(others) * vectors[inside]).sum() / max(len(labels), 1))
 
 
-def _with_number(partition: Callable[[float], _Partition], number: int) -> _Partition:
-    """The communities whose number is nearest to the one that is asked for, by halving the range of resolutions."""
-    low, high = 2.0**-8, 2.0**8
-    tried = []
-    for _ in range(_HALVINGS):
-        tried.append(partition(sqrt(low * high)))
-        if tried[-1].groups == number:
-            break
-        low, high = (tried[-1].resolution, high) if tried[-1].groups < number else (low, tried[-1].resolution)
-    return min(tried, key=lambda candidate: abs(candidate.groups - number))
+def _closeness_of_neighbours(vectors: FloatArray, near: np.ndarray) -> float:
+    """The mean cosine of vectors (s, dim) with the mean of their nearest neighbours (s, k)."""
+    around = (
+        sparse.csr_matrix(
+            (np.ones(near.size, np.float32), near.ravel(), np.arange(0, near.size + 1, near.shape[1])),
+            (len(near), len(near)),
+        )
+        @ vectors
+    )
+    return max(float((unit_vectors(around) * vectors).sum(1).mean()), _LEAST_CLOSENESS)
+
+
+def _sums(vectors: FloatArray, labels: IntArray) -> FloatArray:
+    """The sum of the vectors of each group (groups, dim); a label of -1 is no group."""
+    inside = np.flatnonzero(labels >= 0)
+    members = sparse.csr_matrix(
+        (np.ones(len(inside), np.float32), (labels[inside], inside)), (_count(labels), len(labels))
+    )
+    return np.asarray(members @ vectors)
+
+
+def _count(labels: IntArray) -> int:
+    return int(labels.max(initial=-1)) + 1
+
+
+def _numbers(largest: int) -> list[int]:
+    """The numbers of groups that are tried: from 2 to the largest, a few for each doubling."""
+    steps = int(_STEPS * log2(largest))
+    return sorted({round(2 ** (step / _STEPS)) for step in range(_STEPS, steps + 1)}) or [1]
 
 
 def split_group(near: IntArray, labels: IntArray, group: int, seed: int = 0) -> IntArray | None:
