@@ -1,5 +1,5 @@
 # Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make docs`, `make bench`, `make fuzz`; and for research
-# `make checkpoint`, `make encoder`, `make reproduce`.
+# `make encoder`, `make reproduce`.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -48,11 +48,7 @@ bench: $(INSTALLED)
 fuzz: $(INSTALLED)
 	$(BIN)/python -m fuzz --minutes $(MINUTES)
 
-# Needs $TURNWISE_DATA; about 36 minutes of one core. Interrupted, the same command goes on.
-checkpoint: $(INSTALLED)
-	$(BIN)/python examples/make_checkpoint.py --output checkpoint
-
-# Needs $TURNWISE_DATA; about 40 minutes of one core, with BF16=1 on processors made for it 20.
+# Needs $TURNWISE_DATA and the package chitchat-dataset; about 40 minutes of one core, with BF16=1 on processors made for it 20.
 encoder: $(INSTALLED)
 	$(BIN)/python examples/make_encoder.py --work encoder $(if $(BF16),--bf16)
 

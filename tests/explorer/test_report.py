@@ -247,7 +247,9 @@ def test_a_language_model_names_new_groups_once(build: Callable[..., Report]) ->
 
 
 def test_an_encoder_with_turn_order_tells_surprise(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
-    tiny_encoder.reply_head = ReplyHead(32, 4)
+    head = ReplyHead(32, 4)
+    head.candidate.data.fill_(0.01)  # a head that maps candidates has vectors of its own in the store
+    tiny_encoder.reply_head = head
     store = ConversationStore.open(tmp_path / "ordered", encoder=tiny_encoder)
     store.add(talks(36))
     report = build_report(store, settings=SETTINGS)

@@ -16,6 +16,7 @@ from turnwise.encoders.embed import embed_messages, write_embeddings
 from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.evaluation import TaskEvaluator
+from turnwise.replies.reply_model import ReplyModel
 from turnwise.training.recipes import ReplyHeadRecipe
 from turnwise.training.reply_head import fit_reply_head
 
@@ -79,6 +80,14 @@ def test_half_way_lies_between_the_sum_of_cosines_and_what_was_learned(tiny_enco
     for name, weight in half.state_dict().items():
         torch.testing.assert_close(weight, (start[name] + learned.state_dict()[name]) / 2)
     assert not same(half.state_dict(), learned.state_dict())
+
+
+def test_without_a_map_candidates_keep_their_vectors_and_stores_need_no_others(tiny_encoder, corpus) -> None:
+    table = embed_messages(tiny_encoder, corpus)
+    for maps in (True, False):
+        tiny_encoder.reply_head, _ = fit_reply_head(table, replace(RECIPE, map_candidates=maps))
+        assert tiny_encoder.reply_head.context.any()
+        assert ReplyModel(tiny_encoder).own_candidates == maps
 
 
 def test_it_learns_what_follows_what(tiny_encoder) -> None:

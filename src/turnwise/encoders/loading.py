@@ -18,7 +18,7 @@ from turnwise._compat import loaded_from, set_loaded_from
 from turnwise._utils.names import PUBLISHED_PROMPTS
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import encoder_folder
-from turnwise.encoders.shipped.delta import apply_delta
+from turnwise.encoders.shipped.delta import SHIPPED, apply_delta
 from turnwise.encoders.transformer import transformer_of
 from turnwise.errors import error_line
 
@@ -69,6 +69,7 @@ def as_encoder(encoder: SentenceTransformer | str | os.PathLike[str] | None) -> 
 def _load_shipped(device: str | None) -> ConversationEncoder:
     encoder = _load_base(device)
     apply_delta(encoder)
+    encoder.restore_parts(str(SHIPPED))
     set_encoder_source(encoder, DEFAULT_ENCODER)
     return encoder
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
@@ -44,7 +44,7 @@ class ReplyModel:
     """
 
     modes: tuple[str, ...] = ("bi", "joined")
-    own_candidates: ClassVar[bool] = False
+    own_candidates: bool = False
 
     def __new__(cls, encoder: SentenceTransformer) -> Self:
         """The model of the kind that serves the encoder."""
@@ -163,7 +163,6 @@ class ComposedReplies(ReplyModel):
     """An encoder with a reply head; see `ReplyModel`."""
 
     modes = ("composed",)
-    own_candidates = True
 
     def __init__(self, encoder: SentenceTransformer) -> None:
         super().__init__(encoder)
@@ -171,6 +170,7 @@ class ComposedReplies(ReplyModel):
         if head is None:
             raise ValueError("the encoder has no reply head (train one with reply-head)")
         self.head = head
+        self.own_candidates = bool(head.candidate.any())
 
     @override
     def _candidates(self, vectors: np.ndarray) -> np.ndarray:

@@ -195,6 +195,7 @@ def fit_reply_head(table: pa.Table, recipe: ReplyHeadRecipe) -> tuple[ReplyHead,
     held_out, learned = order.tensor_split([int(recipe.held_out * len(order))])
     head = ReplyHead(messages.vectors.shape[1], recipe.context_turns)
     start = copy.deepcopy(head.state_dict())
+    head.candidate.requires_grad_(recipe.map_candidates)
     optimizer = torch.optim.AdamW(
         [
             {"params": [head.recency], "lr": recipe.recency_learning_rate, "weight_decay": 0.0},

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from turnwise.encoders.transformer import transformer_of
 
+SHIPPED = Path(__file__).parent
 DELTA_FILE = "delta.safetensors"
 CHECKSUM_FILE = "delta.safetensors.sha256"  # as `sha256sum` writes it
 _LEFT, _RIGHT, _SCALE = ".left", ".right", ".scale"
@@ -44,7 +45,7 @@ def apply_delta(encoder: SentenceTransformer, folder: str | os.PathLike[str] | N
         ValueError: The file is not the one that its checksum names, or the encoder does not have the weights that the
             difference was taken from.
     """
-    path = Path(__file__).parent if folder is None else Path(folder)
+    path = SHIPPED if folder is None else Path(folder)
     delta = path / DELTA_FILE
     expected, checksum = (path / CHECKSUM_FILE).read_text(encoding="utf-8").split()[0], file_checksum(delta)
     if checksum != expected:

@@ -23,6 +23,8 @@ class ReplyHeadRecipe(Recipe, ComposedSettings):
         batch_size: Conversations in a step; all their turns are candidates.
         sample: Learn from this many conversations, drawn at random; by default from all.
         held_out: Share of the conversations that are held out to choose the best epoch; with 0 the last epoch is taken.
+        map_candidates: Whether the head maps candidates, too, which ranks a little better. Without it, candidates keep
+            the vectors that they have as messages, so that stores need no second vector of each.
         teacher: The folder or name of a model that reads the whole context as one text, such as ``--method
             single-vector`` trains. Its distribution over the next messages is learned as well.
         interpolation: The position of the head on the straight line from the sum of cosines that it starts as (0) to
@@ -39,6 +41,7 @@ class ReplyHeadRecipe(Recipe, ComposedSettings):
     epochs: float = 8.0
     sample: int | None = None
     held_out: float = 0.1
+    map_candidates: bool = True
     teacher: str | None = None
     interpolation: float = 1.0
 
