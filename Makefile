@@ -13,7 +13,7 @@ MINUTES ?= 10
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test lint format docs bench fuzz checkpoint encoder reproduce clean
+.PHONY: demo test lint format docs bench fuzz encoder reproduce clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
