@@ -23,7 +23,7 @@ _COMMITS_UNTIL_TIDY = 64
 _LARGEST_UNINDEXED = 0.25  # texts outside the index, as a share of the texts in it
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
 _NEVER = timedelta(days=36_500)
-SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/store.md.
+SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/costs.md.
 _LEAST_LIVE = 0.75  # of the rows of an index; if more were deleted, it is written again
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SHARE_OF_CJK = 0.2  # of all characters
