@@ -171,6 +171,40 @@ def test_drawing_around_points_filters(make_report: Callable[..., str], open_pag
         " [...turnwise.report.messages.x].filter((x, m) => s.message[m]))"
     )
     assert len(x_values) == inside and max(x_values) < 0.1
+    page.locator(f"h2:has-text('Drawn around: {inside} messages')").wait_for()
+    page.locator(".beside .said").first.wait_for()  # what was drawn around is listed beside the map
+    page.get_by_role("button", name="Remove", exact=True).click()
+    page.wait_for_selector("text=everything is shown")
+
+
+def test_far_islands_do_not_set_the_scale_of_the_map(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report()).open("map")
+    main, whole = page.evaluate(
+        """() => {
+          const middle = Array.from({length: 300}, (_, i) => Math.sin(i)), x = new Float32Array([...middle, 50, -40]);
+          return [turnwise.geometry.mainExtentOf(x, x).width, turnwise.geometry.extentOf(x, x).width];
+        }"""
+    )
+    assert 1.9 < main < 2.5 and whole == 90
+
+
+def test_names_stand_beside_the_points_and_are_finer_close_by(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report()).open("map")
+    names = page.locator(".map-labels span")
+    names.first.wait_for()
+    assert set(names.all_text_contents()) <= {"orders", "cards", "travel", "health", "energy", "phones"}
+    boxes = names.evaluate_all("(all) => all.map((e) => [e.offsetLeft, e.offsetTop, e.offsetWidth, e.offsetHeight])")
+    for i, (x, y, width, height) in enumerate(boxes):
+        for left, top, wide, high in boxes[:i]:
+            assert x >= left + wide or left >= x + width or y >= top + high or top >= y + height
+    page.locator("canvas").focus()
+    for _ in range(4):
+        page.keyboard.press("+")
+    page.locator(".map .legend:visible bdi:has-text('confirms')").first.wait_for()
 
 
 def test_pointing_shows_and_pressing_opens(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:

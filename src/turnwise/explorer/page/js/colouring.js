@@ -19,8 +19,11 @@ turnwise.colouring = (() => {
     ].filter(Boolean);
   }
 
-  /** How to colour the points of a level: `{category(row), bytes(), legend(selection, onHighlight)}`. */
-  function of(level, by = "group") {
+  /**
+   * How to colour the points of a level: `{category(row), bytes(), legend(selection, onHighlight)}`.
+   * @param fine Whether groups are the fine ones.
+   */
+  function of(level, by = "group", fine = false) {
     const {summary, groups} = turnwise.report,
       columns = turnwise.report[`${level}s`];
     if (by === "surprise") return continuous(columns.surprise, (value) => value, ["expected", "surprising"]);
@@ -49,13 +52,21 @@ turnwise.colouring = (() => {
         filter,
       );
     }
-    const {top, coarse} = groups[level];
-    const above = new Map(groups[level].list.map((group) => [group.id, top(group.id)]));
+    const {top, coarse, fine: fineGroups, list} = groups[level];
+    const filter = level === "message" ? "group" : "topic";
+    if (fine)
+      return categorical(
+        level,
+        columns.group,
+        fineGroups.map((group, place) => ({...group, colour: place})),
+        filter,
+      );
+    const above = new Map(list.map((group) => [group.id, top(group.id)]));
     return categorical(
       level,
       columns.group.map((id) => above.get(id) ?? -1),
       coarse,
-      level === "message" ? "group" : "topic",
+      filter,
     );
   }
 

@@ -102,6 +102,7 @@ turnwise.data = (() => {
       byId,
       top,
       coarse,
+      fine: list.filter((group) => !children.has(group.id)),
       children: (id) => children.get(id) || [],
       name: (id) => (id < 0 ? "in no group" : (byId.get(id)?.name ?? `group ${id}`)),
     };

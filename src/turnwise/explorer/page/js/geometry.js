@@ -3,6 +3,8 @@
 
 turnwise.geometry = (() => {
   const GRID = 256; // cells along each side
+  const MOST_OUTSIDE = 0.05, // of the points, on each side of the main extent without its margin
+    MARGIN = 0.1;
 
   function extentOf(x, y) {
     const range = (values) => {
@@ -17,6 +19,22 @@ turnwise.geometry = (() => {
     const [left, right] = range(x),
       [low, high] = range(y);
     return {left, right, low, high, width: right - left, height: high - low};
+  }
+
+  /** Where most points are: far islands do not set the scale. */
+  function mainExtentOf(x, y) {
+    const range = (values) => {
+      const sorted = Float32Array.from(values).sort();
+      const at = (share) => sorted[Math.round(share * (sorted.length - 1))];
+      const [first, last] = [at(MOST_OUTSIDE), at(1 - MOST_OUTSIDE)];
+      const margin = MARGIN * (last - first);
+      return [Math.max(sorted[0], first - margin), Math.min(sorted[sorted.length - 1], last + margin)];
+    };
+    const whole = extentOf(x, y);
+    if (x.length === 0) return whole;
+    const [left, right] = range(x),
+      [low, high] = range(y);
+    return right > left && high > low ? {left, right, low, high, width: right - left, height: high - low} : whole;
   }
 
   /** Points by cells, so that the nearest is found without looking at all. */
@@ -77,5 +95,5 @@ turnwise.geometry = (() => {
     return within;
   }
 
-  return {extentOf, gridOf, thinned, inside};
+  return {extentOf, mainExtentOf, gridOf, thinned, inside};
 })();

@@ -2,7 +2,7 @@
 "use strict";
 
 turnwise.scatter = (() => {
-  const {extentOf, gridOf} = turnwise.geometry;
+  const {extentOf, mainExtentOf, gridOf} = turnwise.geometry;
   const VERTEX = `#version 300 es
     in float x;
     in float y;
@@ -66,8 +66,9 @@ turnwise.scatter = (() => {
       colour: {numComponents: 4, data: colour, normalize: true, drawType: gl.DYNAMIC_DRAW},
       passes: {numComponents: 1, data: passes, normalize: false, drawType: gl.DYNAMIC_DRAW},
     });
-    const extent = extentOf(x, y),
-      grid = gridOf(x, y, extent);
+    const whole = extentOf(x, y),
+      main = mainExtentOf(x, y),
+      grid = gridOf(x, y, whole);
     const view = {x: 0, y: 0, scale: 1};
     let fitted = 1,
       mask = passes,
@@ -78,12 +79,25 @@ turnwise.scatter = (() => {
     let isSlow = false,
       rest = 0; // without a graphics card, some of the points have to do while the map moves
 
+    /** Where most points are fills the view; zooming counts from there. */
     function fit() {
-      const {width, height} = size();
-      view.x = (extent.left + extent.right) / 2;
-      view.y = (extent.low + extent.high) / 2;
-      fitted = view.scale = 0.94 * Math.min(width / extent.width, height / extent.height);
+      look(main);
+      fitted = view.scale;
+    }
+
+    function look({left, low, width, height}) {
+      const stage = size();
+      view.x = left + width / 2;
+      view.y = low + height / 2;
+      view.scale = 0.94 * Math.min(stage.width / width, stage.height / height);
       redraw();
+    }
+
+    /** Calls back with the place on the canvas of every point that passes. */
+    function eachPoint(callback) {
+      const {width, height} = size();
+      for (let i = 0; i < n; i++)
+        if (mask[i]) callback(width / 2 + (x[i] - view.x) * view.scale, height / 2 - (y[i] - view.y) * view.scale);
     }
 
     function size() {
@@ -164,7 +178,7 @@ turnwise.scatter = (() => {
     /** Zooms by a factor around a place on the canvas; by default around its middle. */
     function zoom(factor, sx = size().width / 2, sy = size().height / 2) {
       const [px, py] = data(sx, sy);
-      view.scale = Math.min(400 * fitted, Math.max(0.5 * fitted, view.scale * factor));
+      view.scale = Math.min(400 * fitted, Math.max(0.1 * fitted, view.scale * factor));
       const [nx, ny] = data(sx, sy);
       view.x += px - nx;
       view.y += py - ny;
@@ -220,6 +234,8 @@ turnwise.scatter = (() => {
     fit();
     return {
       fit,
+      fitWhole: () => look(whole),
+      eachPoint,
       pan,
       zoom,
       screen,

@@ -3,8 +3,7 @@
 
 turnwise.views.map = (() => {
   const {add, element, button, choice, fill, svg, quote} = turnwise.dom;
-  const MOST_LABELS = 24;
-  const ASIDE = [0, -24, 24, -48, 48]; // pixels by which a name gives way to another
+  const CLOSE = 2; // times as large as at first, from which on fine groups have colours and names
 
   function render(main, route, selection) {
     const level = route.options.level === "conversation" ? "conversation" : "message";
@@ -17,7 +16,8 @@ turnwise.views.map = (() => {
     const labels = element("div", {class: "map-labels", "aria-hidden": "true"});
     const drawing = svg("svg", {class: "map-drawing", "aria-hidden": "true"});
     const tip = element("div", {class: "map-tip", hidden: true});
-    const legend = element("aside", {class: "legend", "aria-label": "Legend"});
+    const legend = element("section", {class: "legend", "aria-label": "Legend"}),
+      inside = element("section", {class: "legend", "aria-label": "What was drawn around", hidden: true});
     const stage = element("div", {class: "map-stage"}, canvas, labels, drawing, tip);
     const lasso = button("Draw around points", () => setLasso(!drawingOn), {
       "aria-pressed": "false",
@@ -26,15 +26,22 @@ turnwise.views.map = (() => {
     add(
       main,
       element("h1", {class: "for-screen-readers"}, "Map"),
-      tools(route, level, lasso, () => plot.fit()),
-      element("div", {class: "map"}, stage, legend),
+      tools(
+        route,
+        level,
+        lasso,
+        button("Main part", () => plot.fit(), {title: "0"}),
+        button("Whole map", () => plot.fitWhole()),
+      ),
+      element("div", {class: "map"}, stage, element("aside", {class: "beside"}, inside, legend)),
       element(
         "p",
         {class: "note", id: "map-note"},
         "Each point is a ",
         level,
         "; near points mean much the same, far distances ",
-        "say little. Drag to move, scroll or pinch to zoom, press a point to read it. The same is listed under Groups.",
+        "say little, and islands far from all others are on the whole map only. Drag to move, scroll or pinch to zoom, ",
+        "press a point to read it. Zoomed in, colours and names are those of fine groups. The same is listed under Groups.",
       ),
     );
 
@@ -42,10 +49,19 @@ turnwise.views.map = (() => {
     let plot,
       state = {route, selection},
       drawingOn = false,
-      highlighted = null;
+      highlighted = null,
+      isClose = false;
     try {
       plot = turnwise.scatter.create(canvas, x, y, {
-        change: () => plot && placeLabels(labels, plot, level, state.selection),
+        change() {
+          if (!plot) return;
+          if (isClose !== plot.zoomed() > CLOSE) {
+            isClose = !isClose;
+            paint();
+            describe();
+          }
+          showNames(labels, plot, level, state.selection, isClose);
+        },
         point: (index, place) => showTip(tip, stage, level, index, place),
         press: (index) => index >= 0 && open(level, index),
         drawing: (corners) => fill(drawing, corners.length && svg("polygon", {points: corners.map(String).join(" ")})),
@@ -68,27 +84,38 @@ turnwise.views.map = (() => {
       stage.classList.toggle("drawing", on);
     }
 
+    function colouring() {
+      return turnwise.colouring.of(level, state.route.options.colour, isClose);
+    }
+
     function paint() {
-      const colouring = turnwise.colouring.of(level, state.route.options.colour);
+      const colours = colouring();
       plot.setMask(
         highlighted === null
           ? state.selection[level]
-          : state.selection[level].map((passes, row) => (passes && colouring.category(row) === highlighted ? 1 : 0)),
+          : state.selection[level].map((passes, row) => (passes && colours.category(row) === highlighted ? 1 : 0)),
       );
-      plot.paint(colouring.bytes(), turnwise.palette.bytes(turnwise.palette.category(-1).colour));
+      plot.paint(colours.bytes(), turnwise.palette.bytes(turnwise.palette.category(-1).colour));
     }
 
-    function update(newRoute, newSelection) {
-      state = {route: newRoute, selection: newSelection};
+    function describe() {
       highlighted = null;
-      paint();
       fill(
         legend,
-        turnwise.colouring.of(level, newRoute.options.colour).legend(newSelection, (category) => {
+        colouring().legend(state.selection, (category) => {
           highlighted = category;
           paint();
         }),
       );
+    }
+
+    function update(newRoute, newSelection) {
+      state = {route: newRoute, selection: newSelection};
+      describe();
+      paint();
+      const isDrawn = newRoute.filter.lasso?.[0].startsWith(level);
+      inside.hidden = !isDrawn;
+      fill(inside, isDrawn && listed(level, newSelection[level]));
     }
 
     canvas.addEventListener("keydown", (event) => onKey(event, plot));
@@ -101,7 +128,18 @@ turnwise.views.map = (() => {
     };
   }
 
-  function tools(route, level, lasso, fit) {
+  /** What was drawn around, as a list. */
+  function listed(level, mask) {
+    const rows = [];
+    mask.forEach((passes, row) => passes && rows.push(row));
+    return [
+      element("h2", null, `Drawn around: ${turnwise.numbers.plural(rows.length, level)}`),
+      button("Remove", () => turnwise.route.setFilter({lasso: []}), {class: "quiet"}),
+      turnwise.parts.inPieces(rows, (some) => turnwise.parts[`${level}s`](some)),
+    ];
+  }
+
+  function tools(route, level, ...buttons) {
     const change = (name) => (value) => turnwise.route.setOptions({[name]: value});
     return element(
       "div",
@@ -116,8 +154,7 @@ turnwise.views.map = (() => {
         (value) => turnwise.route.setOptions({level: value, colour: ""}),
       ),
       choice("Colour", turnwise.colouring.choices(level), route.options.colour || "group", change("colour")),
-      lasso,
-      button("Whole map", fit, {title: "0"}),
+      buttons,
     );
   }
 
@@ -165,36 +202,23 @@ turnwise.views.map = (() => {
     );
   }
 
-  /** Names over the most central points: of large groups, of finer ones when zoomed in; as many as have room. */
-  function placeLabels(holder, plot, level, selection) {
+  /** The names of groups, of fine ones when close, at their most central points. */
+  function showNames(holder, plot, level, selection, isClose) {
     const {groups, [`${level}s`]: columns} = turnwise.report;
-    const {list, coarse, children, byId, top} = groups[level];
-    const fine = list.filter((group) => children(group.id).length === 0);
-    const candidates = [...(plot.zoomed() > 2.5 ? fine : coarse)].sort((a, b) => b.size - a.size);
-    const taken = [],
-      shown = [];
-    for (const group of candidates) {
-      const centre = group.central.find((row) => selection[level][row]);
-      if (centre === undefined || shown.length === MOST_LABELS) continue;
-      const [sx, sy] = plot.screen(columns.x[centre], columns.y[centre]);
-      const name = turnwise.dom.shortened(group.name, 36),
-        half = 3.4 * name.length + 12;
-      const box = ASIDE.map((dy) => [sx - half, sy + dy - 11, sx + half, sy + dy + 11]).find(
-        (place) =>
-          place[0] > 0 &&
-          place[1] > 0 &&
-          place[2] < holder.clientWidth &&
-          place[3] < holder.clientHeight &&
-          taken.every(
-            (other) => place[2] < other[0] || place[0] > other[2] || place[3] < other[1] || place[1] > other[3],
-          ),
-      );
-      if (!box) continue;
-      taken.push(box);
-      const {colour} = turnwise.palette.category(byId.get(top(group.id)).colour);
-      shown.push(element("span", {style: {left: `${sx}px`, top: `${box[1] + 11}px`, "border-color": colour}}, name));
-    }
-    fill(holder, shown);
+    const {coarse, fine} = groups[level];
+    const named = (isClose ? fine : coarse).map((group, place) => ({
+      ...group,
+      colour: turnwise.palette.category(isClose ? place : group.colour).colour,
+      centre: group.central.find((row) => selection[level][row]),
+    }));
+    turnwise.mapLabels.show(
+      holder,
+      named
+        .filter(({centre}) => centre !== undefined)
+        .sort((a, b) => b.size - a.size)
+        .map((group) => ({...group, at: plot.screen(columns.x[group.centre], columns.y[group.centre])})),
+      plot.eachPoint,
+    );
   }
 
   return {render};
