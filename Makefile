@@ -1,5 +1,5 @@
 # Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make docs`, `make bench`, `make fuzz`; and for research
-# `make encoder`, `make reproduce`.
+# `make encoder`, `make release`, `make reproduce`.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -13,7 +13,7 @@ MINUTES ?= 10
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test lint format docs bench fuzz encoder reproduce clean
+.PHONY: demo test lint format docs bench fuzz encoder reproduce release clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -64,5 +64,9 @@ reproduce-%:
 	$(BIN)/turnwise papers bench $* --data $(TURNWISE_DATA) $(OF_$*) --no-studies --seeds $(SEEDS) \
 	--set max_steps=none $(if $(BF16),--set bf16=true) --out reproduce/$*
 
+# Into dist/: checked, installed into an empty environment, and tried there as the README says.
+release:
+	PYTHON=$(PYTHON) release/release.sh
+
 clean:
-	rm -rf $(VENV) demo-output build site
+	rm -rf $(VENV) demo-output build dist site
