@@ -31,7 +31,8 @@ def environment() -> dict[str, str]:
 
 
 def serves(command: str) -> bool:
-    return command.startswith("turnwise serve") or (command.startswith("turnwise explore") and "--export" not in command)
+    name = command.split()[1]
+    return name == "serve" or (name == "explore" and "--export" not in command)
 
 
 def answers(command: str, folder: Path) -> None:
