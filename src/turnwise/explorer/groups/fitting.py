@@ -23,7 +23,7 @@ from turnwise.explorer.groups.settings import GroupSettings
 
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
 _STEPS = 4  # numbers of groups that are tried for each doubling
-_BITS = {"coarse": 0.11, "medium": 0.08, "fine": 0.06}  # of closeness, what a doubling of the groups must gain
+_BITS = {"coarse": 0.09, "medium": 0.08, "fine": 0.07}  # of closeness, what a doubling of the groups must gain
 _LEAST_CLOSENESS = 1e-3
 _ROUNDS = 3  # in which vectors join the nearest group
 _COARSE_RESOLUTION = 1.0
