@@ -3,7 +3,7 @@
 Prints what making a report costs (`build_report`: reading, groups, map), making it again when nothing has changed, or
 after an edit of the groups (`former`), and writing its files; the size of these and the peak memory; for a quarter and
 all of the messages, each in a process of its own. The vectors are random, in clusters, as in bench_store.py; the pass
-of the encoder is measured on sample conversations and scaled.
+of the encoder is measured on sample conversations and scaled. Then what `turnwise.cluster` costs beside `encode`.
 
 Run: python benchmarks/bench_explorer.py [--messages 100000]
 """
@@ -36,7 +36,8 @@ def measure(messages: int) -> None:
         def told(what: str, seconds: float) -> None:
             print(f"{what:28} {seconds:7.1f} s {seconds / one_pass:7.3f} passes", flush=True)
 
-        told("build_report", cpu(lambda: reports.append(build_report(store))))
+        told("groups alone (page=False)", cpu(lambda: build_report(store, page=False)))
+        told("build_report, the rest", cpu(lambda: reports.append(build_report(store))))
         told("again, unchanged", cpu(lambda: build_report(store)))
         group = reports[0].groups["message"][-1].id
         edits.rename(store.path, "message", group, "renamed")
@@ -55,6 +56,26 @@ def encoder_pass(messages: int) -> float:
     return cpu(lambda: encoder.encode_messages(distinct)) * messages / len(distinct)
 
 
+def cluster_ratio(count: int) -> None:
+    """What `turnwise.cluster` of conversations costs, embedding included, beside embedding their distinct messages."""
+    rows = [
+        {
+            "id": row["id"],
+            "messages": [{**message, "content": " ".join([message["content"]] * 5)} for message in row["messages"]],
+        }
+        for row in turnwise.sample_conversations(count)
+    ]
+    texts = list(dict.fromkeys(message["content"] for row in rows for message in row["messages"]))
+    encoder = turnwise.load_encoder()
+    encoder.encode(texts[:50])
+    encode = cpu(lambda: encoder.encode(texts))
+    cluster = cpu(lambda: turnwise.cluster(rows, encoder=encoder))
+    print(
+        f"cluster of {count:,} conversations with long turns: {cluster:.1f} s; encode of their {len(texts):,} distinct "
+        f"messages: {encode:.1f} s; ratio {cluster / encode:.2f}"
+    )
+
+
 def peak() -> float:
     """Peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -63,7 +84,8 @@ def peak() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--messages", type=int, default=100_000)
-    add_quick(parser, messages=640)
+    parser.add_argument("--conversations", type=int, default=300, help="for what cluster costs")
+    add_quick(parser, messages=640, conversations=40)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
@@ -71,6 +93,7 @@ def main() -> None:
         return
     for messages in (arguments.messages // 4, arguments.messages):
         print(output_of(__file__, "--one", "--messages", str(messages), quick=arguments.quick), end="", flush=True)
+    cluster_ratio(arguments.conversations)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,13 @@ class Labeller:
             The id of the group, -1 for none of these (n,); and the probability that the message belongs to the group
             that is most like it, which is below 0.5 where there is none (n,).
         """
+        ids, confidence = self.nearest_groups(vectors, turns, roles)
+        return np.where(confidence >= _LEAST_CONFIDENCE, ids, -1), confidence
+
+    def nearest_groups(
+        self, vectors: FloatArray, turns: Sequence[int], roles: Sequence[str]
+    ) -> tuple[IntArray, FloatArray]:
+        """The group that is most like each message (n,), and the confidence (n,), from the arguments of `label`."""
         if self.basis.history:
             vectors = add_history(vectors, turns)
         ids, confidence = np.full(len(vectors), -1, np.int64), np.zeros(len(vectors))
@@ -129,7 +136,7 @@ class Labeller:
                 sure = part.confidence.of(near.cosines[:, 0], shares)
                 better = sure > confidence[rows]
                 ids[rows[better]], confidence[rows[better]] = groups[better], sure[better]
-        return np.where(confidence >= _LEAST_CONFIDENCE, ids, -1), confidence
+        return ids, confidence
 
     def columns(self, ids: IntArray, confidence: FloatArray) -> dict[str, pa.Array]:
         """The columns group, group_name, topic, topic_name and confidence of messages, from `label`."""
