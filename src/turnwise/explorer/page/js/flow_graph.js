@@ -173,7 +173,6 @@ turnwise.flowGraph = (() => {
       {
         class: "node",
         href: link,
-        "aria-label": link && `What follows ${name(node)}, ${share}`,
         on: {mouseenter: light(true), mouseleave: light(false), focusin: light(true), focusout: light(false)},
       },
       svg("rect", {x, y, width, height, rx: 6}),

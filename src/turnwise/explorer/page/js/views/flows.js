@@ -226,7 +226,7 @@ turnwise.views.flows = (() => {
         ? note("No group differs surely.")
         : table(
             "Groups that differ",
-            ["group", "with", "without", "", "difference (95 %)"],
+            ["group", "with", "without", "interval", "difference (95 %)"],
             sure
               .slice(0, MOST_DIFFERENCES)
               .map((row) => [

@@ -124,7 +124,13 @@ turnwise.views.overview = (() => {
     return element(
       "li",
       null,
-      element("div", {class: "what"}, element("strong", null, group("message", each.id), badges(each)), keywords(each), answer),
+      element(
+        "div",
+        {class: "what"},
+        element("strong", null, group("message", each.id), badges(each)),
+        keywords(each),
+        answer,
+      ),
       element(
         "div",
         {class: "how-often"},
@@ -155,7 +161,11 @@ turnwise.views.overview = (() => {
   }
 
   function keywords(each) {
-    return element("p", {class: "keywords", dir: "auto"}, turnwise.dom.shortened(each.phrases.slice(0, 5).join(" · "), 120));
+    return element(
+      "p",
+      {class: "keywords", dir: "auto"},
+      turnwise.dom.shortened(each.phrases.slice(0, 5).join(" · "), 120),
+    );
   }
 
   /** Names with their keywords and shares of a total. */
@@ -170,11 +180,7 @@ turnwise.views.overview = (() => {
             "li",
             null,
             element("div", null, group(level, each.id), badges(each), keywords(each)),
-            element(
-              "span",
-              {class: "number"},
-              percent(total ? (counts.get(each.id) || 0) / total : 0),
-            ),
+            element("span", {class: "number"}, percent(total ? (counts.get(each.id) || 0) / total : 0)),
           ),
         ),
     );
@@ -183,7 +189,11 @@ turnwise.views.overview = (() => {
   function all(level) {
     const {list} = turnwise.report.groups[level];
     const number = list.filter((each) => each.level === 1).length;
-    return element("p", null, element("a", {href: turnwise.route.link("groups", [], {level})}, `All ${integer(number)} ${NOUNS[level][1]}`));
+    return element(
+      "p",
+      null,
+      element("a", {href: turnwise.route.link("groups", [], {level})}, `All ${integer(number)} ${NOUNS[level][1]}`),
+    );
   }
 
   function topics(selection) {
