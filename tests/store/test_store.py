@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import lancedb
 import numpy as np
@@ -14,7 +15,16 @@ from torch import nn
 
 import turnwise
 from turnwise.errors import ConversationError
-from turnwise.store import AddReport, ConversationStore, StoreError, StoreLockedError, adding, indexing, vector_search
+from turnwise.store import (
+    AddReport,
+    ConversationStore,
+    StoreError,
+    StoreLockedError,
+    adding,
+    indexing,
+    vector_index,
+    vector_search,
+)
 from turnwise.store.state import writer_lock
 
 
@@ -340,6 +350,21 @@ def test_indexes_grow_and_are_not_needed(filled, monkeypatch) -> None:
     np.testing.assert_allclose([hit.score for hit in again], [hit.score for hit in expected], atol=1e-5)
     store.compact()
     assert sum(sizes()) == store.stats().messages
+
+
+def test_a_writer_that_dies_while_it_writes_an_index_leaves_a_sound_store(filled, monkeypatch) -> None:
+    monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 50)
+    store = filled(turnwise.sample_conversations(40))
+    expected = store.search_messages("my order is late")
+    for step in ("_write", "save_file", "_measured"):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(vector_index, step, Mock(side_effect=KeyboardInterrupt))
+            store.compact()
+        assert store.search_messages("my order is late") == expected
+    store.compact()
+    names = {facts.file for built in store.stats().indexes.values() for facts in built}
+    assert {path.stem for path in (store.path / "v1" / "vectors").iterdir()} == names
+    assert store.search_messages("my order is late")[0] == expected[0]
 
 
 def test_what_is_in_no_index_is_searched_by_lancedb_if_it_is_too_much(filled, monkeypatch) -> None:

@@ -19,7 +19,6 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import unit_vectors
 from turnwise.store.state import IndexFacts
 
@@ -145,7 +144,7 @@ def best_of(scores: np.ndarray, count: int) -> np.ndarray:
 
 
 def write_index(folder: Path, name: str, ids: np.ndarray, batches: VectorBatches) -> IndexFacts:
-    """Write an index, in memory that hardly grows with it.
+    """Write an index, in memory that hardly grows with it. Nobody reads it before the store's state names it.
 
     Args:
         folder: Where it is written.
@@ -171,7 +170,7 @@ def write_index(folder: Path, name: str, ids: np.ndarray, batches: VectorBatches
     place[order] = np.arange(len(ids))
 
     best = np.full((len(queries), _NEAREST), -np.inf, np.float32)  # of each query among all vectors
-    with atomic_path(path.with_suffix(".npy")) as temporary, temporary.open("wb") as file:
+    with path.with_suffix(".npy").open("wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": (len(ids), sample.shape[1])}
         np.lib.format.write_array_header_1_0(file, header)
         begin = file.tell()
@@ -180,8 +179,7 @@ def write_index(folder: Path, name: str, ids: np.ndarray, batches: VectorBatches
             scores = np.concatenate([best, queries @ vectors.T], axis=1)
             best = -np.partition(-scores, _NEAREST - 1, axis=1)[:, :_NEAREST]
     tables = {"ids": ids[order], "centroids": centroids, "starts": starts}
-    with atomic_path(path.with_suffix(".safetensors")) as temporary:
-        save_file(tables, temporary)
+    save_file(tables, path.with_suffix(".safetensors"))
     return _measured(folder, IndexFacts(path.name, len(ids), probes=8, recall=0.0), queries, best)
 
 
