@@ -46,7 +46,7 @@ def main(report: Path, folder: Path) -> None:
                     page.wait_for_timeout(1500)
                     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
                     # The method keeps rare colours, which signs of groups have.
-                    small = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+                    small = picture.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
                     small.save(folder / f"{name}-{width}-{theme}.png", optimize=True)
                 page.close()
         browser.close()

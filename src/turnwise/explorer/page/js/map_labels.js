@@ -88,7 +88,7 @@ turnwise.mapLabels = (() => {
             style: {
               left: `${box[0]}px`,
               top: `${box[1]}px`,
-              "max-width": `${box[2] - box[0]}px`,
+              width: `${box[2] - box[0]}px`,
               "border-color": colour,
             },
           },
