@@ -67,7 +67,7 @@ def test_sgd_is_shown(tiny_encoder_path: Path, tmp_path: Path, open_page: Callab
     ):
         watched.open(view)
     page = watched.open("search?q=" + quote(conversations[0]["messages"][0]["content"]))
-    page.wait_for_selector("#found .message")
+    page.wait_for_selector("#hits .message")
 
 
 @pytest.mark.parametrize(
