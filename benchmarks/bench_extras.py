@@ -23,13 +23,12 @@ from quick import add_quick
 
 # What is imported of each extra when it is used.
 MODULES = {
-    "baselines": "gensim.models, zuko",
+    "baselines": "gensim.models",
     "plots": "matplotlib.pyplot",
     "mteb": "mteb",
     "static": "model2vec",
     "store": "lancedb",
     "explorer": "lancedb, igraph, fastapi, uvicorn",
-    "qdrant": "qdrant_client",
     "ray": "ray.data",
     "s3": "s3fs",
     "service": "fastapi, uvicorn, pydantic_settings, prometheus_client",
