@@ -2,8 +2,8 @@
 
 Prints (a) the ratio with every text embedded, and that of torch's own matrix products, (b) with distinct texts only and
 the cache, part by part as `turnwise embed` goes, on the corpus as it is, (c) the largest difference of a vector, (d)
-half precision with its cosines, (e) how many messages and characters of whole corpora are repetitions, and (f) whole
-conversations of 512 tokens at most.
+half precision with its cosines, (e) how many messages and characters of whole corpora are repetitions, (f) whole
+conversations of 512 tokens at most, and (g) how near to this processor's matrix products embedding comes.
 
 Run: python benchmarks/bench_encoding.py [--messages 8000] [--corpus sgd] [--encoder MODEL]
 Data: $TURNWISE_DATA/sgd and $TURNWISE_DATA/taskmaster4 if there, else generated conversations.
@@ -20,7 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import torch
 from sentence_transformers import SentenceTransformer
+from torch import nn
 
 import turnwise
 from quick import add_quick, data_folder, is_quick
@@ -93,6 +95,25 @@ def repetitions(conversations: Sequence[Sequence[str]]) -> tuple[float, float, i
     return 1 - len(distinct) / len(texts), 1 - characters, len(texts)
 
 
+def floats_per_second() -> float:
+    """Floating-point operations of a float32 matrix product as large as a layer's, each CPU second (sgemm)."""
+    slice_of_tokens, weights = torch.randn(2048, 384), torch.randn(384, 1536)
+    start = time.process_time()
+    for _ in range(10):
+        slice_of_tokens @ weights
+    return 10 * 2 * slice_of_tokens.numel() * weights.shape[1] / (time.process_time() - start)
+
+
+def floats_of(encoder: SentenceTransformer, texts: list[str]) -> int:
+    """Floating-point operations of the linear layers for each text, without padding."""
+    # BERT comes with a pooler, which is not used.
+    layers = [
+        layer for name, layer in encoder[0].named_modules() if isinstance(layer, nn.Linear) and "pooler" not in name
+    ]
+    weights = sum(layer.weight.numel() for layer in layers)
+    return 2 * weights * int(encoder.preprocess(texts)["attention_mask"].sum())
+
+
 def conversation_ratios(encoder: SentenceTransformer, conversations: Sequence[Sequence[str]]) -> str:
     """Stock ``encode`` of joined turns, and torch's own products, against ``encode_conversations``."""
     messages = [[{"role": "any", "content": text} for text in texts] for texts in conversations]
@@ -135,7 +156,7 @@ def main() -> int:
             "half": lambda texts: encode_texts(encoder, texts, dtype="bfloat16"),
         }
         times: dict[str, list[float]] = {way: [] for way in ways}
-        difference, cosine = 0.0, 1.0
+        difference, cosine, bound = 0.0, 1.0, 0.0
         some = parts(found[name], options.messages)
         for texts in some:
             vectors = {}
@@ -144,6 +165,7 @@ def main() -> int:
                 times[way].append(spent)
             for way in ("all", "torch", "distinct"):
                 difference = max(difference, float(np.abs(vectors[way] - vectors["stock"]).max()))
+            bound += floats_of(encoder, texts) / floats_per_second()
             halves, exact = unit_vectors(vectors["half"]), unit_vectors(vectors["stock"])
             cosine = min(cosine, float((halves * exact).sum(1).min()))
     own = {way: ratio(times["stock"], spent) for way, spent in times.items()}
@@ -162,6 +184,8 @@ def main() -> int:
     if options.quick:
         found[name] = found[name][:4]
     print(f"(f) 60 whole conversations: {conversation_ratios(encoder, found[name][:60])}")
+    share, half = bound / sum(times["all"]), bound / sum(times["half"])
+    print(f"(g) linear layers at the speed of sgemm: {share:.2f} of the time of (a), {half:.2f} of that of (d)")
     if options.quick:
         return 0
     return int(sum(times["stock"]) < 1.4 * sum(times["all"]) or difference > 1e-6)

@@ -1,9 +1,11 @@
 """Kill -9 a process that writes to a store, at random moments, and look at what is left.
 
-Four kinds of writer are killed, each many times: one that indexes a corpus, one that adds messages to conversations one
-by one, as a service does, two of these that share a store, and one that erases conversations. After each kill the store
-must open, hold every conversation whose commit the writer had confirmed, hold none in part or twice, and be searchable.
-In the end the same command must complete it; after erasing, no file may hold the id of what was erased.
+Five kinds of writer are killed, each many times: one that indexes a corpus, one that also writes an index of vectors at
+each commit, one that adds messages to conversations one by one, as a service does, two of these that share a store,
+and one that erases conversations and writes the indexes again each time. After each kill the store must open, hold
+every conversation whose commit the writer had confirmed, hold none in part or twice, and be searchable. In the end the
+same command must complete it and leave no index that is not used; after erasing, no file may hold the id of what was
+erased.
 
 The vectors are made from the texts by a hash: what is tested is the store.
 
@@ -33,7 +35,7 @@ import numpy as np
 import turnwise
 from turnwise.data.messages import Message
 from turnwise.encoders.message_pooling import pool_messages
-from turnwise.store import ConversationStore, StoreLockedError, adding
+from turnwise.store import ConversationStore, StoreLockedError, adding, indexing
 from turnwise.store.encoding import StoreEncoder
 
 SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
@@ -76,6 +78,17 @@ def index_all(folder: Path, rows: Rows, confirmed: Connection) -> None:
     ConversationStore.open(folder, encoder=HashVectors()).add(rows, progress=confirmed.send)
 
 
+def index_vectors(folder: Path, rows: Rows, confirmed: Connection) -> None:
+    """As `index_all`, with an index of vectors written at each commit."""
+    index_early()
+    index_all(folder, rows, confirmed)
+
+
+def index_early() -> None:
+    """In this process, let a store write an index of few vectors, and at each commit."""
+    indexing.SMALLEST_INDEXED, indexing._COMMITS_UNTIL_TIDY = 100, 1
+
+
 def grow(folder: Path, rows: Rows, confirmed: Connection) -> None:
     """A writer that adds conversations a message at a time and tells of each commit."""
     confirmed.send(None)
@@ -93,6 +106,7 @@ def grow(folder: Path, rows: Rows, confirmed: Connection) -> None:
 def erase_each(folder: Path, rows: Rows, confirmed: Connection) -> None:
     """A writer that erases conversations one by one and tells of each."""
     confirmed.send(None)
+    index_early()
     store = ConversationStore.open(folder, encoder=HashVectors())
     for row in rows:
         if store.erase([row["id"]]):
@@ -196,8 +210,9 @@ def run(name: str, writer: Callable[..., None], rows: Rows, kills: int) -> None:
                 faults += check(folder, rows, confirmed)
         ConversationStore.open(folder, encoder=HashVectors()).add(rows)
         faults += check(folder, rows, {row["id"]: len(row["messages"]) for row in rows})
+        faults["unused index left"] += len(unused_indexes(folder))
         finished_before = f"{rounds} stores finished before"
-        print(f"{name}: {kills} kills, {commits:,} confirmed commits, {finished_before}: {said(faults)}", flush=True)
+        print(f"{name}: {kills} kills, {commits:,} confirmed commits, {finished_before}: {said(+faults)}", flush=True)
 
 
 def run_two(rows: Rows, kills: int) -> None:
@@ -253,6 +268,14 @@ def run_erasing(rows: Rows, kills: int) -> None:
     print(f"erasing: {kills} kills, {erased} conversations confirmed as erased: {said(+faults)}", flush=True)
 
 
+def unused_indexes(folder: Path) -> set[str]:
+    """The files of vectors that a store which has been tidied does not use."""
+    store = ConversationStore.open(folder, encoder=HashVectors())
+    store.compact()
+    used = {facts.file for parts in store.stats().indexes.values() for facts in parts}
+    return {path.stem for path in folder.rglob("vectors/*")} - used
+
+
 def holding(folder: Path, text: str) -> bool:
     """Whether any file holds a text."""
     return any(text.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
@@ -296,6 +319,7 @@ def main() -> None:
     multiprocessing.set_forkserver_preload(["turnwise.store", "__main__"])
     rows = conversations(arguments.conversations)
     run("index", index_all, rows, arguments.kills)
+    run("index, with an index of vectors at each commit", index_vectors, rows[:400], arguments.kills)
     run("messages one by one", grow, rows[:200], arguments.kills)
     run_two(rows[:400], arguments.kills)
     run_erasing(rows[:100], arguments.kills)
