@@ -8,7 +8,7 @@ import numpy as np
 
 from turnwise._utils.citations import DIALOGUE_CSE
 from turnwise.data.messages import Conversations, plain_messages
-from turnwise.encoders.history import add_history
+from turnwise.encoders.history import DECAY, SHARE, add_history
 from turnwise.evaluation.levels import MESSAGE
 from turnwise.evaluation.messages.semantic_retrieval import (
     RetrievalResult,
@@ -45,7 +45,9 @@ def build_retrieval_with_history(
     return RetrievalWithHistory(task, tuple(texts for texts in said if not wanted.isdisjoint(texts)))
 
 
-def evaluate_retrieval_with_history(encode: Encode, data: RetrievalWithHistory, seed: int = 0) -> RetrievalResult:
+def evaluate_retrieval_with_history(
+    encode: Encode, data: RetrievalWithHistory, seed: int = 0, share: float = SHARE, decay: float = DECAY
+) -> RetrievalResult:
     """Rank as ``evaluate_retrieval``, by vectors to which ``add_history`` has added the messages before.
 
     The vector of a text that was said several times is the mean over its occurrences.
@@ -54,9 +56,12 @@ def evaluate_retrieval_with_history(encode: Encode, data: RetrievalWithHistory, 
         encode: Embeds a list of texts, (texts,) -> (texts, dim); called once, with all distinct messages.
         data: From ``build_retrieval_with_history``.
         seed: Seed of the bootstrap.
+        share: See ``add_history``.
+        decay: See ``add_history``.
     """
     said = [text for texts in data.conversations for text in texts]
-    vectors = add_history(unit_embeddings(encode, said), [len(texts) for texts in data.conversations])
+    turns = [len(texts) for texts in data.conversations]
+    vectors = add_history(unit_embeddings(encode, said), turns, share, decay)
     row_of = {text: row for row, text in enumerate(dict.fromkeys(said))}
     means = np.zeros((len(row_of), vectors.shape[1]))
     np.add.at(means, [row_of[text] for text in said], vectors)
