@@ -78,6 +78,12 @@ def test_a_transformer_knows_where_it_was_loaded_from(tiny_encoder_path: Path, t
     )
 
 
+def test_a_transformer_knows_how_it_computes_attention(tiny_encoder: SentenceTransformer) -> None:
+    moved(tiny_encoder.transformers_model.config, "_attn_implementation")
+    tiny_encoder.transformers_model.set_attn_implementation("eager")
+    assert _compat.attention_of(tiny_encoder.transformers_model) == "eager"
+
+
 def test_messages_are_a_modality_that_is_saved(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     moved(tiny_encoder[0], "modality_config", "input_formatter")
     moved(tiny_encoder[0].input_formatter, "message_format", "supported_modalities")

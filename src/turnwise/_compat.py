@@ -62,6 +62,11 @@ def set_loaded_from(transformer: PreTrainedModel, name: str) -> None:
     transformer.config._name_or_path = name
 
 
+def attention_of(transformer: PreTrainedModel) -> str:
+    """The name of the implementation that a transformer computes attention with."""
+    return str(transformer.config._attn_implementation)
+
+
 def accept_messages(encoder: SentenceTransformer) -> None:
     """Let an encoder's own ``encode`` render lists of messages by its tokenizer's chat template, also once saved."""
     transformer: Any = encoder[0]

@@ -98,11 +98,30 @@ def test_a_run_that_was_cut_goes_on_to_the_same_model(tiny_encoder_path, corpus,
         patch.setattr(complete, "fit_reply_head", None)
         with pytest.raises(TypeError):
             train("cut")
-    resumed = train("cut", resume=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Complete, "in_context", None)  # the vectors are there
+        resumed = train("cut", resume=True)
     assert same(resumed, weights_of(whole))
     assert resumed.reply_head is not None and whole.reply_head is not None
     assert torch.equal(resumed.reply_head.context, whole.reply_head.context)
     assert not (tmp_path / "cut.run").exists()
+
+
+def test_bfloat16_is_the_default_where_the_processor_is_made_for_it(corpus, tiny_encoder_path, monkeypatch) -> None:
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    stages: list[bool | None] = []
+
+    def learn(encoder: turnwise.ConversationEncoder, sample: Any, recipe: Complete, *arguments: Any) -> dict[str, Any]:
+        stages.append(recipe.bf16)
+        return {"steps": 0}
+
+    monkeypatch.setattr(complete, "contrast", learn)
+    for made_for_it, given, bf16 in ((True, None, True), (True, False, False), (False, None, False)):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda made_for_it=made_for_it: {"amx_bf16": made_for_it})
+        recipe = dataclasses.replace(RECIPE, bf16=given)
+        turnwise.train(corpus, method=recipe, encoder=turnwise.load_encoder(tiny_encoder_path, device="cpu"))
+        assert stages.pop() is bf16
 
 
 def test_few_conversations_give_a_centre_only(tiny_encoder, corpus, caplog) -> None:

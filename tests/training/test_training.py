@@ -19,6 +19,7 @@ from transformers import AlbertConfig, AlbertModel, PreTrainedTokenizerFast
 
 import turnwise
 from closeness import assert_same_vectors
+from turnwise._compat import attention_of
 from turnwise._utils.files import only_writer
 from turnwise.collators.texts import TextCollator
 from turnwise.papers.baselines.recipes import Siamese, SingleVector
@@ -258,6 +259,22 @@ def test_bfloat16_changes_little(corpus, tiny_encoder_path) -> None:
     # Six steps of at most 1e-3 move no weight further apart than this; most of them by much less.
     distance = torch.cat([(full[key] - half[key]).abs().flatten() for key in full if full[key].is_floating_point()])
     assert distance.mean() < 1e-4
+
+
+def test_attention_is_not_fused_while_a_processor_learns_in_bfloat16(tiny_encoder, corpus, tmp_path) -> None:
+    fused = attention_of(tiny_encoder.transformers_model)
+    seen = []
+
+    class Recipe(DialogueCSE):
+        def inputs(self, encoder, conversations):
+            seen.append(attention_of(encoder.transformers_model))
+            return super().inputs(encoder, conversations)
+
+    for bf16 in (False, "forced"):
+        train(corpus, method=Recipe(**SHORT, bf16=bf16), encoder=tiny_encoder, output=tmp_path / f"in {bf16}")
+    assert seen == [fused, "eager"] and fused != "eager"
+    assert attention_of(tiny_encoder.transformers_model) == fused
+    assert "eager" not in "".join(path.read_text() for path in (tmp_path / "in forced").rglob("*config*.json"))
 
 
 def test_attention_dropout_is_off_inside_the_block_only(tiny_encoder) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from datasets import Dataset
 from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor
 
+from turnwise._utils.files import atomic_path
 from turnwise._utils.runs import RunFolder, process_state
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.conversations import read_conversations
@@ -28,7 +30,7 @@ from turnwise.training.centre import CENTRE_SAMPLE, fit_centre
 from turnwise.training.held_out import MAIN, HeldOut, compare_figures
 from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.plan import Plan
-from turnwise.training.precision import check_precision
+from turnwise.training.precision import check_precision, made_for_bf16
 from turnwise.training.preparation import clean, frozen_layers
 from turnwise.training.recipes import Complete, ReplyHeadRecipe
 from turnwise.training.reply_head import fit_reply_head
@@ -48,6 +50,8 @@ def plan_complete(
     recipe.prepare(encoder)
     frozen = frozen_layers(recipe, encoder)
     check_precision(recipe)
+    if recipe.bf16 is None:
+        recipe = dataclasses.replace(recipe, bf16=made_for_bf16())
     cleaned, left_out = clean(read, recipe)
     if len(cleaned) < FEWEST:
         logging.getLogger("turnwise").warning(
@@ -94,8 +98,8 @@ def _learn(
     held, learned = conversations[:count], conversations[count:]
     first = sum(map(len, held))  # the first message that is learned from
     # The encoder has not learned yet, even if a run is continued, because its checkpoint is loaded later.
-    vectors = recipe.alone(encoder, conversations)
-    in_context = recipe.in_context(encoder, conversations, vectors)
+    vectors = _kept(run, "alone", lambda: recipe.alone(encoder, conversations))
+    in_context = _kept(run, "in_context", lambda: recipe.in_context(encoder, conversations, vectors))
     held_out = HeldOut.of(held, in_context[:first])
     before = held_out.figures(vectors[:first])
     start = _weights(encoder)
@@ -106,7 +110,8 @@ def _learn(
 
     share, of_held = _choose(encoder, start, recipe, held_out, held, vectors[:first])
     if share:
-        vectors = np.concatenate([of_held, recipe.alone(encoder, learned)])
+        of_learned = _kept(run, "learned", lambda: recipe.alone(encoder, learned))
+        vectors = np.concatenate([of_held, of_learned])
     table = messages_with_vectors(sample.select(range(count, len(sample))), vectors[first:])
     encoder.reply_head, losses = fit_reply_head(table, ReplyHeadRecipe(seed=recipe.seed))
     for_centre = learned[:CENTRE_SAMPLE]
@@ -114,6 +119,18 @@ def _learn(
     figures = compare_figures(before, held_out.figures(vectors[:first], encoder.reply_head))
     judged = {"conversations": count, "messages": first, "figures": figures}
     return {**history, "learned": share, "reply_head": losses, "held_out": judged}
+
+
+def _kept(run: RunFolder | None, name: str, make: Callable[[], FloatArray]) -> FloatArray:
+    """Vectors that an earlier part of this run has made, or new ones, which the run keeps."""
+    if run is None:
+        return make()
+    path = run.folder / f"{name}.npy"
+    if not path.is_file():
+        vectors = make()
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            np.save(file, vectors)
+    return np.asarray(np.load(path))
 
 
 def _choose(

@@ -1,10 +1,16 @@
-"""Whether a stage runs its encoder in bfloat16."""
+"""Whether a stage runs its encoder in bfloat16, and how attention is computed then."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 import torch
+from sentence_transformers import SentenceTransformer
+
+from turnwise import _compat
+from turnwise.encoders.transformer import transformer_of
 
 if TYPE_CHECKING:
     from turnwise.training.recipes import Schedule
@@ -37,6 +43,32 @@ def check_precision(*stages: Schedule | None) -> None:
     for settings in stages:
         if settings is not None:
             runs_in_bf16(settings)
+
+
+@contextmanager
+def quicker_attention(encoder: SentenceTransformer, settings: Schedule) -> Iterator[None]:
+    """Inside the block, an encoder that learns in bfloat16 on a processor computes attention without fusing its steps.
+
+    There, the gradient of torch's fused attention takes more than twice as long as that of its steps where texts are
+    short, and no less time where they are of 512 tokens.
+    """
+    if encoder.device.type != "cpu" or not runs_in_bf16(settings):
+        yield
+        return
+    transformer = transformer_of(encoder)
+    before = _compat.attention_of(transformer)
+    transformer.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        transformer.set_attn_implementation(before)
+
+
+def made_for_bf16() -> bool:
+    """Whether the GPU is made for bfloat16 or, where there is no accelerator, the processor."""
+    if torch.cuda.is_available():
+        return bool(torch.cuda.is_bf16_supported())
+    return not torch.accelerator.is_available() and _processor_has_bf16()
 
 
 def _processor_has_bf16() -> bool:

@@ -26,7 +26,7 @@ from turnwise.training.callbacks import Snapshots
 from turnwise.training.freezing import frozen_lower_layers, learning_rows, no_attention_dropout
 from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.plan import Plan
-from turnwise.training.precision import check_precision
+from turnwise.training.precision import check_precision, quicker_attention
 from turnwise.training.preparation import clean, frozen_layers
 from turnwise.training.recipes import EncoderRecipe, Inputs
 from turnwise.training.recomputing import recomputed_activations
@@ -136,6 +136,7 @@ def contrast(
         learning_rows(encoder, recipe.learning_rows(encoder)),
         nullcontext() if recipe.attention_dropout else no_attention_dropout(encoder),
         transformer_through_onednn(encoder),
+        quicker_attention(encoder, recipe),
         recomputed_activations(encoder, recipe.recompute),
         tempfile.TemporaryDirectory() as unused,
     ):
@@ -150,7 +151,7 @@ def contrast(
         trainer.decays_words = not recipe.learning_rows(encoder)
         if recipe.snapshots is not None and snapshots is not None:
             trainer.add_callback(Snapshots(snapshots, recipe.snapshots))
-        fit(trainer, checkpoints, type(recipe).__name__)
+        fit(trainer, checkpoints, recipe.stage)
     interpolate_weights(encoder, before, recipe.interpolation)
     if not all(parameter.isfinite().all() for parameter in encoder.parameters()):
         raise ValueError("training has diverged, its weights are not finite: take a lower learning rate")

@@ -158,6 +158,11 @@ class EncoderRecipe(Schedule, Recipe, ABC):
         use_mean_pooling(encoder)
 
     @property
+    def stage(self) -> str:
+        """What progress calls the training."""
+        return type(self).__name__
+
+    @property
     def shortest(self) -> int:
         """The number of turns that a conversation must have to be of use."""
         return self.min_turns
