@@ -30,7 +30,10 @@ def data(tmp_path: Path) -> Path:
         with gzip.open(path, "wt", encoding="utf-8") as lines:
             for row in turnwise.sample_conversations(60, seed=number):
                 label = make_encoder.label_of(name)
-                lines.write(json.dumps({**row, **({label: row["domain"]} if label else {})}) + "\n")
+                messages = [{**message, "act": message["intent"]} for message in row["messages"]]
+                lines.write(
+                    json.dumps({**row, "messages": messages, **({label: row["domain"]} if label else {})}) + "\n"
+                )
     return tmp_path / "data"
 
 
