@@ -99,6 +99,15 @@ def k_means_chosen(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
     return max(tried, key=lambda groups: silhouette_score(vectors, groups, sample_size=size, random_state=seed))
 
 
+def bertopic(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
+    """The steps of BERTopic 0.17 with its defaults; needs `pip install bertopic`."""
+    from hdbscan import HDBSCAN as TheirHDBSCAN
+    from umap import UMAP
+
+    reduced = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=seed)
+    return TheirHDBSCAN(min_cluster_size=10).fit_predict(reduced.fit_transform(vectors))
+
+
 def hdbscan(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
     """As in BERTopic, on principal components instead of UMAP's, which needs a package that is not among ours."""
     reduced = PCA(10, random_state=seed).fit_transform(vectors)
@@ -117,6 +126,7 @@ WAYS: dict[str, Way] = {
     "HDBSCAN, 10 components": hdbscan,
     "k-means, true number": k_means,
 }
+FURTHER_WAYS: dict[str, Way] = {"BERTopic": bertopic}
 
 
 def measured(way: Way, case: Case, seeds: int) -> dict[str, float]:
@@ -223,7 +233,7 @@ def print_tables(every: Sequence[Case], ways: Sequence[str], seeds: int) -> None
     print("| | " + " | ".join(columns) + " | within 1.5 |\n" + "|---" * (len(columns) + 2) + "|", flush=True)
     rows = []
     for name in ways:
-        results = [measured(WAYS[name], case, seeds) for case in every]
+        results = [measured((WAYS | FURTHER_WAYS)[name], case, seeds) for case in every]
         near = sum(1 / 1.5 <= one["groups"] / case.intents <= 1.5 for one, case in zip(results, every))
         means = [f"{np.mean([one[column] for one in results]):.1f}" for column in columns]
         print(f"| {name} | " + " | ".join(means) + f" | {near} of {len(every)} |", flush=True)
@@ -238,7 +248,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoder", help="its folder; by default the one that turnwise uses")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--ways", default=";".join(WAYS), help="separated by semicolons")
+    parser.add_argument("--ways", default=";".join(WAYS), help="separated by semicolons; also: BERTopic")
     add_quick(parser, seeds=1, ways="turnwise;k-means, true number")
     arguments = parser.parse_args()
     print_tables(cases(arguments.encoder, bool(arguments.quick)), arguments.ways.split(";"), arguments.seeds)

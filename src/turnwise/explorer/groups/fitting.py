@@ -1,9 +1,9 @@
 """Fitting groups to a sample: fine groups, and coarse groups that consist of fine ones.
 
 Many small communities of the neighbour graph are merged two at a time. How many groups there are is a trade: more
-groups bring every vector nearer to the middle of its group, and cost one bit more to name for each doubling of their
-number. Those are chosen whose closeness, as a share of that with the nearest neighbours, less the price of these bits
-is highest. Then each vector joins the group whose mean is nearest.
+groups bring every vector nearer to the middle of its group, and cost more bits to name. Those are chosen whose
+closeness, as a share of that with the nearest neighbours, less the price of these bits, as a share of those that would
+name each vector, is highest. Then each vector joins the group whose mean is nearest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from turnwise.explorer.groups.settings import GroupSettings
 
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
 _STEPS = 4  # numbers of groups that are tried for each doubling
-_BITS = {"coarse": 0.09, "medium": 0.08, "fine": 0.07}  # of closeness, what a doubling of the groups must gain
+_PRICES = {"coarse": 1.04, "medium": 0.92, "fine": 0.8}  # of closeness, what as many groups as vectors would cost
 _LEAST_CLOSENESS = 1e-3
 _ROUNDS = 3  # in which vectors join the nearest group
 _COARSE_RESOLUTION = 1.0
@@ -64,7 +64,7 @@ def fit_groups(vectors: FloatArray, neighbours: Neighbours, settings: GroupSetti
         large = [int((np.bincount(level, weights=sizes) >= least).sum()) for level in levels]
         fine = groups_at(int(np.abs(np.asarray(large) - settings.granularity).argmin()))
     else:
-        bit = _BITS[settings.granularity]
+        bit = _PRICES[settings.granularity] / max(log2(len(vectors)), 1)
         centred = unit_vectors(vectors - vectors.mean(0))
         nearest = _closeness_of_neighbours(centred, neighbours.rows)
         fine = max(
