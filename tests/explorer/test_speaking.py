@@ -35,3 +35,26 @@ def test_requests_are_answered_and_thanks_are_moves(report: Any) -> None:
     for group in requests:
         assert report.texts[group.answer].startswith("here: ")
     assert report.speakers.asker == "user"
+
+
+def test_details_that_are_asked_for_are_no_requests(tiny_encoder: SentenceTransformer) -> None:
+    rows = []
+    for number in range(40):
+        thing = ("flight to the city", "pizza with more cheese")[number % 2]
+        detail = f"the number of it is {number} and the day is {number % 7}, {['sunday', 'monday'][number % 2]}"
+        said = [
+            "hello",
+            "hi",
+            f"please {thing} {thing} now {number}",
+            "which number and day",
+            detail,
+            "right",
+            f"thanks {number}",
+        ]
+        messages = [{"role": ("user", "agent")[turn % 2], "content": text} for turn, text in enumerate(said)]
+        rows.append({"id": str(number), "messages": messages})
+    report = turnwise.cluster(rows, encoder=tiny_encoder, granularity=4).report
+    groups = [group for group in report.groups["message"] if group.level == 1 and group.role == "user"]
+    requests = {group.name.split()[0].lower() for group in groups if not group.move}
+    assert requests == {"please"}
+    assert any("number" in group.name for group in groups if group.move)

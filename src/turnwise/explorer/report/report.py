@@ -34,7 +34,7 @@ class Group:
         role: Whose messages it holds; ``None`` for topics, and for groups of several roles.
         opening: It holds only the first messages of this role.
         answer: The message by which others answer it most typically; ``None`` for topics, and where nothing follows.
-        move: It keeps a conversation going, such as greetings, thanks and assent.
+        move: It keeps a conversation going, such as greetings, thanks, assent, and details that were asked for.
     """
 
     id: int

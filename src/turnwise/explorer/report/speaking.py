@@ -14,13 +14,18 @@ from turnwise.explorer.groups.survey import Survey
 from turnwise.explorer.report.report import Group
 from turnwise.explorer.speakers import Speakers
 
-# A move is much shorter than the messages of its role (medians); or it opens far fewer conversations than all of them,
-# and is somewhat shorter or closes many more.
+# A courtesy is much shorter than the messages of its role (medians); or it opens far fewer conversations than all of
+# them, and is somewhat shorter or closes many more.
 _MUCH_SHORTER, _SHORTER, _OPENS, _CLOSES = 0.5, 0.7, 0.25, 2.0
+# Of what is no courtesy, requests come first: less than half as often as average, and it only fills in details.
+_COMES_FIRST = 0.5
 
 
 def with_speakers(groups: Sequence[Group], survey: Survey, corpus: Corpus, speakers: Speakers) -> list[Group]:
     """The groups with their role, their share of its messages, what answers them, and whether they are mere moves.
+
+    Moves are courtesies, such as greetings, thanks and assent. Those of the asker are also the details that others ask
+    for, such as names, days and numbers: unlike requests, they are seldom the first thing said after the courtesies.
 
     Args:
         groups: The groups of messages.
@@ -54,7 +59,27 @@ def with_speakers(groups: Sequence[Group], survey: Survey, corpus: Corpus, speak
                 move=bool(length < _MUCH_SHORTER or (rarely_opens and (length < _SHORTER or closes))),
             )
         )
-    return described
+    return _with_details(described, survey.groups, coarse, corpus, speakers)
+
+
+def _with_details(
+    groups: Sequence[Group], fine: IntArray, coarse: IntArray, corpus: Corpus, speakers: Speakers
+) -> list[Group]:
+    """The groups; those of the asker that only fill in details have become moves."""
+    if speakers.asker is None:
+        return list(groups)
+    left = [group.id for group in groups if group.level == 1 and group.role == speakers.asker and not group.move]
+    said = np.flatnonzero(np.isin(fine, left))
+    starts = np.zeros(len(fine), bool)
+    starts[said[np.unique(corpus.conversation[said], return_index=True)[1]]] = True
+    usual = starts[said].mean() if len(said) else 0.0
+    return [
+        replace(group, move=True)
+        if group.role == speakers.asker
+        and starts[(fine if group.level else coarse) == group.id].mean() < _COMES_FIRST * usual
+        else group
+        for group in groups
+    ]
 
 
 def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:

@@ -38,7 +38,7 @@ turnwise.views.overview = (() => {
           said.length > 0 &&
             panel(
               "Said along the way",
-              note(`What ${asker} says besides, such as greetings, thanks and assent.`),
+              note(`What ${asker} says besides, such as greetings, thanks, assent, and details that were asked for.`),
               shortList("message", said, counts, selection.count.message - others),
             ),
           fresh(),
