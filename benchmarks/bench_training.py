@@ -16,13 +16,14 @@ import torch
 import turnwise
 from quick import add_quick, is_quick
 from turnwise import _compat
+from turnwise.encoders import onednn
 
 
-def seconds_a_step(method: str, steps: int, onednn: bool) -> tuple[float, float]:
+def seconds_a_step(method: str, steps: int, through_onednn: bool) -> tuple[float, float]:
     """Processor seconds of a step, between a short and a longer training, and a sum of the trained weights."""
     conversations = turnwise.sample_conversations(16 if is_quick() else 200, seed=0)
     took = []
-    with mock.patch.object(_compat, "has_onednn_linear", lambda: onednn):
+    with mock.patch.object(onednn, "is_quicker", lambda: through_onednn):
         for count in (2, 2 + steps):
             start = time.process_time()
             encoder = turnwise.train(conversations, method=method, settings={"max_steps": count})
@@ -41,7 +42,7 @@ def main() -> None:
         raise SystemExit("torch is built without MKL or oneDNN here: there is nothing to compare")
     for method in arguments.methods.split(","):
         rounds = [
-            [seconds_a_step(method, arguments.steps, onednn) for onednn in (False, True)]
+            [seconds_a_step(method, arguments.steps, through_onednn) for through_onednn in (False, True)]
             for _ in range(arguments.rounds)
         ]
         (torch_seconds, onednn_seconds) = (statistics.median(one[side][0] for one in rounds) for side in (0, 1))

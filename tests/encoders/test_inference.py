@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from closeness import assert_same_vectors
 from turnwise import _compat
+from turnwise.encoders import onednn
 from turnwise.encoders.inference import encode_texts, inference
 from turnwise.encoders.messages import encode_messages
 from turnwise.papers.triple_encoders.views import add_views, encode_view
@@ -115,10 +116,12 @@ def test_slices_hold_texts_of_similar_length_and_bounded_size(tiny_encoder, monk
     assert padded < 1.15 * tokens
 
 
-def test_without_onednn_the_vectors_are_the_same(tiny_encoder, monkeypatch) -> None:
-    found = encode_messages(tiny_encoder, TEXTS)
-    monkeypatch.setattr(_compat, "has_onednn_linear", lambda: False)
-    assert_same_vectors(encode_messages(tiny_encoder, TEXTS), found)
+@pytest.mark.skipif(not _compat.has_onednn_linear(), reason="torch is built without MKL or oneDNN")
+def test_with_and_without_onednn_the_vectors_are_the_same(tiny_encoder, monkeypatch) -> None:
+    monkeypatch.setattr(onednn, "is_quicker", lambda: True)
+    through_onednn = encode_messages(tiny_encoder, TEXTS)
+    monkeypatch.setattr(onednn, "is_quicker", lambda: False)
+    assert_same_vectors(encode_messages(tiny_encoder, TEXTS), through_onednn)
 
 
 @pytest.mark.usefixtures("attention_in_bfloat16")

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import platform
+from pathlib import Path
+
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
@@ -7,6 +10,7 @@ from torch import Tensor, nn
 
 from closeness import assert_same_vectors
 from turnwise import _compat
+from turnwise.encoders import onednn
 from turnwise.encoders.onednn import replaced_forward, through_onednn, transformer_through_onednn
 
 CPU = torch.device("cpu")
@@ -16,7 +20,7 @@ pytestmark = pytest.mark.skipif(not _compat.has_onednn_linear(), reason="torch i
 
 @pytest.fixture
 def through(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Counts what goes through oneDNN."""
+    """Counts what goes through oneDNN, on any processor."""
     counted = [0]
     linear = _compat.onednn_linear
 
@@ -25,6 +29,7 @@ def through(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return linear(*arguments)
 
     monkeypatch.setattr(_compat, "onednn_linear", count)
+    monkeypatch.setattr(onednn, "is_quicker", lambda: True)
     return counted
 
 
@@ -79,6 +84,15 @@ def test_a_transformer_trains_through_it(tiny_encoder: SentenceTransformer, thro
     backward()
     assert through == [0]
     assert_same_vectors(gradients[0].flatten(), weight.grad.flatten())
+
+
+@pytest.mark.parametrize(("maker", "is_quicker"), [("GenuineIntel", False), ("AuthenticAMD", True)])
+def test_processors_made_by_intel_keep_mkl(maker: str, is_quicker: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "is_file", lambda path: False)  # as where there is no /proc/cpuinfo
+    monkeypatch.setattr(platform, "processor", lambda: f"Family 6 Model 142 Stepping 10, {maker}")
+    onednn._is_made_by_intel.cache_clear()
+    assert onednn.is_quicker() is is_quicker
+    onednn._is_made_by_intel.cache_clear()
 
 
 def test_a_replaced_forward_within_another_leaves_the_first() -> None:

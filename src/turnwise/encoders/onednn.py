@@ -1,9 +1,15 @@
-"""Linear layers through oneDNN: torch uses MKL for float32, which is half as fast on processors not made by Intel."""
+"""Linear layers through oneDNN: torch uses MKL for float32, which is half as fast on processors not made by Intel.
+
+On Intel's own, MKL is quicker by a tenth.
+"""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,8 +23,19 @@ from turnwise import _compat
 
 
 def through_onednn(device: torch.device) -> AbstractContextManager[Any]:
-    """Inside the block, float32 linear layers use oneDNN where torch would use MKL, with gradients or without."""
-    return _ThroughOneDnn() if device.type == "cpu" and _compat.has_onednn_linear() else nullcontext()
+    """Inside the block, float32 linear layers use oneDNN where it is quicker, with gradients or without."""
+    return _ThroughOneDnn() if device.type == "cpu" and is_quicker() else nullcontext()
+
+
+def is_quicker() -> bool:
+    """Whether linear layers are quicker through oneDNN than by torch itself."""
+    return _compat.has_onednn_linear() and not _is_made_by_intel()
+
+
+@cache
+def _is_made_by_intel() -> bool:
+    described = Path("/proc/cpuinfo")  # only Linux has it
+    return "GenuineIntel" in (described.read_text() if described.is_file() else platform.processor())
 
 
 @contextmanager
