@@ -8,6 +8,7 @@ from pathlib import Path
 from turnwise._utils.files import atomic_path, check_file, check_folder
 from turnwise._utils.names import DEFAULT_METHOD
 from turnwise.data.conversations import read_conversations
+from turnwise.data.messages import texts_of
 from turnwise.data.sample_corpus import sample_conversations
 from turnwise.data.splitting import split_conversations
 from turnwise.encoders.loading import load_encoder
@@ -30,8 +31,8 @@ def run_demo(
         force: Overwrite an earlier demo.
 
     Returns:
-        Intent retrieval on the held-out conversations by the untouched and by the trained encoder, and the p-value of
-        their difference (paired bootstrap over queries).
+        Intent retrieval on the held-out conversations, of those messages that do not occur in training as they are, by
+        the untouched and by the trained encoder, and the p-value of their difference (paired bootstrap over queries).
     """
     output = Path(output)
     check_folder(output / "model", force)
@@ -39,7 +40,14 @@ def run_demo(
     with atomic_path(corpus) as temporary:
         sample_conversations(conversations, seed=seed).to_json(str(temporary), force_ascii=False)
     parts = split_conversations(read_conversations(corpus), train=0.8, dev=0.0, test=0.2)
-    task = load_task("semantic-retrieval", parts["test"], seed=seed, max_queries=300)
+    seen = set(
+        texts_of(row["messages"] for row in parts["train"])
+    )  # the generator repeats itself: three quarters of the held-out messages
+    unseen = [
+        {"messages": [message for message in row["messages"] if message["content"] not in seen]}
+        for row in parts["test"]
+    ]
+    task = load_task("semantic-retrieval", unseen, seed=seed, max_queries=300)
     encoder = load_encoder()
     untouched = evaluate_retrieval(lambda texts: encode_messages(encoder, texts), task, seed)
     recipe = get_recipe(DEFAULT_METHOD, settings={"max_steps": max_steps, "seed": seed})

@@ -77,7 +77,7 @@ def demo(
     before, after, p = run_demo(output, conversations, max_steps, seed, force)
     _tell(output / "model", time.monotonic() - began)
     print_table(
-        "Intent retrieval on held-out sample conversations",
+        "Intent retrieval on held-out sample conversations, messages unseen in training",
         {"untouched": {"semantic_retrieval": before.summary()}, "trained": {"semantic_retrieval": after.summary()}},
     )
     console.print(f"Paired bootstrap over queries: p = {p:.4f}. Wrote the model to {output / 'model'}")
