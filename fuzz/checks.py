@@ -65,7 +65,7 @@ def check_reading(path: Path, format: str = "auto", columns: str | None = None) 
 
 
 def _refuse(constant: str) -> None:
-    raise AssertionError(f"{constant} is no JSON")
+    raise AssertionError(f"{constant} is not valid JSON")
 
 
 def said(row: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:

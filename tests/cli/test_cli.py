@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from turnwise.cli.options import parse_settings
+from turnwise.data import conversations
 
 from .command_line import run, succeed
 
@@ -56,12 +57,15 @@ def test_help_shows_an_example(command: str) -> None:
         (("train", "CHATS", "--output", "OTHER", "--force"), "is a file: expected the name of a folder"),
         (("train", "CHATS", "--output", "out", "--recipe", "no.toml"), "no.toml is no file: expected a recipe"),
         (("reply", "MODEL", "--candidates", "no.txt", "--conversation", "CHATS"), "no.txt is no file: expected cand"),
-        (("reply", "MODEL", "--candidates", "OTHER", "--conversation", "SILENT"), "conversation 'c' says nothing"),
+        (
+            ("reply", "MODEL", "--candidates", "OTHER", "--conversation", "SILENT"),
+            "conversation 'c' has no message with text",
+        ),
         (
             ("papers", "plan", "MODEL", "--candidates", "OTHER", "--conversation", "SILENT", "--goal", "x"),
-            "'c' says nothing",
+            "'c' has no message with text",
         ),
-        (("train", "CHATS", "--output", ".", "--force"), "no name of a folder"),
+        (("train", "CHATS", "--output", ".", "--force"), "not the name of a folder"),
         (("papers", "bench", "dialoguecse", "--word-vectors", "nowhere.txt"), "nowhere.txt: no such file"),
     ],
 )
@@ -106,6 +110,23 @@ def test_an_error_of_the_system_names_the_file_only(chats, tmp_path) -> None:
         "papers", "plan", "nowhere", "--goal", "x", "--conversation", tmp_path / "loop" / "x", "--candidates", chats
     )
     assert "error: " in result.output and "[Errno" not in result.output
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 8 GiB"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
+        ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+    ],
+)
+def test_memory_that_is_used_up_is_one_line(chats, tmp_path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(conversations, "convert_conversations", fail)
+    result = run("convert", chats, "--out", tmp_path / "all.jsonl")
+    assert result.exit_code == 1 and result.output.startswith("error: not enough memory: ")
 
 
 STOPPED = """

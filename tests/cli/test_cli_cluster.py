@@ -95,4 +95,6 @@ def test_seeds_name_groups(store: Path, tmp_path: Path) -> None:
     assert "My own name" in pq.read_table(groups)["group_name"].to_pylist()
     (tmp_path / "seeds.toml").write_text("refund: money", encoding="utf-8")
     result = run("cluster", "--store", store, "--seeds", tmp_path / "seeds.toml", "--output", tmp_path / "new.csv")
-    assert result.exit_code == 1 and "is no TOML" in result.output
+    assert result.exit_code == 1 and "is not valid TOML" in result.output
+    result = run("cluster", store, "--output", tmp_path / "new.csv")
+    assert result.exit_code == 1 and f"{store} is a store: turnwise cluster --store {store}" in result.output

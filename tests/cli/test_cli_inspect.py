@@ -45,6 +45,13 @@ def test_an_unknown_layout_gets_the_command_that_reads_it(tickets) -> None:
     assert "closest" not in run("inspect", tickets, "--columns", COLUMNS).output
 
 
+def test_an_unknown_layout_without_a_guess_says_how_to_name_columns(tmp_path) -> None:
+    (tmp_path / "numbers.csv").write_text("just,some,columns\n1,2,3\n", encoding="utf-8")
+    result = run("inspect", tmp_path / "numbers.csv")
+    output = " ".join(result.output.split())
+    assert result.exit_code == 1 and "name its columns with --columns 'conversation=…,speaker=…,text=…'" in output
+
+
 def test_what_a_file_holds(tickets, tmp_path) -> None:
     output = succeed("inspect", tickets, "--columns", COLUMNS, "--json", tmp_path / "counts.json")
     for told in ("customer (4), agent (3)", "label Priority", "1 emails in 1 messages", "Latin", "Han"):

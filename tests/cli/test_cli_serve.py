@@ -73,5 +73,5 @@ def test_a_port_that_is_taken_fails(tiny_encoder_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ended = run("serve", "--port", port, "--model", tiny_encoder_path)
-    assert ended.exit_code == 3  # uvicorn's
-    assert "address already in use" in ended.output and "Stopped" not in ended.output
+    assert ended.exit_code == 1 and "Stopped" not in ended.output
+    assert f"error: port {port} of 127.0.0.1 cannot be used: choose another with --port" in ended.output

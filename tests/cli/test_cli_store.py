@@ -60,7 +60,7 @@ def test_search_shows_mistakes_in_one_line(store, tmp_path) -> None:
     result = run("search", store, "x", "--where", "role = user")
     assert result.exit_code == 1
     assert "error: filter, character 8: expected a text in quotes, got 'user'" in result.output
-    assert "is no store" in run("search", tmp_path / "none", "x").output
+    assert "is not a store" in run("search", tmp_path / "none", "x").output
     assert "belong to --level message" in run("search", store, "x", "--level", "reply", "--mode", "text").output
 
 

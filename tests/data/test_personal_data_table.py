@@ -16,7 +16,7 @@ def test_the_documentation_has_the_figures_of_the_table() -> None:
     # python tests/data/personal_data_table.py prints them, with what is missed
     page = DOCUMENTATION.read_text("utf-8")
     assert as_markdown() in page
-    assert f"a table of {len(cases())} messages" in page
+    assert f"tested them on {len(cases())} messages" in page
 
 
 def test_the_documentation_says_what_presidio_finds() -> None:

@@ -18,7 +18,7 @@ from .cases import SHARD_SIZE, contents, manifest, texts
 
 @pytest.fixture
 def embed(corpus, tiny_encoder_path):
-    """Embeds the corpus, or something else, with the tiny encoder."""
+    """Embeds the corpus, or something other than, with the tiny encoder."""
 
     def run(output: object, paths: object = corpus, **further) -> int:
         return turnwise.ray.embed_corpus(
@@ -124,7 +124,7 @@ def test_other_settings_are_refused_and_forced(embed, tmp_path) -> None:
 def test_a_folder_of_something_else_is_left_alone(embed, tmp_path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "letter.txt").touch()
-    with pytest.raises(FileExistsError, match="something else"):
+    with pytest.raises(FileExistsError, match="something other than"):
         embed(tmp_path / "out", force=True)
     assert (tmp_path / "out" / "letter.txt").exists()
 

@@ -56,7 +56,7 @@ def test_a_folder_without_an_encoder_says_what_to_do(tmp_path) -> None:
 
 
 def test_an_unknown_name_says_what_to_install() -> None:
-    with pytest.raises(ValueError, match=r"cannot load the encoder 'nobody/nothing'[\s\S]*turnwise\[offline\]"):
+    with pytest.raises(ValueError, match=r"'nobody/nothing': it is not a folder[\s\S]*turnwise\[offline\]"):
         load_encoder("nobody/nothing")
 
 
@@ -164,7 +164,7 @@ BROKEN = {
         (lambda modules: [modules[0], {**modules[1], "path": "nowhere"}], ""),
     ],
     "config.json": [
-        (lambda config: {**config, "hidden_size": 48}, "sizes of its weights are not those that its config.json says"),
+        (lambda config: {**config, "hidden_size": 48}, "sizes of its weights are not those in its config.json"),
         (lambda config: {**config, "hidden_size": "48"}, "hidden_size"),
         (lambda config: [], "model_type"),
     ],

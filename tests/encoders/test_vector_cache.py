@@ -147,7 +147,7 @@ def test_a_damaged_file_is_a_warning_and_everything_is_embedded(tiny_encoder, pa
     for _ in range(2):
         np.testing.assert_array_equal(cache.embed(embed, ["a", "bc"]), [[1, 1], [2, 1]])
     assert embed.seen == ["a", "bc", "a", "bc"]
-    assert len(caplog.records) == 1 and "if it is damaged, delete it" in caplog.text
+    assert len(caplog.records) == 1 and "if the file is damaged, delete it" in caplog.text
 
 
 def test_what_is_not_finite_is_not_kept(tiny_encoder, path) -> None:

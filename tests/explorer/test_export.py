@@ -87,7 +87,7 @@ def test_only_a_report_is_replaced_and_only_on_request(report: Report, tmp_path:
     assert (tmp_path / "report" / "data" / "summary.js").read_text().startswith("turnwise.put(")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "index.html").write_text("my own page")
-    with pytest.raises(FileExistsError, match="something else"):
+    with pytest.raises(FileExistsError, match="something other than"):
         export_report(report, tmp_path / "mine", force=True)
     assert (tmp_path / "mine" / "index.html").read_text() == "my own page"
     with pytest.raises(NotADirectoryError):

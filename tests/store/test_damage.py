@@ -114,7 +114,7 @@ def test_what_was_erased_while_it_was_read_is_one_error_and_reads_on(store, tiny
     reader = ConversationStore.open(store.path, encoder=tiny_encoder, read_only=True)
     reading = reader.tables()
     store.erase(["talk-0"])
-    with pytest.raises(StoreLockedError, match="was written anew while it was read: read it again"):
+    with pytest.raises(StoreLockedError, match="was rewritten while it was being read: read it again"):
         list(reading.messages.batches(["text"]))
     assert len(list(reader.export())) == 4
 

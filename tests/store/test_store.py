@@ -57,7 +57,7 @@ def test_conversations_come_back_as_they_were_added(filled, labelled) -> None:
 def test_a_store_is_made_of_conversations_once(tmp_path, conversations, tiny_encoder) -> None:
     store = ConversationStore.create(tmp_path / "new", conversations, encoder=tiny_encoder, pooling="mean")
     assert places(store) == texts(conversations)
-    with pytest.raises(StoreError, match="is a store already: open it, and add to it"):
+    with pytest.raises(StoreError, match="is already a store: open it and add to it"):
         ConversationStore.create(tmp_path / "new", conversations, encoder=tiny_encoder)
 
 
@@ -198,13 +198,13 @@ def test_an_encoder_that_has_just_been_trained_is_found_again(tmp_path, tiny_enc
 
 
 def test_what_is_no_store(tmp_path: Path, tiny_encoder) -> None:
-    with pytest.raises(StoreError, match="is no store"):
+    with pytest.raises(StoreError, match="is not a store"):
         ConversationStore.open(tmp_path / "none", encoder=tiny_encoder, read_only=True)
-    with pytest.raises(StoreError, match="is no store"):
+    with pytest.raises(StoreError, match="is not a store"):
         ConversationStore.open(tmp_path / "none", encoder=tiny_encoder, create=False)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("x")
-    with pytest.raises(StoreError, match="something else"):
+    with pytest.raises(StoreError, match="something other than a store"):
         ConversationStore.open(tmp_path / "other", encoder=tiny_encoder)
 
 

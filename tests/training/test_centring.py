@@ -41,7 +41,7 @@ def test_training_takes_it_off(tiny_encoder: SentenceTransformer, conversations,
 
 def test_conversations_that_say_nothing(tiny_encoder: SentenceTransformer) -> None:
     empty = Dataset.from_list([{"id": "a", "messages": [{"role": "user", "content": "  "}]}])
-    with pytest.raises(ValueError, match="none of the conversations says anything"):
+    with pytest.raises(ValueError, match="none of the conversations has any text"):
         turnwise.centre(empty, encoder=tiny_encoder)
 
 

@@ -62,7 +62,7 @@ def test_the_last_batch_may_have_fewer_negatives_than_asked_for(tiny_encoder) ->
 
 @pytest.mark.parametrize("setting", ["bf16", "max_length", "gradient_accumulation_steps", "checkpoint_steps"])
 def test_settings_of_running_an_encoder_are_refused(setting: str) -> None:
-    with pytest.raises(ValueError, match=f"reply-head has no setting '{setting}': leave it out, or take some of"):
+    with pytest.raises(ValueError, match=f"reply-head has no setting '{setting}': leave it out, or choose from"):
         turnwise.training.get_recipe("reply-head", settings={setting: 2})
     with pytest.raises(TypeError, match=setting):
         ReplyHeadRecipe(**{setting: 2})
@@ -113,7 +113,7 @@ def test_vectors_that_are_already_there(tiny_encoder, corpus, tmp_path: Path) ->
     other = SentenceTransformer(modules=list(tiny_encoder), device="cpu")
     with torch.no_grad():
         next(other.parameters()).add_(1.0)
-    with pytest.raises(ValueError, match="give the encoder they are of"):
+    with pytest.raises(ValueError, match="give the encoder that made them"):
         turnwise.train(path, method=RECIPE, encoder=other)
 
 

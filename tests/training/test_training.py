@@ -296,7 +296,7 @@ def test_an_existing_model_is_not_overwritten_without_force(corpus, tiny_encoder
     (tmp_path / "model" / "precious.txt").write_text("mine")
     recipe = DialogueCSE(**{**SHORT, "max_steps": 1})
     for force in (False, True):
-        with pytest.raises(FileExistsError, match="holds something else than a model"):
+        with pytest.raises(FileExistsError, match="holds something other than a model"):
             train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", force=force)
     assert (tmp_path / "model" / "precious.txt").read_text() == "mine"
     train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "other")

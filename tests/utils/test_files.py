@@ -92,12 +92,12 @@ def test_only_models_are_overwritten(tmp_path: Path) -> None:
     assert check_folder(tmp_path / "model", force=True) == tmp_path / "model"
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "precious.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match="notes holds something else than a model"):
+    with pytest.raises(FileExistsError, match="notes holds something other than a model"):
         check_folder(tmp_path / "notes", force=True)
     with pytest.raises(NotADirectoryError, match="is a file"):
         check_folder(tmp_path / "notes" / "precious.txt", force=True)
     for name in (".", "..", tmp_path / ".."):
-        with pytest.raises(ValueError, match="no name of a folder"):
+        with pytest.raises(ValueError, match="not the name of a folder"):
             check_folder(name, force=True)
 
 

@@ -73,13 +73,13 @@ def check_folder(path: str | os.PathLike[str], force: bool = False) -> Path:
     """
     path = Path(path)
     if path.name in ("", ".."):
-        raise ValueError(f"{path} is no name of a folder to write: give one, such as {path / 'model'}")
+        raise ValueError(f"{path} is not the name of a folder to write: give one, such as {path / 'model'}")
     put_in_order(_behind_link(path))
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file: expected the name of a folder")
     if path.is_dir() and any(path.iterdir()):
         if not (path / _MODEL).is_file():
-            raise FileExistsError(f"{path} holds something else than a model: choose another name")
+            raise FileExistsError(f"{path} holds something other than a model: choose another name")
         if not force:
             raise FileExistsError(f"{path} exists already: choose another name or overwrite it with --force")
     _check_parent(path)
@@ -91,7 +91,7 @@ def _check_parent(path: Path) -> None:
     if not parent.is_dir():
         raise NotADirectoryError(f"{path} cannot be written: {parent} is a file")
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise PermissionError(f"{path} cannot be written: no right to write in {parent}")
+        raise PermissionError(f"{path} cannot be written: no permission to write in {parent}")
 
 
 def existing_file(path: str | os.PathLike[str], expected: str) -> Path:
@@ -168,7 +168,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             # From here on `new` is complete: whoever finds this folder after a kill may put it in its place.
             if path.is_dir() and temporary.exists():
                 if not temporary.is_dir():
-                    raise IsADirectoryError(f"{path} is a folder, which no file replaces")
+                    raise IsADirectoryError(f"{path} is a folder: a file cannot replace it")
                 path.replace(replaced)
             temporary.replace(path)
         finally:

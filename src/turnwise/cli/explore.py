@@ -132,7 +132,7 @@ def seeds_of(path: Path | None) -> dict[str, str | list[str]] | None:
     try:
         seeds = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is no TOML: {error}") from error
+        raise ValueError(f"{path} is not valid TOML: {error}") from error
     from turnwise.explorer.seeds import examples_of
 
     return dict(examples_of(seeds))
@@ -143,12 +143,13 @@ def say_who_asks(report: Report) -> None:
     asker = report.speakers.asker
     if asker is None:
         note(
-            "No role opens most conversations, so the messages of all are grouped together: --role names one that asks"
+            "No role opens most conversations, so the messages of all roles are grouped together; --role names the "
+            "one that asks"
         )
     elif len(report.roles) > 1:
         note(
-            f"Each role has groups of its own. {asker} asks: apart from greetings of those who answer, it opens "
-            f"{report.speakers.opened:.0%} of the conversations (--role names another)"
+            f"Each role has its own groups. The role that asks is {asker}: it opens {report.speakers.opened:.0%} of "
+            "the conversations, not counting greetings by those who answer (--role names another)"
         )
 
 
@@ -157,19 +158,23 @@ def explored_store(
 ) -> ConversationStore:
     """Put the data into a store, and return the store that a command shows."""
     from turnwise.store import ConversationStore
+    from turnwise.store.state import STATE_FILE
 
     if not data:
         if store is None:
             raise ValueError(f"expected DATA or --store FOLDER: turnwise {command} chats.jsonl")
         return ConversationStore.open(store, encoder=model, create=False)
+    for path in data:
+        if (path / STATE_FILE).is_file():
+            raise ValueError(f"{path} is a store: turnwise {command} --store {path}")
     if store is None:
         store = f"{_stem(data[0])}.store"
     conversations = reading.read(data, None if is_url(store) else Path(store))
     opened = ConversationStore.open(store, encoder=model)
     report = fill(opened, conversations)
     note(
-        f"{store}: embedded {report.messages:,} messages, {report.unchanged:,} conversations were there; "
-        f"next time it is enough to say: turnwise {command} --store {store}"
+        f"{store}: embedded {report.messages:,} messages, {report.unchanged:,} conversations were already there. "
+        f"Next time, this is enough: turnwise {command} --store {store}"
     )
     return opened
 
@@ -185,7 +190,7 @@ def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool
     explorer = Explorer(store, report, port)
     opened = not no_browser and open_browser(explorer.url)
     console.print(
-        f"{'Opened' if opened else 'Open'} {explorer.url} (this machine only; Ctrl-C ends it)", soft_wrap=True
+        f"{'Opened' if opened else 'Open'} {explorer.url} (on this machine only; Ctrl-C stops it)", soft_wrap=True
     )
     explorer.run()
 

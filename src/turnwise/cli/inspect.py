@@ -43,7 +43,7 @@ def inspect(data: Data, reading: Reading, json_file: SummaryFile = None, force: 
         inspection = inspect_conversations(iterate_conversations(data, **reading.arguments))
     except UnknownLayout as unknown:
         _print_layout(unknown, data, reading)
-        raise ValueError(f"{unknown.where}: could not detect the format") from None
+        raise ValueError(f"{unknown.where}: could not detect the format; {_advice(unknown)}") from None
     summary: dict[str, Any] = {"formats": formats, **inspection.summary(), "first": inspection.first}
     if json_file is not None:
         write_json(json_file, summary)
@@ -206,6 +206,14 @@ def _values(values: dict[str, Any]) -> str:
 def _short(text: str, length: int = _SHOWN_LENGTH) -> str:
     text = " ".join(text.split())
     return text if len(text) <= length else f"{text[:length]}…"
+
+
+def _advice(unknown: UnknownLayout) -> str:
+    from turnwise.data.reading.detection import EXPECTED_LINES, NAME_COLUMNS
+
+    if unknown.layout.columns is not None:
+        return "name its columns as shown above"
+    return NAME_COLUMNS if unknown.layout.examples else EXPECTED_LINES
 
 
 def _print_layout(unknown: UnknownLayout, data: list[Path], reading: Reading) -> None:

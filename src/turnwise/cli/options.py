@@ -153,7 +153,7 @@ Method = Annotated[
 Preset = Annotated[
     Literal["paper"] | None,
     typer.Option(
-        help="Use the settings of the method's paper; by default, turnwise's own are used, see docs/methods.md."
+        help="Use the settings of the method's paper; by default, turnwise's own are used, see docs/as-published.md."
     ),
 ]
 RecipeFile = Annotated[Path | None, typer.Option(help="TOML file with the method and its settings.")]

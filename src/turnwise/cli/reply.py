@@ -152,7 +152,7 @@ def _messages(path: Path, id: str | None, reading: Reading) -> list[dict[str, An
         if id is None or row["id"] == id:
             if messages := [message for message in row["messages"] if message["content"].strip()]:
                 return messages
-            raise ValueError(f"{path}: the conversation {row['id']!r} says nothing: expected a message with text")
+            raise ValueError(f"{path}: the conversation {row['id']!r} has no message with text")
     raise ValueError(f"{path}: found no conversation {id!r}")
 
 

@@ -74,6 +74,8 @@ def serve(
     try:
         server.run()
     except (KeyboardInterrupt, SystemExit) as stop:  # uvicorn raises the signals again after obeying them
+        if isinstance(stop, SystemExit) and not server.started:
+            raise OSError(f"port {port} of {host} cannot be used: choose another with --port") from None
         if isinstance(stop, SystemExit) and stop.code != TERMINATED:
             raise
     if loaded.done() and loaded.exception() is not None:

@@ -87,7 +87,7 @@ def index(
     else:
         console.print(
             f"{store}: added {report.added:,} conversations, {report.grown:,} have grown, {report.changed:,} changed, "
-            f"{report.unchanged:,} were there; embedded {report.messages:,} messages"
+            f"{report.unchanged:,} were already there; embedded {report.messages:,} messages"
         )
 
 
@@ -182,7 +182,7 @@ def delete(store: StoreArgument, ids: Ids) -> None:
     count = _open(store).delete(ids)
     console.print(f"Deleted {count:,} of {len(ids):,} conversations")
     if count:
-        note(f"Older files of {store} hold their texts until you say: turnwise store erase {store}")
+        note(f"Older files of {store} still hold their texts. To remove them for good: turnwise store erase {store}")
 
 
 @store.command()
@@ -218,7 +218,7 @@ def reindex(store: StoreArgument, model: Model = None, pooling: NewPooling = Non
     opened = _open(store)
     with _progress("embedding anew", opened.stats().conversations) as advance:
         opened.reindex(model, pooling=pooling, progress=advance)
-    console.print(f"{store} holds vectors of {opened.stats().encoder} now")
+    console.print(f"{store} now holds vectors of {opened.stats().encoder}")
 
 
 def _open(path: str, read_only: bool = False) -> ConversationStore:

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from turnwise._utils.progress import error_console
+from turnwise.errors import error_line
 
 TERMINATED = 128 + signal.SIGTERM  # exit code of a process that was asked to end
 
@@ -36,14 +37,17 @@ class Commands(TyperGroup):
         except BrokenPipeError:  # the program that reads our output has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
-        except (ValueError, OSError, ImportError) as error:
+        except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not _is_memory(error):
+                raise
             error_console.print(f"error: {_message(error)}", style="red", soft_wrap=True)
             raise typer.Exit(1) from None
 
     def _stop(self, ctx: Any, number: int) -> NoReturn:
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         resumes = command is not None and any(option.name == "resume" for option in command.params)
-        error_console.print("Stopped. What is done is kept: run it again with --resume." if resumes else "Stopped.")
+        kept = " What was done so far is kept: run the command again with --resume."
+        error_console.print(f"Stopped.{kept if resumes else ''}")
         raise typer.Exit(128 + number) from None
 
 
@@ -67,9 +71,17 @@ def _exit(number: int, frame: FrameType | None) -> None:
 
 def _message(error: Exception) -> str:
     """The message of an error, without the number that errors of the system have."""
+    if _is_memory(error):
+        return f"not enough memory: close other programs, or use less data at a time ({error_line(error)})"
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error)
+
+
+def _is_memory(error: Exception) -> bool:
+    """Whether the memory is used up: in Python, in torch, or while a library is loaded."""
+    said = str(error)
+    return isinstance(error, MemoryError) or "can't allocate memory" in said or "failed to map segment" in said
 
 
 def quiet_transformers() -> None:

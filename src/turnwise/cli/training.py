@@ -195,7 +195,7 @@ def train(
 
 def _check_for_workers(recipe: Recipe, data: list[Path]) -> None:
     if recipe.learns_on != "texts":
-        raise ValueError("this method runs in one process: leave --engine ray out, or take --method in-context")
+        raise ValueError("this method runs in one process: leave --engine ray out, or use --method in-context")
     if any(map(is_standard, data)):
         raise ValueError("-: the standard input cannot be read by several workers; give files")
 
@@ -224,10 +224,10 @@ def _tell(output: Path, seconds: float) -> None:
 
 # How far the weights went -> what to tell.
 _LEARNED = {
-    0: "What the encoder learned made these conversations no better, so its weights are those from before: they are "
-    "better as they are, or there is too little to learn from. --keep-anyway keeps what was learned.",
-    0.5: "The weights went half the way to what was learned, which is best for these conversations.",
-    1: "The weights went all the way to what was learned, which is best for these conversations.",
+    0: "Training did not improve the figures on these conversations, so the encoder keeps its earlier weights: "
+    "either it already suits them, or there is too little to learn from. --keep-anyway keeps what was learned.",
+    0.5: "The weights are half-way between the earlier ones and those learned, which is best for these conversations.",
+    1: "The weights are those learned, which are best for these conversations.",
 }
 
 

@@ -72,10 +72,11 @@ class PartFolder:
         system, path = self._place
         before = self.manifest()
         if before is None and system.exists(path) and (not system.isdir(path) or system.ls(path, detail=False)):
-            raise FileExistsError(f"{self.url} holds something else than embeddings: choose another name")
+            raise FileExistsError(f"{self.url} holds something other than embeddings: choose another name")
         if before is not None and not (resume or force):
             state = "is complete" if before["complete"] else "is unfinished"
-            problem = "go on with what has been added or not been done with --resume, or start over with --force"
+            problem = "continue with --resume, which does what was added or is still missing, or start over with "
+            "--force"
             raise FileExistsError(f"{self.url} {state}: {problem}")
         if before is not None and not force and before["settings"] != settings:
             former = {key: value for key, value in before["settings"].items() if settings.get(key) != value}

@@ -54,9 +54,9 @@ def train_on_ray(work: Callable[[bool], object], workers: int | None = None, res
             except failed as error:
                 reason = _reason(error)
                 if not left:
-                    problem = f"workers failed {_RESTARTS + 1} times, at last with: {reason}"
+                    problem = f"the workers failed {_RESTARTS + 1} times, most recently with: {reason}"
                     raise ChildProcessError(f"{problem}. Run it again with --resume: checkpoints are kept") from error
-            note(f"A worker failed: {reason}. All are started again, and go on with the newest checkpoint.")
+            note(f"A worker failed: {reason}. All are started again and continue from the newest checkpoint.")
             resume = True
 
 

@@ -76,7 +76,7 @@ def _centred(vectors: np.ndarray, centre: Centre | None) -> np.ndarray:
 def _without_transformer(encoder: SentenceTransformer, conversations: Sequence[Messages], pooling: str) -> np.ndarray:
     """The joined turns embedded by a static encoder, which has no limit and whose tokens do not see each other."""
     if pooling != "mean":
-        raise ValueError(f"pooling {pooling!r} needs a transformer: take 'mean' or 'messages' with a static encoder")
+        raise ValueError(f"pooling {pooling!r} needs a transformer: use 'mean' or 'messages' with a static encoder")
     texts = ["\n".join(message["content"] for message in messages) for messages in conversations]
     return encode_messages(encoder, texts)
 
@@ -133,6 +133,6 @@ def _absence(conversation: int, role: str, roles: list[str]) -> str:
     if role not in roles:
         return f"conversation {conversation} has no speaker {role!r}, only {', '.join(roles)}"
     return (
-        f"conversation {conversation}: {role!r} says nothing within the encoder's limit: leave such conversations out, "
-        "or take long='window'"
+        f"conversation {conversation}: {role!r} says nothing within the encoder's limit: leave such conversations "
+        "out, or use long='window'"
     )

@@ -183,12 +183,12 @@ def read_vectors(
     record = json.loads((table.schema.metadata or {}).get(_METADATA.encode(), b"{}"))
     if "weights" in record and record["weights"] != weights_digest(encoder):
         raise ValueError(
-            f"{path}: the vectors are of {record.get('encoder')}, not of {encoder_source(encoder)}: give the encoder "
-            "they are of, or embed the conversations again"
+            f"{path}: the vectors were made by {record.get('encoder')}, not by {encoder_source(encoder)}: give the "
+            "encoder that made them, or embed the conversations again"
         )
     if record.get("level", "message") not in _ALONE:
         raise ValueError(
-            f"{path}: the vectors are of level {record['level']!r}, expected those of each message alone: embed the "
+            f"{path}: the vectors have the level {record['level']!r}; expected those of each message alone: embed the "
             "conversations again, with --level message"
         )
     for name, value in (expected or {}).items():

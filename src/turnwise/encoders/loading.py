@@ -115,8 +115,13 @@ def _load(name: str, device: str | None) -> ConversationEncoder:
             "of their own are not loaded."
         )
         problem = error_line(error)
-        if "ignore_mismatched_sizes" in problem:
-            problem = "the sizes of its weights are not those that its config.json says"
+        if "couldn't connect to" in problem:
+            problem = (
+                "it is not a folder, it is not in the cache of the Hugging Face Hub, and the Hub cannot be reached "
+                "(or HF_HUB_OFFLINE is set)"
+            )
+        elif "ignore_mismatched_sizes" in problem:
+            problem = "the sizes of its weights are not those in its config.json"
         raise ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}") from error
     encoder = ConversationEncoder.of(stock)
     if encoder.transformers_model is None:

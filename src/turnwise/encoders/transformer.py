@@ -41,7 +41,7 @@ def transformer_of(encoder: SentenceTransformer) -> PreTrainedModel:
     """
     transformer = encoder.transformers_model
     if transformer is None:
-        raise ValueError("this encoder is not made of a transformer, which training needs")
+        raise ValueError("this encoder contains no transformer, which training needs")
     return transformer
 
 

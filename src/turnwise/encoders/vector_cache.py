@@ -113,7 +113,8 @@ class VectorCache:
         except (sqlite3.Error, OSError) as error:
             self._works = False
             logging.getLogger("turnwise").warning(
-                "%s cannot be used, so texts are embedded that were embedded before (%s): if it is damaged, delete it",
+                "%s cannot be used, so texts that were embedded before are embedded again (%s); if the file is "
+                "damaged, delete it",
                 self.path,
                 error,
             )
@@ -135,7 +136,9 @@ def forget_vectors() -> Path:
                 file.execute("DROP TABLE IF EXISTS vectors")
                 file.execute("VACUUM")
         except sqlite3.OperationalError as error:
-            raise OSError(f"{path} cannot be emptied ({error}): say the same again when nothing uses it") from error
+            raise OSError(
+                f"{path} cannot be emptied ({error}): run the command again when nothing else uses it"
+            ) from error
         except sqlite3.DatabaseError:  # it is damaged
             path.unlink()
     return path

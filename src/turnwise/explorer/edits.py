@@ -138,7 +138,9 @@ def _split_fine(memory: GroupMemory, group: int) -> GroupMemory:
 
     parts = split_group(memory.neighbours, memory.fine, group)
     if parts is None:
-        raise ValueError(f"group {group} ({memory.groups[group].name}) has no parts that hang together by themselves")
+        raise ValueError(
+            f"group {group} ({memory.groups[group].name}) cannot be split: its messages form no smaller groups"
+        )
     order = np.argsort(-np.bincount(parts), kind="stable")  # the largest part keeps the id
     ids = np.empty(len(order), np.int64)
     ids[order] = [group, *range(memory.next_id, memory.next_id + len(order) - 1)]

@@ -43,7 +43,7 @@ def check_export(folder: str | os.PathLike[str], force: bool = False) -> Path:
         raise NotADirectoryError(f"{path} is a file: expected the name of a folder, or of a .parquet file")
     if path.is_dir() and any(path.iterdir()):
         if not ((path / INDEX).is_file() and (path / "data" / "summary.js").is_file()):
-            raise FileExistsError(f"{path} holds something else than a report: choose another name")
+            raise FileExistsError(f"{path} holds something other than a report: choose another name")
         if not force:
             raise FileExistsError(f"{path} exists already: choose another name or overwrite it with --force")
     return path

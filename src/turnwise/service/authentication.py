@@ -88,7 +88,7 @@ def _check_local(connection: Connection, headers: Headers) -> None:
     except ValueError:
         host = None
     if not _is_loopback(host or ""):
-        raise Refusal(403, "without API keys the service is reached as localhost, 127.0.0.1 or [::1] only")
+        raise Refusal(403, "without API keys the service can only be reached as localhost, 127.0.0.1 or [::1]")
 
 
 def _is_loopback(host: str) -> bool:

@@ -41,7 +41,9 @@ class ServedModel:
         self.encoder = encoder.eval()
         source = encoder_source(encoder)
         if encoder.transformers_model is None:
-            raise ValueError(f"{source} is no transformer, and only those are served: embed and index take it")
+            raise ValueError(
+                f"{source} is not a transformer, and only transformers are served: embed and index accept it"
+            )
         self.name = name or (Path(source).resolve().name if Path(source).exists() else source)
         self.names = {self.name, self.name.rpartition("/")[2]}
         self.batch_tokens = batch_tokens or _SLICES_IN_BATCH * TOKENS_PER_SLICE.get(encoder.device.type, 8192)

@@ -89,7 +89,7 @@ def parsed_json(body: bytes, where: str | None = None) -> Any:
     try:
         return from_json(body)
     except ValueError as error:
-        raise Refusal(422, f"{where or 'the body'} is no JSON: {error}", where) from None
+        raise Refusal(422, f"{where or 'the body'} is not valid JSON: {error}", where) from None
 
 
 def check_values(body: bytes, most: int) -> None:

@@ -96,7 +96,7 @@ class Stores:
             encoder: Creates encoders that no other thread uses.
 
         Raises:
-            ValueError: A store has another encoder, or a folder holds something else than a store.
+            ValueError: A store has another encoder, or a folder holds something other than a store.
         """
         if not self._folders:
             return

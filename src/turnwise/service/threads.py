@@ -71,7 +71,7 @@ class BoundedThreads:
         if job.future.cancelled():
             raise Refusal(503, f"no thread was free within {self._seconds:g} seconds", retry_after=self._seconds)
         self._give_up(job)
-        raise Refusal(504, f"this was not done within {self._seconds:g} seconds")
+        raise Refusal(504, f"this could not be done within {self._seconds:g} seconds")
 
     def _closed(self) -> None:
         self._open -= 1

@@ -70,7 +70,7 @@ class ConversationStore(StoreReader):
         if folder.exists():
             given = None if encoder is None else store_encoder(encoder, folder.tables().state.pooling)
         elif read_only or not create:
-            raise StoreError(f"{path} is no store: make one with turnwise index DATA --store {path}")
+            raise StoreError(f"{path} is not a store: create one with turnwise index DATA --store {path}")
         else:
             given = store_encoder(encoder, pooling)
             folder.create(given, tokenizer, language)
@@ -113,7 +113,7 @@ class ConversationStore(StoreReader):
         """
         path = folder_of(path)
         if Folder(path).exists():
-            raise StoreError(f"{path} is a store already: open it, and add to it what it does not hold")
+            raise StoreError(f"{path} is already a store: open it and add to it instead")
         store = cls.open(path, encoder=encoder, pooling=pooling, tokenizer=tokenizer, language=language)
         store.add(data, progress=progress, cache=cache)
         store.compact()

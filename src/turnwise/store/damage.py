@@ -32,7 +32,7 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
         if isinstance(error, (StoreError, *passing)) or not (is_panic or isinstance(error, Exception)):
             raise
         if stamp is not None and stamp != state_stamp(store):
-            raise StoreLockedError(f"{store} was written anew while it was read: read it again") from error
+            raise StoreLockedError(f"{store} was rewritten while it was being read: read it again") from error
         said = _PLACE_IN_SOURCES.sub("", error_line(error))
         raise StoreError(
             f"{store} cannot be used: {said}. If its files were cut, changed or removed, copy a backup back, or delete "

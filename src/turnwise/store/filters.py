@@ -155,7 +155,7 @@ class _Parser:
         if "\0" in self._filter:
             raise FilterError("found a NUL character", self._filter, self._filter.index("\0"))
         if half := _HALF_OF_A_PAIR.search(self._filter):
-            raise FilterError("half of a surrogate pair is no text", self._filter, half.start())
+            raise FilterError("half of a surrogate pair is not text", self._filter, half.start())
         tokens, position, end = [], 0, len(self._filter.rstrip())
         while position < end:
             match = _TOKEN.match(self._filter, position)

@@ -52,7 +52,7 @@ class Folder:
         path = self._path
         # If there is a lock, a process was killed while it made the store.
         if path.exists() and not (path / LOCK_FILE).is_file() and (not path.is_dir() or any(path.iterdir())):
-            raise StoreError(f"{path} holds something else than a store: choose another folder")
+            raise StoreError(f"{path} holds something other than a store: choose another folder")
         with writer_lock(path, LOCK_SECONDS):
             if not self.exists():  # no other process made it meanwhile
                 _check_lost(path)
@@ -99,6 +99,7 @@ def _check_lost(path: Path) -> None:
     """Refuse to make a store where one with rows has lost its state; a half-made store has no rows yet."""
     if next(path.rglob("*.lance/data/*.lance"), None) is not None:
         raise StoreError(
-            f"{path / STATE_FILE} is missing, without which nothing tells what of the store counts: copy it back from "
+            f"{path / STATE_FILE} is missing, and without it nothing says which of the store's files count: copy it "
+            "back from "
             "a backup, or delete the folder and index again"
         )

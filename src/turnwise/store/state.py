@@ -105,7 +105,7 @@ def read_state(path: Path) -> StoreState:
         if schema == _SCHEMA:
             return _state_of(content)
     except FileNotFoundError:
-        raise StoreError(f"{path} is no store: make one with turnwise index DATA --store {path}") from None
+        raise StoreError(f"{path} is not a store: create one with turnwise index DATA --store {path}") from None
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise StoreError(
             f"{path / STATE_FILE} is damaged: {error_line(error)}; copy it back from a backup, or delete the folder "

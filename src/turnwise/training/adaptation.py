@@ -125,7 +125,7 @@ def adapt_encoder(
         remove_columns=conversations.column_names,
     )
     if len(messages) == 0:
-        raise ValueError("no conversation to adapt the encoder to says anything")
+        raise ValueError("none of the conversations to adapt the encoder to has any text")
     with tempfile.TemporaryDirectory() as unused:
         trainer = Trainer(
             model=model,
@@ -155,7 +155,7 @@ def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
             # Tokens may have been added to the encoder since it was loaded, such as the prefix tokens of a method.
             model.resize_token_embeddings(len(transformer.get_input_embeddings().weight), mean_resizing=False)
         except OSError as error:
-            logging.getLogger("turnwise").warning("the prediction head of adaptation starts anew: %s", error)
+            logging.getLogger("turnwise").warning("the prediction head for adaptation is newly initialised: %s", error)
             model = AutoModelForMaskedLM.from_config(transformer.config)
     except ValueError as error:
         raise ValueError("this encoder's architecture has no masked language model, so it cannot be adapted") from error

@@ -181,7 +181,7 @@ class TrainingProgress(TrainerCallback):
     ) -> None:
         if logs and "loss" in logs:
             if not math.isfinite(float(logs["loss"])):
-                raise ValueError(f"training has diverged at step {state.global_step}: take a lower learning rate")
+                raise ValueError(f"training has diverged at step {state.global_step}: use a lower learning rate")
             loss = f"loss {float(logs['loss']):.3f}"
             self.bar.update(self.task, description=f"{self.stage} ({loss})")
             self._print(state, loss)

@@ -90,7 +90,7 @@ def centre(
 def _sample(conversations: Dataset, count: int, seed: int) -> Dataset:
     sample = drop_empty_messages(draw_conversations(conversations, count, seed).select_columns(["messages"]))
     if not len(sample):
-        raise ValueError("none of the conversations says anything: the centre is the mean of some that do")
+        raise ValueError("none of the conversations has any text, so there is no mean to take as the centre")
     return sample
 
 

@@ -55,7 +55,7 @@ def plan_complete(
     cleaned, left_out = clean(read, recipe)
     if len(cleaned) < FEWEST:
         logging.getLogger("turnwise").warning(
-            "%d conversations of two messages or more are too few to learn from (the fewest are %d): "
+            "%d conversations of two messages or more are too few to learn from (at least %d are needed): "
             "only a centre is fitted, and the encoder stays as it is",
             len(cleaned),
             FEWEST,

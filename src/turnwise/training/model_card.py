@@ -75,7 +75,7 @@ def model_card(record: dict[str, Any], has_head: bool, has_centre: bool, prompt:
     if has_centre:
         note += f"Its centre, {CENTRE_FILES[0]}, needs `turnwise.load_encoder` and `encode_conversations`.\n\n"
     if has_head:
-        note += f"Its reply head, {HEAD_FILES[0]}, is for `turnwise.ReplyModel`; `encode` goes on without it.\n\n"
+        note += f"Its reply head, {HEAD_FILES[0]}, is for `turnwise.ReplyModel`; `encode` works without it.\n\n"
     elif prompt is not None:
         note += "Its prompts, listed in `encoder.prompts`, say what a text is to it; see turnwise for their use.\n\n"
     example = _EXAMPLES["conversation" if level == "conversation" else "message"]

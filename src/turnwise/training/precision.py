@@ -28,7 +28,7 @@ def runs_in_bf16(settings: Schedule) -> bool:
     if settings.bf16 is True and not torch.accelerator.is_available() and not _processor_has_bf16():
         raise ValueError(
             "this processor has no bfloat16 instructions (AVX-512 BF16, AMX or ARM's), without which bf16=true is "
-            "several times slower than float32: leave it out, or take bf16=forced"
+            "several times slower than float32: leave it out, or use bf16=forced"
         )
     return bool(settings.bf16)
 

@@ -217,7 +217,7 @@ def fit_reply_head(table: pa.Table, recipe: ReplyHeadRecipe) -> tuple[ReplyHead,
             schedule.step()
             bar.advance(task)
             if not loss.isfinite():
-                raise ValueError(f"training has diverged at step {step}: take a lower learning rate")
+                raise ValueError(f"training has diverged at step {step}: use a lower learning rate")
             if step % steps == 0 or step == total:
                 measured = _mean_loss(messages, head, held_out, recipe.batch_size, settings) if len(held_out) else None
                 history.append({"step": step, "loss": round(loss.item(), 4), "held_out": measured})

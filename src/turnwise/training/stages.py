@@ -154,7 +154,7 @@ def contrast(
         fit(trainer, checkpoints, recipe.stage)
     interpolate_weights(encoder, before, recipe.interpolation)
     if not all(parameter.isfinite().all() for parameter in encoder.parameters()):
-        raise ValueError("training has diverged, its weights are not finite: take a lower learning rate")
+        raise ValueError("training has diverged, its weights are not finite: use a lower learning rate")
     encoder.eval()
     return _history(trainer)
 

@@ -99,5 +99,5 @@ def test_claude_reads_the_branch_of_the_last_message(tmp_path: Path, parents: li
 
 def test_an_export_in_which_nothing_was_said(tmp_path: Path) -> None:
     for name, rows in (("chatgpt", CHATGPT[1:]), ("claude", CLAUDE[1:])):
-        with pytest.raises(ConversationError, match="nothing is said in any of its conversations"):
+        with pytest.raises(ConversationError, match="none of its conversations has any text"):
             read(write(tmp_path / f"{name}.json", rows))

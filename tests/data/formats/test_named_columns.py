@@ -203,5 +203,5 @@ def test_one_text_a_row(tmp_path: Path) -> None:
     assert [(row["id"], texts(row)) for row in read(path, "text=Comment")] == [("7", ["Bad."]), ("8", ["Good."])]
     path = write(tmp_path / "t.jsonl", '{"answer": {"text": "Bad."}}\n{"answer": {"text": "Good."}}\n')
     assert [texts(row) for row in read(path, "text=answer.text")] == [["Bad."], ["Good."]]
-    with pytest.raises(ConversationError, match="nothing is said in any"):
+    with pytest.raises(ConversationError, match="none of its conversations has any text"):
         read(write(tmp_path / "blank.csv", "No,Comment\n1,\n2, \n"), "text=Comment")

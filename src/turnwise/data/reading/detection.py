@@ -16,6 +16,11 @@ from turnwise.errors import ConversationError
 _TEXT_ENDINGS = (".txt", ".vtt", ".srt", ".mbox")
 _PACKED = (".zip", ".tar", ".tgz", ".rar", ".7z")  # as most exports arrive
 _KEYS_SHOWN = 20
+NAME_COLUMNS = (
+    "name its columns with --columns 'conversation=…,speaker=…,text=…' (where each row is a text of its own, "
+    "with --columns 'text=…')"
+)
+EXPECTED_LINES = "expected lines that begin with who speaks, such as “Anna: Good morning.”"
 
 
 def detect_format(source: Source) -> Format:
@@ -30,7 +35,7 @@ def detect_format(source: Source) -> Format:
         raise ConversationError(source.name, f"a {source.ending} is not read: unpack it and give the folder or file")
     if source.ending not in ENDINGS:
         known = ", ".join(ENDINGS)
-        problem = f"unknown ending {source.ending!r}; known are {known}, each also with .gz; otherwise name the format"
+        problem = f"unknown ending {source.ending!r}; known are {known}, each also with .gz"
         raise ConversationError(source.name, problem)
     head = Head()
     for head in _heads(source):
@@ -55,9 +60,7 @@ class UnknownLayout(ConversationError):
             named = f"--columns {shlex.quote(str(self.layout.columns))}"
             advice = f"it is most like {self.closest!r}; name its columns, most likely\n  {named}"
         else:
-            layouts = "".join(f"\n  {known.name}: {known.layout}" for known in FORMATS.values() if not known.is_corpus)
-            corpora = ", ".join(known.name for known in FORMATS.values() if known.is_corpus)
-            advice = f"expected one of{layouts}\n  or the files of a corpus: {corpora}"
+            advice = f"{NAME_COLUMNS if head.keys else EXPECTED_LINES}; docs/formats.md lists what can be read"
         super().__init__(source.name, f"could not detect the format: found {_excerpt(head)}; {advice}")
 
 

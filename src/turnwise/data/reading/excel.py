@@ -41,7 +41,7 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
             further = ", ".join(repr(title) for title, _ in filled[1:])
             log = logging.getLogger("turnwise")
             log.warning(
-                "%s: read the sheet %r; not read: %s, save them as files of their own", place, filled[0][0], further
+                "%s: read the sheet %r; not read: %s, save them as separate files", place, filled[0][0], further
             )
         for _, rows in filled[:1]:
             yield from _as_text(rows)

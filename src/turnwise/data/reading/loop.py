@@ -160,7 +160,7 @@ def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> Conversat
     """The error for files of which no conversation was kept."""
     where = ", ".join(shown(str(file)) for file in files[:3]) + (", …" if len(files) > 3 else "")
     if not skipped.count:
-        return ConversationError(where, "nothing is said in any of its conversations")
+        return ConversationError(where, "none of its conversations has any text")
     problem = f"none of its {skipped.count} rows could be read; the first problem: {skipped.first[0]}"
     return ConversationError(where, problem)
 

@@ -142,7 +142,7 @@ def read_memory_file(path: Path) -> Memory:
         if facts["format"] == _FORMAT:
             return {kind: _from(facts[kind], arrays, kind) for kind in KINDS if kind in facts}
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is damaged: {error}; delete it, and groups are made anew") from error
+        raise ValueError(f"{path} is damaged: {error}; delete it, and the groups will be found again") from error
     raise ValueError(f"{path} has format {facts['format']}, this version reads {_FORMAT}: update turnwise")
 
 

@@ -66,7 +66,7 @@ def convert_plato(
     Raises:
         FileNotFoundError: There is no such checkpoint.
         FileExistsError: The output exists and ``force`` is not given.
-        ValueError: The checkpoint holds something else than tensors, or other tensors than those of PLATO, or its
+        ValueError: The checkpoint holds something other than tensors, or other tensors than those of PLATO, or its
             vocabulary is not the tokenizer's.
     """
     check_folder(output, force)

@@ -156,7 +156,7 @@ async def _embed_conversations(service: Service, body: EmbeddingRequest) -> tupl
             lambda part: encoder.encode_conversations(part, pooling=body.pooling), conversations, costs
         )
     except ValueError:
-        problem = "in one of the conversations this speaker says nothing within what the model reads"
+        problem = "in one of the conversations, this speaker says nothing within the part that the model reads"
         raise Refusal(422, f"pooling: {problem}", "pooling") from None
     return np.concatenate(parts), sum(tokens)
 

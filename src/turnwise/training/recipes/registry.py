@@ -74,6 +74,6 @@ def _replace(schedule: Any, settings: Mapping[str, Any], name: str) -> Any:
     unknown = sorted(set(settings) - set(known))
     if unknown:
         raise ValueError(
-            f"{name} has no setting {', '.join(map(repr, unknown))}: leave it out, or take some of {', '.join(known)}"
+            f"{name} has no setting {', '.join(map(repr, unknown))}: leave it out, or choose from {', '.join(known)}"
         )
     return dataclasses.replace(schedule, **settings)
