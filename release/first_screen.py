@@ -22,7 +22,7 @@ import turnwise
 
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ADDRESS = re.compile(r"http://(?:127\.0\.0\.1|localhost):\d+")
-PATIENCE = 180  # seconds until a server answers
+PATIENCE = 600  # seconds; the map compiles its code at first use
 
 
 def environment() -> dict[str, str]:

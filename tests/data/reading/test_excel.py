@@ -84,3 +84,12 @@ def test_a_workbook_of_unknown_layout_gets_its_columns(tmp_path: Path) -> None:
         read(workbook(tmp_path / "t.xlsx", rows))
     with pytest.raises(ConversationError):
         read(write(tmp_path / "u.xlsx", "x"), "table")
+
+
+def test_a_workbook_without_its_first_part_is_no_error_of_the_disk(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "t.xlsx", [HEADER, *ROWS])
+    with zipfile.ZipFile(path) as parts:
+        types = parts.getinfo("[Content_Types].xml").header_offset
+    path.write_bytes(path.read_bytes()[types + 20 :])
+    with pytest.raises(ConversationError, match="not a readable Excel workbook"):
+        read(path)

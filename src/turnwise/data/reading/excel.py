@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from datetime import datetime, time
+from errno import EINVAL
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -50,7 +51,8 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
     except ConversationError:
         raise
     except (*_DAMAGE, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the file's
+        # Those of the disk have other numbers: a damaged table of contents asks for places before the file's start.
+        if isinstance(error, OSError) and error.errno not in (None, EINVAL):
             raise
         problem = "not a readable Excel workbook; save it again as .xlsx, without a password, or as CSV"
         raise ConversationError(place, problem) from None
