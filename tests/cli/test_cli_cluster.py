@@ -22,7 +22,7 @@ def store(chats: Path, tiny_encoder_path: Path, tmp_path: Path) -> Path:
 def test_cluster_writes_the_group_of_every_message(chats: Path, tiny_encoder_path: Path, tmp_path: Path) -> None:
     given = [chats, "--store", tmp_path / "new", "--model", tiny_encoder_path]
     said = succeed("cluster", *given, "--output", tmp_path / "groups.parquet")
-    assert "in no group" in said and "next time it is enough to say: turnwise cluster --store" in said
+    assert "in no group" in said and "Next time, this is enough: turnwise cluster --store" in said
     rows = pq.read_table(tmp_path / "groups.parquet").to_pylist()
     talks = [json.loads(line) for line in chats.read_text().splitlines()]
     assert {(row["id"], row["turn"], row["role"], row["text"]) for row in rows} == {
@@ -47,7 +47,7 @@ def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path,
 
 def test_the_messages_of_one_role_or_its_openings_can_be_asked_for(store: Path, tmp_path: Path) -> None:
     said = succeed("cluster", "--store", store, "--role", "user", "--first", "--output", tmp_path / "groups.jsonl")
-    assert "user asks" in said
+    assert "The role that asks is user" in said
     lines = [json.loads(line) for line in (tmp_path / "groups.jsonl").read_text().splitlines()]
     assert len(lines) == 30 and {line["role"] for line in lines} == {"user"}
     result = run("cluster", "--store", store, "--role", "nobody", "--output", tmp_path / "none.jsonl")

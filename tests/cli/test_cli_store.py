@@ -39,7 +39,7 @@ def printed(*arguments: object):
 
 
 def test_index_says_what_it_did(store, talks) -> None:
-    assert "2 were there; embedded 0 messages" in succeed("index", talks, "--store", store)
+    assert "2 were already there; embedded 0 messages" in succeed("index", talks, "--store", store)
     grown = {**TALKS[0], "messages": [*TALKS[0]["messages"], {"role": "user", "content": "a big one"}]}
     talks.write_text(json.dumps(grown))
     report = printed("index", talks, "--store", store)
