@@ -43,6 +43,18 @@ def test_every_view_opens_without_an_error_and_fits_the_width(
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
 
 
+@pytest.mark.parametrize("width, theme", [(1280, "light"), (390, "dark")])
+def test_views_are_accessible(
+    make_report: Callable[..., str], open_page: Callable[..., Watched], width: int, theme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
+    size = {"width": width, "height": 800}
+    watched = open_page(make_report(), viewport=size, color_scheme=theme, bypass_csp=True)  # axe is a script
+    for view in VIEWS:
+        result = axe.run(watched.open(view), options={"preload": False})
+        assert not result.response["violations"], f"{view}: {result.generate_report()}"
+
+
 @pytest.mark.parametrize(
     "options", [{"times": False, "surprise": False}, {"topics": 1}, {"conversations": 1, "turns": 1}]
 )
