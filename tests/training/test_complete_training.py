@@ -86,6 +86,14 @@ def test_what_made_it_worse_is_kept_only_if_asked_for(tiny_encoder_path, corpus,
         assert same(encoder, start) is not keep
 
 
+def test_a_gain_that_may_be_chance_is_not_kept(tiny_encoder, corpus, monkeypatch) -> None:
+    start = weights_of(tiny_encoder)
+    values = iter([np.zeros(10), np.zeros(10), *3 * [np.array([9.0] + 9 * [-0.5])]])
+    monkeypatch.setattr(HeldOut, "figures", lambda self, vectors, head=None: {MAIN: next(values)})
+    turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
+    assert same(tiny_encoder, start)
+
+
 def test_a_run_that_was_cut_goes_on_to_the_same_model(tiny_encoder_path, corpus, tmp_path: Path, monkeypatch) -> None:
     recipe = dataclasses.replace(RECIPE, checkpoint_steps=2)
 

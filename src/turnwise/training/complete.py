@@ -16,6 +16,7 @@ from datasets import Dataset
 from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor
 
+from turnwise._utils.bootstrap import bootstrap_interval
 from turnwise._utils.files import atomic_path
 from turnwise._utils.runs import RunFolder, process_state
 from turnwise._utils.vectors import FloatArray
@@ -143,6 +144,8 @@ def _choose(
 ) -> tuple[float, FloatArray]:
     """Move the weights to the point between their start and their end that suits the held-out conversations best.
 
+    They stay at their start unless the 95 % interval of the gain is above 0.
+
     Returns:
         How far they moved (0, 0.5 or 1), and the vectors of the held-out messages at that point.
     """
@@ -151,7 +154,10 @@ def _choose(
     for share in (0.5, 1.0):
         _go(encoder, start, trained, share)
         tried[share] = recipe.alone(encoder, held)
-    best = max(tried, key=lambda share: held_out.figures(tried[share])[MAIN].mean())
+    figures = {share: held_out.figures(vectors)[MAIN] for share, vectors in tried.items()}
+    best = max(figures, key=lambda share: figures[share].mean())
+    if not recipe.keep_anyway and bootstrap_interval(figures[best] - figures[0.0])[0] <= 0:
+        best = 0.0  # a gain that may be chance
     _go(encoder, start, trained, best)
     return best, tried[best]
 

@@ -1,0 +1,309 @@
+"""What `turnwise train` gains on one's own chats, by labels that it never sees, and which of its figures foretell it.
+
+Of each corpus, some conversations (--learned) of the part to learn from are given to the default method and, with as
+many steps, to DialogueCSE and dial2vec. All start from the encoder that ships; where the corpus is one of its
+sources, from the encoder without that source, which `make encoder` leaves in its folder (--variants). Labels of the
+test part judge: MAP of the messages' labels (intents; of STAR the assistant's acts), MAP and NMI of k-means of whole
+conversations. For the default method they do so at the weights before, half-way and those learned, as do figures
+without labels on the conversations that were held out; --foretell tells how well the changes of these go with those
+of the labelled figures. MultiDoGO has the customers' messages only, from which neither paper's method can learn.
+
+Results go to a JSON file; a second run continues where it stopped.
+
+Run: python benchmarks/study_own_chats.py --variants encoder --out runs/own-chats.json [--corpora sgd …] [--seeds 0 1 2]
+     python benchmarks/study_own_chats.py --out runs/own-chats.json --foretell
+Data: $TURNWISE_DATA (sgd, star, multidogo, self_dialogue; .jsonl.gz each).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from unittest import mock
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+
+import turnwise
+from quick import add_quick, data_folder, is_quick, results_file
+from turnwise._utils.bootstrap import bootstrap_interval
+from turnwise._utils.files import atomic_path
+from turnwise._utils.vectors import unit_vectors
+from turnwise.data.drawing import draw_conversations
+from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.loading import BASE_ENCODER
+from turnwise.encoders.messages import encode_messages
+from turnwise.encoders.shipped.delta import apply_delta
+from turnwise.training import complete
+from turnwise.training.held_out import MAIN, HeldOut
+from turnwise.training.precision import made_for_bf16
+from turnwise.training.recipes import Complete
+
+SHARES = (0.0, 0.5, 1.0)  # of the way from the weights before to those learned
+PAPERS = ("dialogue-cse", "dial2vec")
+WHAT = ("untouched", "own", *PAPERS)
+LABELLED = ("messages", "conversations", "groups")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Conversations to learn from and to be judged by.
+
+    Attributes:
+        learned: The file to learn from, in the folder of the data without the ending.
+        test: The file with the labels.
+        message_label: The field with the label of a message.
+        label: The column with the label of whole conversations.
+        without: The folder of the encoder without this source.
+    """
+
+    learned: str
+    test: str
+    message_label: str | None = None
+    label: str | None = None
+    without: str | None = None
+
+
+CORPORA = {
+    "sgd": Corpus("sgd/train", "sgd/test", "intent", "domains"),
+    "star": Corpus("star/train", "star/test", "act", "task", "without-star-context"),
+    **{
+        f"multidogo-{domain}": Corpus(
+            f"multidogo/{domain}/train",
+            f"multidogo/{domain}/test",
+            "intent",
+            without=f"without-multidogo-{domain}",
+        )
+        for domain in ("airline", "fastfood", "insurance", "software")
+    },
+    "self_dialogue": Corpus("self_dialogue/train", "self_dialogue/dev", label="topic"),
+    "generated": Corpus("", "", "intent", "domain"),
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many conversations are learned from and judged by, and how many queries are asked."""
+
+    learned: int = 1000
+    test: int = 300
+    queries: int = 300
+
+
+class Judge:
+    """The labels of a corpus, by which encoders are judged."""
+
+    def __init__(self, corpus: Corpus, sizes: Sizes) -> None:
+        self.corpus, self.queries = corpus, sizes.queries
+        self.conversations = rows_of(corpus.test, sizes.test, seed=0)
+
+    def labelled(self, encoder: ConversationEncoder) -> dict[str, float]:
+        """MAP of messages; MAP and NMI of conversations, read as one text without a centre."""
+        settings: dict[str, Any] = {"max_queries": self.queries, "conversation_label": self.corpus.label}
+        figures, before = {}, encoder.centre
+        encoder.centre = {}
+        if self.corpus.message_label is not None:
+
+            def embed(texts: list[str]) -> np.ndarray:
+                return encode_messages(encoder, texts, dtype=half())
+
+            settings["label"] = self.corpus.message_label
+            task = "semantic-retrieval"
+            (found,) = turnwise.evaluate(self.conversations, encoder=embed, tasks=task, **settings).values()
+            figures["messages"] = found["map"]
+        if self.corpus.label is not None:
+
+            def embed_whole(conversations: list[Any]) -> np.ndarray:
+                return encoder.encode_conversations(conversations, dtype=half())
+
+            tasks = ["conversation-retrieval", "domain-categorization"]
+            found, groups = turnwise.evaluate(self.conversations, encoder=embed_whole, tasks=tasks, **settings).values()
+            figures |= {"conversations": found["map"], "groups": groups["nmi"]}
+        encoder.centre = before
+        return figures
+
+
+def half() -> Literal["bfloat16"] | None:
+    return "bfloat16" if made_for_bf16() else None
+
+
+def rows_of(part: str, count: int, seed: int) -> Any:
+    """Some conversations of a file, or generated ones."""
+    if not part:
+        return turnwise.sample_conversations(count, seed=seed)
+    return draw_conversations(turnwise.read_conversations(data_folder() / f"{part}.jsonl.gz"), count, seed)
+
+
+def start_of(corpus: Corpus, variants: Path) -> ConversationEncoder:
+    """The encoder that ships, without what it has learned from this corpus."""
+    if corpus.without is None or is_quick():
+        return turnwise.load_encoder(device="cpu")
+    base = turnwise.load_encoder(BASE_ENCODER, device="cpu")
+    return ConversationEncoder.of(apply_delta(base, variants / corpus.without))
+
+
+def unlabelled(held_out: HeldOut, vectors: np.ndarray) -> dict[str, float]:
+    """What can be said of an encoder by held-out conversations without labels, in percent."""
+    figures = {name: float(values.mean()) for name, values in held_out.figures(vectors).items()}
+    figures |= {"halves": halves(held_out.turns, vectors), "stability": stability(vectors)}
+    return {name: round(100 * value, 3) for name, value in figures.items()}
+
+
+def halves(turns: np.ndarray, vectors: np.ndarray) -> float:
+    """How well the first half of a conversation finds its second half among those of all: mean reciprocal rank."""
+    starts = np.cumsum(turns) - turns
+    units = unit_vectors(vectors)
+    first, second = (
+        np.stack([units[start + a * n // 2 : start + (a + 1) * n // 2].mean(0) for start, n in zip(starts, turns)])
+        for a in (0, 1)
+    )
+    scores = unit_vectors(first - first.mean(0)) @ unit_vectors(second - second.mean(0)).T
+    return float((1 / (scores >= np.diag(scores)[:, None]).sum(1)).mean())
+
+
+def stability(vectors: np.ndarray, draws: int = 5) -> float:
+    """How well the groups of two halves of the messages agree on all messages: adjusted Rand index."""
+    units, agreement = unit_vectors(vectors), []
+    for seed in range(draws):
+        order = np.random.default_rng(seed).permutation(len(units))
+        labels = [
+            KMeans(min(20, len(part) // 2), n_init=3, random_state=seed).fit(units[part]).predict(units)
+            for part in np.array_split(order, 2)
+        ]
+        agreement.append(adjusted_rand_score(*labels))
+    return float(np.mean(agreement))
+
+
+class Judged(Exception):
+    """Ends a training whose weights have been judged: head and centre, which come afterwards, do not change them."""
+
+
+def own_training(rows: Any, encoder: ConversationEncoder, judge: Judge, seed: int, steps: int | None) -> dict[str, Any]:
+    """The default method, judged by labels and without them at each share of the way, and the share that it keeps."""
+    shares: dict[str, Any] = {}
+    kept: list[float] = []
+    choose = complete._choose
+
+    def watched(
+        encoder: ConversationEncoder, start: Any, recipe: Any, held_out: HeldOut, held: Any, vectors: Any
+    ) -> Any:
+        trained = complete._weights(encoder)
+        for share in SHARES:
+            complete._go(encoder, start, trained, share)
+            of_share = recipe.alone(encoder, held) if share else vectors
+            gain = held_out.figures(of_share)[MAIN] - held_out.figures(vectors)[MAIN]
+            shares[str(share)] = {
+                "labelled": judge.labelled(encoder),
+                "held_out": unlabelled(held_out, of_share),
+                "gain": [100 * end for end in bootstrap_interval(gain)],
+            }
+        complete._go(encoder, start, trained, 1.0)
+        kept.append(choose(encoder, start, recipe, held_out, held, vectors)[0])
+        raise Judged
+
+    with mock.patch.object(complete, "_choose", watched), suppress(Judged):
+        turnwise.train(rows, encoder=encoder, settings={"seed": seed, "max_steps": steps})
+    return {"shares": shares, "kept": kept[0]}
+
+
+def measured(name: str, what: str, seed: int, variants: Path, sizes: Sizes, steps: int | None) -> dict[str, Any]:
+    """The figures of a method on a corpus, or of the untouched encoder."""
+    corpus = CORPORA[name]
+    judge = Judge(corpus, sizes)
+    if what == "untouched":
+        return {"labelled": judge.labelled(turnwise.load_encoder(BASE_ENCODER, device="cpu"))}
+    rows, encoder = rows_of(corpus.learned, sizes.learned, seed=1), start_of(corpus, variants)
+    if what == "own":
+        return own_training(rows, encoder, judge, seed, steps)
+    recipe = Complete()
+    learned = (1 - recipe.held_out) * sum(len(row["messages"]) for row in rows)
+    settings = {"seed": seed, "max_steps": steps or recipe.steps(round(learned)), "bf16": made_for_bf16()}
+    encoder = turnwise.train(rows, method=what, encoder=encoder, settings=settings)
+    return {"labelled": judge.labelled(encoder)}
+
+
+def foretell(done: dict[str, Any]) -> str:
+    """For each figure without labels, its rank correlation over cases with the labelled ones, and equal signs."""
+    changes: list[tuple[str, dict[str, float], dict[str, float]]] = []
+    for key, row in done.items():
+        if "shares" in row:
+            before = row["shares"]["0.0"]
+            for share in ("0.5", "1.0"):
+                after = row["shares"][share]
+                labelled, held_out = (
+                    {name: after[kind][name] - before[kind][name] for name in before[kind]}
+                    for kind in ("labelled", "held_out")
+                )
+                labelled["mean"] = float(np.mean(list(labelled.values())))
+                changes.append((key.partition(" ")[0], labelled, held_out))
+    corpora = sorted({name for name, _, _ in changes})
+    lines = [
+        f"{len(changes)} cases of {len(corpora)} corpora",
+        "| figure | labels of | cases | correlation | same sign |",
+    ]
+    for figure in changes[0][2]:
+        for of in (*LABELLED, "mean"):
+            pairs = np.array([(held[figure], labelled[of]) for _, labelled, held in changes if of in labelled])
+            if len(pairs) < 3:
+                continue
+            correlation = spearmanr(*pairs.T).statistic
+            same = (np.sign(pairs[:, 0]) == np.sign(pairs[:, 1])).sum()
+            lines.append(f"| {figure} | {of} | {len(pairs)} | {correlation:.2f} | {same} |")
+    return "\n".join(lines)
+
+
+def shown(key: str, row: dict[str, Any]) -> str:
+    """One line for each thing that was measured."""
+    if "shares" not in row:
+        return f"{key:32} " + ", ".join(f"{name} {value:.1f}" for name, value in row["labelled"].items())
+    parts = [
+        f"{name} " + " / ".join(f"{row['shares'][str(share)][kind][name]:.1f}" for share in SHARES)
+        for kind in ("labelled", "held_out")
+        for name in row["shares"]["0.0"][kind]
+    ]
+    return f"{key:32} kept {row['kept']}: " + ", ".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("runs/own-chats.json"))
+    parser.add_argument("--variants", type=Path, default=Path("encoder"), help="the folder of make encoder")
+    parser.add_argument("--corpora", nargs="*", default=list(CORPORA), choices=list(CORPORA))
+    parser.add_argument("--what", nargs="*", default=list(WHAT), choices=list(WHAT))
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--steps", type=int, help="of each method; by default what the default method takes")
+    parser.add_argument("--learned", type=int, default=Sizes.learned, help="conversations to learn from")
+    parser.add_argument("--test", type=int, default=Sizes.test, help="conversations of the test part")
+    parser.add_argument("--queries", type=int, default=Sizes.queries)
+    parser.add_argument("--foretell", action="store_true", help="only tell what foretells the labelled figures")
+    add_quick(parser, out=results_file, corpora=["generated"], seeds=[0], steps=2, learned=60, test=60)
+    options = parser.parse_args()
+    done = json.loads(options.out.read_text(encoding="utf-8")) if options.out.is_file() else {}
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    sizes = Sizes(options.learned, options.test, options.queries)
+    for seed in () if options.foretell else options.seeds:
+        for what in options.what:
+            for name in options.corpora:
+                key = f"{name} untouched" if what == "untouched" else f"{name} {what} seed {seed}"
+                if key in done or (what in PAPERS and name.startswith("multidogo")):
+                    continue
+                began = time.process_time()
+                done[key] = measured(name, what, seed, options.variants, sizes, options.steps)
+                done[key]["seconds"] = round(time.process_time() - began)
+                with atomic_path(options.out) as temporary:
+                    temporary.write_text(json.dumps(done, indent=1), encoding="utf-8")
+                print(shown(key, done[key]), flush=True)
+    if options.foretell:
+        print("\n".join(shown(key, row) for key, row in done.items()))
+    print(foretell(done))
+
+
+if __name__ == "__main__":
+    main()
