@@ -64,7 +64,7 @@ def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], str 
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a TOML recipe: {error}") from error
     method = settings.pop("method", None)
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"{path}: expected a line method = one of {', '.join(map(repr, METHODS))}, got {method!r}")
     return method, settings, settings.pop("preset", None)
 
