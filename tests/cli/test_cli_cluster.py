@@ -31,13 +31,16 @@ def test_cluster_writes_the_group_of_every_message(chats: Path, tiny_encoder_pat
         for turn, message in enumerate(talk["messages"])
     }
     inside = [row for row in rows if row["group"] is not None]
-    assert inside and all(row["group_name"] and row["topic_name"] and row["topic"] is not None for row in inside)
+    assert inside and all(
+        row["group_name"] and row["coarse_group_name"] and row["coarse_group"] is not None for row in inside
+    )
 
 
 def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path, tmp_path: Path) -> None:
     succeed("cluster", "--store", store, "--level", "conversation", "--output", tmp_path / "groups.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "groups.jsonl").read_text().splitlines()]
-    assert len(lines) == 30 and {"id", "turns", "group", "group_name", "topic", "topic_name"} <= lines[0].keys()
+    columns = {"id", "turns", "group", "group_name", "coarse_group", "coarse_group_name"}
+    assert len(lines) == 30 and columns <= lines[0].keys()
     succeed("cluster", "--store", store, "--level", "conversation", "--output", tmp_path / "groups.csv")
     with (tmp_path / "groups.csv").open(newline="") as file:
         assert [row["id"] for row in csv.DictReader(file)] == [line["id"] for line in lines]
@@ -81,7 +84,7 @@ def test_label_applies_the_groups_to_other_conversations(store: Path, chats: Pat
     assert "belong to none of these" in said and len(lines) == sum(
         len(json.loads(line)["messages"]) for line in chats.read_text().splitlines()
     )
-    assert {"id", "turn", "role", "text", "group", "group_name", "topic", "confidence"} <= lines[0].keys()
+    assert {"id", "turn", "role", "text", "group", "group_name", "coarse_group", "confidence"} <= lines[0].keys()
     result = run("label", chats, "--groups", tmp_path, "--output", tmp_path / "none.csv")
     assert result.exit_code == 1 and "has no groups: turnwise cluster DATA --store" in " ".join(result.output.split())
 

@@ -33,15 +33,16 @@ def rows() -> list[dict[str, Any]]:
 def test_the_groups_of_messages_are_a_table(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:
     groups = turnwise.cluster(rows, encoder=tiny_encoder)
     table = groups.to_pandas()
-    assert list(table.columns[:8]) == ["id", "turn", "role", "text", "group", "group_name", "topic", "topic_name"]
+    columns = ["id", "turn", "role", "text", "group", "group_name", "coarse_group", "coarse_group_name"]
+    assert list(table.columns[:8]) == columns
     assert len(table) == 36 * 4
     sizes = [group.size for group in groups.groups]
     assert sizes == sorted(sizes, reverse=True)
     assert sum(sizes) / len(table) == pytest.approx(1 - groups.outliers)
-    names = {group.id: group.name for group in [*groups.groups, *groups.topics]}
+    names = {group.id: group.name for group in [*groups.groups, *groups.coarse_groups]}
     named = table.dropna(subset=["group"])
     assert [names[group] for group in named["group"]] == named["group_name"].tolist()
-    assert [names[topic] for topic in named["topic"]] == named["topic_name"].tolist()
+    assert [names[id] for id in named["coarse_group"]] == named["coarse_group_name"].tolist()
 
 
 def test_a_store_keeps_its_groups(

@@ -57,10 +57,10 @@ def cluster(
 ) -> None:
     """Find and name groups of messages (what people ask and answer) and groups of conversations (topics).
 
-    For messages, the columns are id, turn, role, text, group, group_name, topic and topic_name. A topic is a group of
-    similar groups. For conversations, id and turns come first, and the columns from group on are the same. A row that
-    fits no group has an empty group. The data is put into a store first, which also keeps the groups, so that groups
-    keep their names when more data arrives.
+    For messages, the columns are id, turn, role, text, group, group_name, coarse_group and coarse_group_name. A coarse
+    group is made of similar groups. For conversations, id and turns come first, and the columns from group on are the
+    same. A row that fits no group has an empty group. The data is put into a store first, which also keeps the groups,
+    so that groups keep their names when more data arrives.
 
     Example: `turnwise cluster chats.jsonl --output groups.parquet`
     """

@@ -21,9 +21,9 @@ def label(
 ) -> None:
     """Give messages the groups that `turnwise cluster` or `turnwise explore` has found in other conversations.
 
-    The columns are id, turn, role, text, group, group_name, topic, topic_name and confidence: the probability that the
-    message belongs to the group that is most like it. If it is below 0.5, the message belongs to none of these, and its
-    group is empty.
+    The columns are id, turn, role, text, group, group_name, coarse_group, coarse_group_name and confidence: the
+    probability that the message belongs to the group that is most like it. If it is below 0.5, the message belongs to
+    none of these, and its group is empty.
 
     Example: `turnwise label new.jsonl --groups chats.store --output labels.parquet`
     """

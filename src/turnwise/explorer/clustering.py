@@ -51,8 +51,8 @@ class Groups:
         return self._of_level(1)
 
     @property
-    def topics(self) -> Sequence[Group]:
-        """The topics, each made of similar groups, the largest first."""
+    def coarse_groups(self) -> Sequence[Group]:
+        """The coarse groups, each made of similar groups, the largest first."""
         return self._of_level(0)
 
     @property
@@ -62,7 +62,7 @@ class Groups:
         return float((groups < 0).mean()) if len(groups) else 0.0
 
     def to_arrow(self) -> pa.Table:
-        """A row for each message or conversation of interest, with its group and topic; see `turnwise.cluster`."""
+        """A row for each message or conversation of interest, with its groups; see `turnwise.cluster`."""
         return groups_table(self.report, self.level, self._rows)
 
     def to_pandas(self) -> Any:
@@ -124,8 +124,8 @@ def cluster(
 
     Returns:
         The groups. Their ``to_pandas()`` has a row for each message with id, turn, role and text, or for each
-        conversation with id and turns; then group, group_name, topic and topic_name. A
-        topic is a group of similar groups. What fits no group has an empty one.
+        conversation with id and turns; then group, group_name, coarse_group and coarse_group_name.
+        A coarse group is made of similar groups. What fits no group has an empty one.
 
     Raises:
         ImportError: The extra ``explorer`` is missing.

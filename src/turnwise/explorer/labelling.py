@@ -60,7 +60,7 @@ class Labeller:
         seed: Seed of the calibration.
 
     Attributes:
-        groups: The groups by id, also the coarse ones, which are the topics.
+        groups: The groups by id, also the coarse ones.
     """
 
     def __init__(self, memory: GroupMemory, basis: Basis, seed: int = 0) -> None:
@@ -139,14 +139,16 @@ class Labeller:
         return ids, confidence
 
     def columns(self, ids: IntArray, confidence: FloatArray) -> dict[str, pa.Array]:
-        """The columns group, group_name, topic, topic_name and confidence of messages, from `label`."""
+        """The columns group, group_name, coarse_group, coarse_group_name and confidence of messages, from `label`."""
         known = [self.groups.get(id) for id in ids.tolist()]
         parents = [None if group is None else group.parent for group in known]
         return {
             "group": pa.array(ids.astype(np.int32), mask=ids < 0),
             "group_name": pa.array([None if group is None else group.name for group in known], pa.string()),
-            "topic": pa.array(parents, pa.int32()),
-            "topic_name": pa.array([None if id is None else self.groups[id].name for id in parents], pa.string()),
+            "coarse_group": pa.array(parents, pa.int32()),
+            "coarse_group_name": pa.array(
+                [None if id is None else self.groups[id].name for id in parents], pa.string()
+            ),
             "confidence": pa.array(confidence.astype(np.float32)),
         }
 
@@ -172,8 +174,8 @@ def label(
         seed: Seed of the calibration.
 
     Returns:
-        A row for each message: id, turn, role, text; group, group_name, topic and topic_name, empty for none of these;
-        and confidence, the probability that the message belongs to the group that is most like it.
+        A row for each message: id, turn, role, text; group, group_name, coarse_group and coarse_group_name, empty for
+        none of these; and confidence, the probability that the message belongs to the group that is most like it.
 
     Raises:
         ValueError: There are no groups, or the encoder is not the one that they were found with.

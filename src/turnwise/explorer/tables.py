@@ -27,7 +27,8 @@ def groups_table(report: Report, kind: Kind, rows: BoolArray | None = None) -> p
     Args:
         report: The report.
         kind: ``"message"`` gives the columns id, turn, role and text; ``"conversation"`` gives id and turns. Both also
-            have group and topic (the fine and the coarse group), and their names. A value that does not exist is null.
+            have group and coarse_group, the group of similar groups that it is in, and their names. A value that does
+            not exist is null.
         rows: Which messages or conversations to include; by default all.
     """
     columns = report.columns(kind)
@@ -45,8 +46,8 @@ def groups_table(report: Report, kind: Kind, rows: BoolArray | None = None) -> p
     group_ids = columns["group"]
     names = {group.id: group.name for group in report.groups[kind]}
     parents = {group.id: group.parent for group in report.groups[kind]}
-    topic_ids = np.asarray([parents.get(id, -1) for id in group_ids.tolist()], np.int32)
-    for name, values in (("group", group_ids), ("topic", topic_ids)):
+    coarse_ids = np.asarray([parents.get(id, -1) for id in group_ids.tolist()], np.int32)
+    for name, values in (("group", group_ids), ("coarse_group", coarse_ids)):
         table[name] = pa.array(values, mask=values < 0)
         table[f"{name}_name"] = pa.array([names.get(id) for id in values.tolist()], pa.string())
     return pa.table(table) if rows is None else pa.table(table).filter(pa.array(rows))

@@ -27,8 +27,8 @@ class MessageLabel(BaseModel):
 
     group: int | None = None
     group_name: str | None = None
-    topic: int | None = Field(None, description="The coarse group that the group belongs to")
-    topic_name: str | None = None
+    coarse_group: int | None = Field(None, description="The coarse group that the group belongs to")
+    coarse_group_name: str | None = None
     confidence: float = Field(description="The probability that it belongs to the group that is most like it")
 
 
