@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -375,8 +376,12 @@ def test_the_overview_opens_on_requests_of_the_role_that_asks(
     assert names and not any("confirms" in name for name in names)  # what the assistant does
     asked.locator(".answer .quote").first.wait_for()
     assert asked.locator(".trend").count() == len(names)
+    conversations = page.locator(".tile strong").first.inner_text()
+    for share in asked.locator(".how-often").all_inner_texts():  # a conversation with several such messages counts once
+        count, total = re.search(r"([\d,]+) of ([\d,]+)", share).groups()
+        assert total == conversations and 0 < int(count.replace(",", "")) <= int(total.replace(",", ""))
     page.get_by_label("Who asks").select_option("assistant")
-    page.wait_for_selector("text=by assistant")
+    page.wait_for_selector("text=Of what assistant says")
     names = asked.locator(".requests strong a").all_inner_texts()
     assert names and all("confirms" in name for name in names)
     asked.locator(".requests a").first.click()

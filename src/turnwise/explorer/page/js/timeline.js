@@ -4,11 +4,27 @@
 turnwise.timeline = (() => {
   const DAY = 86400;
 
-  /** The time of each message or conversation: its own, else that of its conversation. */
-  function times(level) {
+  /**
+   * What is counted, with its time and whether it is one of those meant: conversations. Of messages, those that pass
+   * are taken; messages of one conversation are not independent, so a conversation with several counts once.
+   */
+  function counted(level, selection, member) {
     const {messages, conversations} = turnwise.report;
-    if (level === "conversation") return conversations.time;
-    return messages.time.map((time, m) => (Number.isNaN(time) ? conversations.time[messages.conversation[m]] : time));
+    const rows = new Map();
+    if (level === "conversation") {
+      conversations.time.forEach((time, c) => {
+        if (selection.conversation[c]) rows.set(c, {time, isMember: member(c)});
+      });
+    } else
+      messages.conversation.forEach((c, m) => {
+        if (!selection.message[m]) return;
+        const own = messages.time[m],
+          row = rows.get(c);
+        if (row === undefined)
+          rows.set(c, {time: Number.isNaN(own) ? conversations.time[c] : own, isMember: member(m)});
+        else row.isMember ||= member(m);
+      });
+    return [...rows.values()].filter(({time}) => !Number.isNaN(time));
   }
 
   /** Starts of days, weeks or months (of 30 days) between two times: the shortest of which there are at most 40. */
@@ -25,20 +41,19 @@ turnwise.timeline = (() => {
   }
 
   /**
-   * Shares of the rows with `member(row)` in each bin, among those that pass and have a time.
+   * Shares of the conversations with `member(row)` in each bin, among those that pass and have a time; at the level of
+   * messages, of those with such a message.
    * @return null without times, else `{unit, points: [{start, count, total, share, interval}], change}`, where change
-   *   compares the later half of the rows with the earlier: `{before, after, difference, interval}`.
+   *   compares the later half of the time with the earlier: `{before, after, difference, interval}`.
    */
   function series(level, selection, member) {
-    const time = times(level);
-    const rows = [];
-    for (let row = 0; row < time.length; row++) if (selection[level][row] && !Number.isNaN(time[row])) rows.push(row);
+    const rows = counted(level, selection, member);
     if (rows.length < 2) return null;
     let first = Infinity,
       last = -Infinity;
-    for (const row of rows) {
-      first = Math.min(first, time[row]);
-      last = Math.max(last, time[row]);
+    for (const {time} of rows) {
+      first = Math.min(first, time);
+      last = Math.max(last, time);
     }
     if (last <= first) return null;
     const {start, width, count, unit} = bins(first, last);
@@ -49,12 +64,12 @@ turnwise.timeline = (() => {
         [0, 0],
         [0, 0],
       ];
-    for (const row of rows) {
-      const bin = Math.floor((time[row] - start) / width),
-        half = halves[time[row] < middle ? 0 : 1];
+    for (const {time, isMember} of rows) {
+      const bin = Math.floor((time - start) / width),
+        half = halves[time < middle ? 0 : 1];
       totals[bin] += 1;
       half[1] += 1;
-      if (member(row)) {
+      if (isMember) {
         counts[bin] += 1;
         half[0] += 1;
       }

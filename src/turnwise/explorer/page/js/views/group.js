@@ -161,7 +161,7 @@ turnwise.views.group = (() => {
     const sure = change && turnwise.differences.distance(change.interval) > 0;
     return panel(
       "Over time",
-      turnwise.charts.overTime(series, `Share of the ${level}s that are in ${shortened(each.name, 60)}, over time`),
+      turnwise.charts.overTime(series, `Share of the conversations ${level === "message" ? "with messages" : "that are"} in ${shortened(each.name, 60)}, over time`),
       change &&
         note(
           sure ? (change.difference > 0 ? "It grew: " : "It declined: ") : "No sure change: ",

@@ -15,7 +15,8 @@ turnwise.views.overview = (() => {
     const asker = askerOf(route, fine);
     const opening = fine.some((each) => each.role === asker && each.opening);
     const isRequest = (each) => asker === null || (each.role === asker && Boolean(each.opening) === opening);
-    const mine = {selection: requestsOf(asker, opening, selection), counts, asker};
+    const theirs = requestsOf(asker, opening, selection);
+    const mine = {selection: theirs, counts: inConversations(theirs), asker};
     const requests = fine.filter((each) => isRequest(each) && !each.move),
       said = fine.filter((each) => each.role === asker && !(isRequest(each) && !each.move)),
       answers = fine.filter((each) => asker !== null && each.role !== asker && !each.move);
@@ -77,6 +78,32 @@ turnwise.views.overview = (() => {
     return {...selection, message, count: {...selection.count, message: count}};
   }
 
+  /** In how many conversations each group of messages occurs, among those that pass. */
+  function inConversations({message}) {
+    const {group: column, conversation} = turnwise.report.messages;
+    const met = new Map();
+    for (let m = 0; m < message.length; m++) {
+      if (!message[m]) continue;
+      if (!met.has(column[m])) met.set(column[m], new Set());
+      met.get(column[m]).add(conversation[m]);
+    }
+    return new Map([...met].map(([id, conversations]) => [id, conversations.size]));
+  }
+
+  /** How many conversations there are with messages that pass, and how many of them have one in these groups. */
+  function asking(groups, {message}) {
+    const {group: column, conversation} = turnwise.report.messages;
+    const ids = new Set(groups.map((each) => each.id)),
+      total = new Set(),
+      known = new Set();
+    for (let m = 0; m < message.length; m++) {
+      if (!message[m]) continue;
+      total.add(conversation[m]);
+      if (ids.has(column[m])) known.add(conversation[m]);
+    }
+    return {total: total.size, known: known.size};
+  }
+
   function sorted(list, counts) {
     return [...list].sort((a, b) => (counts.get(b.id) || 0) - (counts.get(a.id) || 0));
   }
@@ -84,15 +111,15 @@ turnwise.views.overview = (() => {
   /** What people ask: a sentence with keywords, how often, how it changes, and what is answered. */
   function asked(route, requests, {selection, counts, asker}, fine) {
     const roles = [...new Set(fine.map((each) => each.role))].filter((role) => typeof role === "string");
-    const known = requests.reduce((sum, each) => sum + (counts.get(each.id) || 0), 0);
+    const {total, known} = asking(requests, selection);
     const most = Math.max(1, ...requests.map((each) => counts.get(each.id) || 0));
     const shown = sorted(requests, counts);
     return panel(
       asker === null ? "What do people say?" : "What do people ask?",
       note(
         "Messages that mean much the same form a group, named by a typical one, with words that set it apart. ",
-        `Of ${turnwise.numbers.plural(selection.count.message, "message")}${asker === null ? "" : ` by ${asker}`}, `,
-        `${percent(selection.count.message ? known / selection.count.message : 0)} are in these groups.`,
+        `${asker === null ? "" : `Of what ${asker} says. `}Shares are of ${turnwise.numbers.plural(total, "conversation")}; `,
+        `${percent(total ? known / total : 0)} have a message in one of these groups.`,
       ),
       roles.length > 1 &&
         turnwise.dom.choice(
@@ -108,19 +135,19 @@ turnwise.views.overview = (() => {
           element(
             "ul",
             {class: "requests"},
-            rows.map((each) => request(each, selection, counts, most)),
+            rows.map((each) => request(each, selection, counts, most, total)),
           ),
         REQUESTS,
       ),
     );
   }
 
-  function request(each, selection, counts, most) {
+  function request(each, selection, counts, most, total) {
     const count = counts.get(each.id) || 0;
     const series = turnwise.timeline.series("message", selection, (m) => turnwise.report.messages.group[m] === each.id);
     const answer = element("p", {class: "answer"});
     if (typeof each.answer === "number")
-      turnwise.texts.get(each.answer).then((text) => add(answer, "Answered: ", turnwise.dom.quote(text, 140)));
+      turnwise.texts.get(each.answer).then((text) => add(answer, "A typical next message: ", turnwise.dom.quote(text, 140)));
     return element(
       "li",
       null,
@@ -138,8 +165,8 @@ turnwise.views.overview = (() => {
         element(
           "span",
           null,
-          element("strong", null, percent(selection.count.message ? count / selection.count.message : 0)),
-          element("span", {class: "muted"}, ` ${integer(count)}`),
+          element("strong", null, percent(total ? count / total : 0)),
+          element("span", {class: "muted"}, ` ${integer(count)} of ${integer(total)}`),
         ),
         series && trend(series),
       ),
@@ -255,7 +282,10 @@ turnwise.views.overview = (() => {
     const rows = requests
       .map(({id}) => ({id, change: turnwise.timeline.series("message", selection, (m) => column[m] === id)?.change}))
       .filter(({change}) => change && turnwise.differences.distance(change.interval) > 0);
-    if (rows.length === 0) return null;
+    if (rows.length === 0)
+      return turnwise.report.summary.times.first !== null && requests.length > 0
+        ? panel("Growing and declining", note("No request grew or declined by more than chance."))
+        : null;
     rows.sort(
       (a, b) => turnwise.differences.distance(b.change.interval) - turnwise.differences.distance(a.change.interval),
     );
@@ -273,7 +303,7 @@ turnwise.views.overview = (() => {
             percentWithin(change.difference, change.interval),
           ]),
       ),
-      note("Shares of the requests in the two halves of the time; only groups whose interval excludes no change."),
+      note("Shares of the conversations in the two halves of the time; only changes larger than chance."),
     );
   }
 
