@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Callable
@@ -136,6 +138,37 @@ def test_a_filter_that_nothing_passes_says_so(
 def test_a_group_tells_who_says_it(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
     page = open_page(make_report()).open("group/message/0")
     assert sorted(page.locator(".about .role").all_inner_texts()[:2]) == ["assistant", "user"]
+
+
+def test_a_group_tells_its_share_of_what_and_does_not_repeat_its_name(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report()).open("group/message/7")  # of the assistant, whose messages are half of all
+    size, conversations, share = page.evaluate(
+        """() => {
+          const {group, conversation} = turnwise.report.messages;
+          const rows = [...group.keys()].filter((m) => group[m] === 7);
+          const percent = turnwise.numbers.percent(rows.length / (group.length / 2));
+          return [rows.length, new Set(rows.map((m) => conversation[m])).size, percent];
+        }"""
+    )
+    said = f"{size} messages, {share} of the messages by assistant (in {conversations} of 60 conversations)"
+    assert said in page.locator("main").inner_text()
+    page.locator(".message .said").first.wait_for()
+    assert page.locator(".message .group").count() == 0
+    page.goto(page.url.replace("/7", "/0"))  # a coarse group, whose messages are of several
+    page.locator(".message .group").first.wait_for()
+
+
+def test_nothing_is_cut_off_at_390_pixels(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    watched = open_page(make_report(), viewport={"width": 390, "height": 844})
+    for view in ("overview", "groups", "group/message/7"):
+        page = watched.open(view)
+        cut = page.locator("nav, nav a, fieldset, .table").evaluate_all(
+            "(all) => all.filter((e) => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > 390)"
+            ".map((e) => e.outerHTML.slice(0, 80))"
+        )
+        assert not cut, view
 
 
 def test_text_and_time_filters(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
@@ -279,16 +312,41 @@ def test_what_is_shown_can_be_saved(
     make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
 ) -> None:
     page = open_page(make_report()).open("overview?c.domain=shop&role=user")
-    page.get_by_text("Save as JSONL").click()
+    page.get_by_text("Save", exact=True).click()
     for name in ("conversations", "messages"):
         with page.expect_download() as download:
-            page.locator(f"#save-{name}").click()
+            page.locator(f"#save-{name}-jsonl").click()
         download.value.save_as(tmp_path / name)
     conversations = [json.loads(line) for line in (tmp_path / "conversations").read_text().splitlines()]
     messages = [json.loads(line) for line in (tmp_path / "messages").read_text().splitlines()]
     assert {row["domain"] for row in conversations} == {"shop"}
     assert all(len(row["messages"]) == 8 and row["messages"][0]["intent"] for row in conversations)
     assert {row["role"] for row in messages} == {"user"} and len(messages) == 4 * len(conversations)
+
+
+def test_what_is_shown_can_be_saved_for_spreadsheets(
+    make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
+) -> None:
+    texts = ['=HYPERLINK("https://example.org")', "two\nlines", "+1", "@here", "-", "a, b", "é 😀"]
+    page = open_page(make_report(texts=texts)).open("overview?role=user")
+    page.get_by_text("Save", exact=True).click()
+    tables = {}
+    for name in ("conversations", "messages"):
+        with page.expect_download() as download:
+            page.locator(f"#save-{name}-csv").click()
+        download.value.save_as(tmp_path / name)
+        text = (tmp_path / name).read_bytes().decode("utf-8")
+        assert text.startswith("\ufeff")  # so that spreadsheets read it as Unicode
+        tables[name] = list(csv.DictReader(io.StringIO(text[1:], newline="")))
+    messages, conversations = tables["messages"], tables["conversations"]
+    assert [row["text"] for row in messages[:4]] == ["'" + texts[0], "'+1", "'-", "é 😀"]  # no text is a formula
+    assert [row["turn"] for row in messages[:4]] == ["1", "3", "5", "7"] and {row["role"] for row in messages} == {
+        "user"
+    }
+    assert all(row["coarse group"] in row["group"] for row in messages)
+    assert len(messages) == 4 * 60 and len(conversations) == 60
+    assert conversations[1]["conversation"] == "conversation-1" and conversations[1]["domain"] in ("shop", "desk")
+    assert conversations[1]["topic"] == conversations[1]["coarse topic"]
 
 
 def test_hostile_texts_are_shown_as_text(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:

@@ -275,7 +275,7 @@ def test_without_turn_order_each_half_is_ranked_by_a_head_that_saw_the_other(
     store = ConversationStore.open(tmp_path / "plain", encoder=tiny_encoder)
     store.add(talks(60))
     report = build_report(store, settings=SETTINGS)
-    assert report.surprise is not None and "each half" in report.surprise.how
+    assert report.surprise is not None and "other half" in report.surprise.how
     assert not seen[0] & seen[1] and seen[0] | seen[1] == set(report.ids)
     assert (np.isnan(report.messages["surprise"]) == (report.messages["turn"] == 0)).all()
 

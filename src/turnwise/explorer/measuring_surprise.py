@@ -23,8 +23,8 @@ from turnwise.training.reply_head import fit_reply_head
 LEAST_CONVERSATIONS = 200  # with two messages or more, so that a head can learn something from one half of them
 _LEARNED = 2000  # conversations that a head is fitted to, at most
 _RANKED = (
-    "The share of a thousand messages of the same role that fit better than this one after the turns before it: "
-    "0 is expected, 1 is a surprise."
+    "The figure says how many of a thousand random messages of the same role would fit better there: few if it was "
+    "expected, half by chance, most if it is a surprise."
 )
 
 
@@ -40,7 +40,7 @@ def measure_surprise(store: ConversationStore, corpus: Corpus, seed: int) -> tup
     head = encoder.encoder.reply_head if encoder is not None else None
     if encoder is not None and head is not None:
         everything = np.ones(len(corpus.texts), bool)
-        method = f"{_RANKED} By the reply head of the encoder."
+        method = f"{_RANKED} What usually follows was learned when the encoder was trained."
         return Surprise(method, encoder.name), _ranked(head, corpus, everything, seed)
     surprises = np.full(len(corpus.texts), np.nan, np.float32)
     if (corpus.turns > 1).sum() < LEAST_CONVERSATIONS:
@@ -51,7 +51,7 @@ def measure_surprise(store: ConversationStore, corpus: Corpus, seed: int) -> tup
         ranked = (keys & 1 != half)[corpus.conversation]
         fitted, _ = fit_reply_head(_embedded(corpus, learned), ReplyHeadRecipe(seed=seed))
         surprises[ranked] = _ranked(fitted, corpus, ranked, seed)[ranked]
-    method = f"{_RANKED} By reply heads fitted to these conversations, each half ranked by that of the other half."
+    method = f"{_RANKED} What usually follows was learned from the other half of these conversations."
     return Surprise(method, store.tables().state.encoder), surprises
 
 

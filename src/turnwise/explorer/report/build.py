@@ -83,7 +83,9 @@ def build_report(
             findings, memory = add_shown(store, corpus, findings, memory, former, settings.seed)
         if findings is not kept and not store.read_only:
             _keep(store.path, memory, findings if former is None else None, stamp, corpus)
-    report = _report(store.path.name, tables.state.encoder, stamp, settings, corpus, speakers, findings)
+    report = _report(
+        store.path.name.removesuffix(".store"), tables.state.encoder, stamp, settings, corpus, speakers, findings
+    )
     if examples and plant(store, examples, speakers.asker):
         return build_report(store, seed=seed, settings=settings, former=report, naming=naming, page=page)
     return report

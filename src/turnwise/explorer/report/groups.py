@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -35,7 +36,7 @@ def named_groups(
         speakers: Whose messages are grouped apart.
         surveys: The group and place of each message and conversation.
         naming: Names new groups from their phrases and the texts of their central members; by default, a typical
-            message is the name.
+            message is the name of a fine group, and its first phrases that of a coarse one.
     """
     groups: dict[Kind, Sequence[Group]] = {}
     memory: Memory = {}
@@ -116,11 +117,16 @@ def _named(
         id: replace(group, phrases=described[id].phrases) if id in described else group
         for id, group in memory.groups.items()
     }
+    finer = Counter(group.parent for id, group in groups.items() if id in members)
     for is_coarse in (True, False):
         level = [id for id, group in groups.items() if (group.parent is None) == is_coarse]
         nameless = [id for id in level if id in members and not groups[id].name]
         taken = [groups[id].name for id in level if groups[id].name]
-        own = [described[id].sentence if id in described else "" for id in nameless]
+        # No sentence says what several finer groups are about; their phrases do.
+        own = [
+            described[id].sentence if id in described and not (finer[id] > 1 and groups[id].phrases) else ""
+            for id in nameless
+        ]
         if naming is not None and nameless:
             own = list(
                 naming(
@@ -135,7 +141,7 @@ def _named(
 def _candidates(name: str, phrases: Sequence[str]) -> list[str]:
     """Names for a group: the given one, with a phrase if another group has it too; its phrases if there is none."""
     if not name:
-        return [", ".join(phrases[:count]) for count in range(min(3, len(phrases)), len(phrases) + 1) if count]
+        return [" · ".join(phrases[:count]) for count in range(min(3, len(phrases)), len(phrases) + 1) if count]
     return [name, *(f"{name} ({phrase})" for phrase in phrases)]
 
 

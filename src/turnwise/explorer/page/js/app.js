@@ -94,9 +94,8 @@ turnwise.app = (() => {
         "aria-label": dark ? "Light colours" : "Dark colours",
         title: dark ? "Light colours (T)" : "Dark colours (T)",
       }),
-      button("?", help, {id: "help-button", "aria-label": "Keyboard", title: "Keyboard (?)"}),
+      button("?", help, {id: "help-button", "aria-label": "Help", title: "Help (?)"}),
     );
-    document.querySelector("nav [aria-current]").scrollIntoView({block: "nearest", inline: "center"});
   }
 
   function footer() {
@@ -134,15 +133,26 @@ turnwise.app = (() => {
       ["l", "draw around points of the map"],
       ["?", "this help"],
     ];
-    const dialog = element(
-      "dialog",
-      {"aria-label": "Keyboard"},
-      element("h2", null, "Keyboard"),
+    const words = [
+      ["surprise", "how many random messages of the same role would fit better there; 50 % is what chance would give"],
+      ["41 % (38 to 44)", "a share, and between which the true one lies in 95 of 100 cases"],
+      ["growing, declining", "the later half of the time against the earlier; only changes larger than chance"],
+      ["typical, doubtful", "members nearest to the group's middle, and furthest from it"],
+      ["keywords", "phrases at least twice as frequent in the group as elsewhere"],
+    ];
+    const list = (rows, tag) =>
       element(
         "dl",
         null,
-        keys.map(([key, what]) => [element("dt", null, element("kbd", null, key)), element("dd", null, what)]),
-      ),
+        rows.map(([term, what]) => [element("dt", null, element(tag, null, term)), element("dd", null, what)]),
+      );
+    const dialog = element(
+      "dialog",
+      {"aria-label": "Help"},
+      element("h2", null, "Keyboard"),
+      list(keys, "kbd"),
+      element("h2", null, "Words"),
+      list(words, "strong"),
       button("Close", () => dialog.close(), {autofocus: true}),
     );
     dialog.addEventListener("close", () => dialog.remove());

@@ -101,13 +101,14 @@ turnwise.charts = (() => {
     const y = (value) => 8 + (height - 8 - bottom) * (1 - value);
     const known = values.map((value, i) => [i, value]).filter(([, value]) => !Number.isNaN(value));
     const worst = known.reduce((best, each) => (each[1] > best[1] ? each : best), [-1, -1]);
-    const label = `Surprise over ${values.length} turns; the highest is ${worst[1].toFixed(2)} at turn ${worst[0] + 1}`;
+    const highest = `${turnwise.numbers.percent(worst[1])} at turn ${worst[0] + 1}`;
+    const label = `Surprise over ${values.length} turns; the highest is ${highest}`;
     return svg(
       "svg",
       {class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label},
       [0, 0.5, 1].map((value) => [
         svg("line", {x1: left, x2: width - 10, y1: y(value), y2: y(value), class: "axis"}),
-        svg("text", {x: left - 5, y: y(value) + 4, "text-anchor": "end"}, String(value)),
+        svg("text", {x: left - 5, y: y(value) + 4, "text-anchor": "end"}, turnwise.numbers.percent(value)),
       ]),
       svg("polyline", {points: known.map(([i, value]) => `${x(i)},${y(value)}`).join(" "), class: "line"}),
       known.map(([i, value]) =>
@@ -120,7 +121,7 @@ turnwise.charts = (() => {
             class: value >= 0.9 ? "point high" : "point",
             on: {click: () => onTurn(i)},
           },
-          svg("title", null, `turn ${i + 1}: ${value.toFixed(2)}`),
+          svg("title", null, `turn ${i + 1}: ${turnwise.numbers.percent(value)}`),
         ),
       ),
       svg("text", {x: width - 10, y: height - 4, "text-anchor": "end"}, `turn ${values.length}`),

@@ -1,4 +1,4 @@
-/* What passes the filter as JSON Lines, which turnwise and others read. */
+/* What passes the filter: as JSON Lines, which turnwise and others read, or as a table for spreadsheets. */
 "use strict";
 
 turnwise.download = (() => {
@@ -56,6 +56,79 @@ turnwise.download = (() => {
     return new Blob(parts, {type: "application/jsonl"});
   }
 
+  /** Messages as a table, one a row. */
+  async function messageTable(selection) {
+    const {messages: columns, ids, summary} = turnwise.report;
+    const names = Object.keys(summary.labels.message);
+    return table(
+      ["conversation", "turn", "role", "time", "text", "group", "coarse group", "surprise", ...names],
+      selection.message,
+      async (m) => [
+        ids[columns.conversation[m]],
+        columns.turn[m] + 1,
+        summary.roles[columns.role[m]],
+        time(columns.time[m]),
+        await turnwise.texts.get(m),
+        ...groupNames("message", columns.group[m]),
+        rounded(columns.surprise[m]),
+        ...valuesOf(names, labels("message", m)),
+      ],
+    );
+  }
+
+  /** Conversations as a table, one a row, with what each begins with. */
+  async function conversationTable(selection) {
+    const {conversations: columns, ids, summary} = turnwise.report;
+    const names = Object.keys(summary.labels.conversation);
+    return table(
+      ["conversation", "messages", "time", "begins with", "topic", "coarse topic", "surprise", ...names],
+      selection.conversation,
+      async (c) => [
+        ids[c],
+        columns.turns[c],
+        time(columns.time[c]),
+        await turnwise.parts.subject(c),
+        ...groupNames("conversation", columns.group[c]),
+        rounded(columns.surprise[c]),
+        ...valuesOf(names, labels("conversation", c)),
+      ],
+    );
+  }
+
+  function time(seconds) {
+    return Number.isNaN(seconds) ? "" : turnwise.numbers.minute(seconds);
+  }
+
+  function groupNames(level, id) {
+    const {name, top} = turnwise.report.groups[level];
+    return id < 0 ? ["", ""] : [name(id), name(top(id))];
+  }
+
+  function rounded(value) {
+    return Number.isNaN(value) ? "" : Number(value.toFixed(3));
+  }
+
+  function valuesOf(names, labels) {
+    return names.map((name) => labels[name] ?? "");
+  }
+
+  /** CSV that spreadsheets read as Unicode (by its first character), and in which no text is a formula. */
+  async function table(header, mask, describe) {
+    const parts = ["\ufeff", line(header)];
+    for (let row = 0; row < mask.length; row++) if (mask[row]) parts.push(line(await describe(row)));
+    return new Blob(parts, {type: "text/csv"});
+  }
+
+  function line(cells) {
+    return cells.map(cell).join(",") + "\r\n";
+  }
+
+  function cell(value) {
+    if (typeof value !== "string") return String(value);
+    const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  }
+
   /** Hands a file to the browser. */
   function save(blob, name) {
     const address = URL.createObjectURL(blob);
@@ -63,5 +136,5 @@ turnwise.download = (() => {
     setTimeout(() => URL.revokeObjectURL(address), 60000);
   }
 
-  return {conversations, messages, save};
+  return {conversations, messages, conversationTable, messageTable, save};
 })();

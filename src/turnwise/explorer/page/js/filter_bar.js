@@ -197,25 +197,30 @@ turnwise.filterBar = (() => {
 
   /** The buttons that save what is shown. */
   function exporting(selection) {
-    const save = (level) => async (event) => {
-      event.target.disabled = true;
-      try {
-        turnwise.download.save(await turnwise.download[`${level}s`](selection), `${level}s.jsonl`);
-      } finally {
-        event.target.disabled = false;
-      }
+    const {download} = turnwise;
+    const saving = (level, kind, file, write) => {
+      const save = async (event) => {
+        event.target.disabled = true;
+        try {
+          download.save(await write(selection), file);
+        } finally {
+          event.target.disabled = false;
+        }
+      };
+      const label = `${plural(selection.count[level], level)} as ${kind}`;
+      return button(label, save, {id: `save-${file.replace(".", "-")}`});
     };
     return element(
       "details",
       {class: "menu"},
-      element("summary", null, "Save as JSONL"),
+      element("summary", null, "Save"),
       element(
         "div",
         null,
-        button(`${integer(selection.count.message)} messages`, save("message"), {id: "save-messages"}),
-        button(`${integer(selection.count.conversation)} conversations`, save("conversation"), {
-          id: "save-conversations",
-        }),
+        saving("message", "table (CSV)", "messages.csv", download.messageTable),
+        saving("conversation", "table (CSV)", "conversations.csv", download.conversationTable),
+        saving("message", "JSONL", "messages.jsonl", download.messages),
+        saving("conversation", "JSONL", "conversations.jsonl", download.conversations),
       ),
     );
   }

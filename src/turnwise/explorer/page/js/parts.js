@@ -30,20 +30,20 @@ turnwise.parts = (() => {
     ];
   }
 
-  /** A score of surprise from 0 to 1, as a bar with its figure. */
+  /** A score of surprise from 0 to 1, as a bar with what it says. */
   function surprise(value) {
     if (Number.isNaN(value)) return null;
     return element(
       "span",
-      {class: "surprise", title: "surprise: 0 is expected, 1 is most unlike what usually follows"},
+      {class: "surprise", title: "How many others of the same role would fit better here; by chance 50 %"},
       element("span", {class: "muted"}, "surprise"),
       turnwise.charts.bar(value, value >= 0.9 ? "var(--alarm)" : "var(--accent)"),
-      value.toFixed(2),
+      `${percent(value)} would fit better`,
     );
   }
 
-  /** A message in a list: who, what, of which group; leads to its place in the conversation. */
-  function message(m, text, ...more) {
+  /** A message in a list: who, what, of which group unless it is `within`; leads to its place in the conversation. */
+  function message(m, text, {within = null, more = null} = {}) {
     const {messages, summary} = turnwise.report;
     const place = turnwise.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
     return element(
@@ -53,7 +53,7 @@ turnwise.parts = (() => {
         "div",
         {class: "about"},
         role(summary.roles[messages.role[m]]),
-        group("message", messages.group[m]),
+        messages.group[m] !== within && group("message", messages.group[m]),
         more,
       ),
       element(
@@ -68,35 +68,35 @@ turnwise.parts = (() => {
     return element("span", {class: "role", dir: "auto"}, turnwise.dom.shortened(name, 40));
   }
 
-  /** A list of messages, with their texts when these have arrived. */
-  function messages(rows, extra = () => null) {
+  /** A list of messages, with their texts when these have arrived; the group that all are `within` is not repeated. */
+  function messages(rows, within) {
     const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
     turnwise.texts.getAll(rows).then(
       (texts) =>
         fill(
           list,
-          rows.map((m, i) => message(m, texts[i], extra(m))),
+          rows.map((m, i) => message(m, texts[i], {within})),
         ),
       (error) => fill(list, element("li", {class: "error"}, error.message)),
     );
     return list;
   }
 
-  /** Conversations in a list: what each is about, which and when it was, its labels; leads to it. */
-  function conversations(rows) {
+  /** Conversations in a list: what each is about, its day, labels, and its topic unless it is `within`; leads to it. */
+  function conversations(rows, within) {
     const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
     Promise.all(rows.map(subject)).then(
       (subjects) =>
         fill(
           list,
-          rows.map((c, i) => conversation(c, subjects[i])),
+          rows.map((c, i) => conversation(c, subjects[i], within)),
         ),
       (error) => fill(list, element("li", {class: "error"}, error.message)),
     );
     return list;
   }
 
-  function conversation(c, text) {
+  function conversation(c, text, within) {
     const {conversations: columns, ids} = turnwise.report;
     return element(
       "li",
@@ -112,7 +112,7 @@ turnwise.parts = (() => {
         element("bdi", {class: "id"}, turnwise.dom.shortened(ids[c], 40)),
         !Number.isNaN(columns.time[c]) && element("span", null, turnwise.numbers.day(columns.time[c])),
         element("span", null, turnwise.numbers.plural(columns.turns[c], "message")),
-        group("conversation", columns.group[c]),
+        columns.group[c] !== within && group("conversation", columns.group[c]),
         labels("conversation", c).slice(0, MOST_LABELS),
         surprise(columns.surprise[c]),
       ),
@@ -249,6 +249,7 @@ turnwise.parts = (() => {
     message,
     messages,
     conversations,
+    subject,
     role,
     labels,
     table,

@@ -36,20 +36,14 @@ turnwise.views.group = (() => {
       element(
         "div",
         {class: "columns"},
-        examples("Typical", level, each.central, selection, "Nearest to the group's middle."),
-        examples(
-          "At the edge",
-          level,
-          each.edge,
-          selection,
-          "Furthest from the middle: where the group's name fits least.",
-        ),
+        examples("Typical", level, id, each.central, selection, "What the group is most clearly about."),
+        examples("Doubtful members", level, id, each.edge, selection, "Where the group's name fits least."),
         level === "message" && flows(id, selection),
         overTime(level, selection, member, each),
         finer(level, id, selection),
         panel(
           "All of them",
-          turnwise.parts.inPieces(members, (rows) => turnwise.parts[`${level}s`](rows)),
+          turnwise.parts.inPieces(members, (rows) => turnwise.parts[`${level}s`](rows, id)),
         ),
       ),
     );
@@ -71,8 +65,7 @@ turnwise.views.group = (() => {
         "p",
         null,
         `${turnwise.numbers.plural(members.length, level)}, `,
-        percent(selection.count[level] ? members.length / selection.count[level] : 0),
-        selection.filtered ? " of those shown" : "",
+        shares(level, each, members, selection),
         parent !== each.id ? [", within ", group(level, parent)] : "",
         ". ",
         element("a", {href: only("map")}, "Show on the map"),
@@ -85,6 +78,25 @@ turnwise.views.group = (() => {
         each.phrases.map((phrase) => element("span", {dir: "auto"}, shortened(phrase, 40))),
       ),
       level === "message" && members.length > 0 && saidBy(members),
+    ];
+  }
+
+  /** What share of which messages, and in how many conversations. */
+  function shares(level, each, members, selection) {
+    const {messages, summary} = turnwise.report;
+    const share = (total) => percent(total ? members.length / total : 0);
+    const shown = selection.filtered ? "shown" : "";
+    if (level === "conversation") return `${share(selection.count.conversation)} of ${shown || "all"} conversations`;
+    const role = summary.roles.indexOf(each.role); // -1 where the group is not of one role
+    let total = 0;
+    for (let m = 0; m < messages.role.length; m++)
+      if (selection.message[m] && (role < 0 || messages.role[m] === role)) total += 1;
+    const conversations = new Set(members.map((m) => messages.conversation[m])).size;
+    return [
+      `${share(total)} of the messages `,
+      role >= 0 && ["by ", element("bdi", null, shortened(each.role, 40)), " "],
+      shown && `${shown} `,
+      `(in ${integer(conversations)} of ${turnwise.numbers.plural(selection.count.conversation, "conversation")})`,
     ];
   }
 
@@ -111,12 +123,12 @@ turnwise.views.group = (() => {
     );
   }
 
-  function examples(title, level, rows, selection, explanation) {
+  function examples(title, level, id, rows, selection, explanation) {
     const passing = rows.filter((row) => selection[level][row]);
     return panel(
       title,
       note(explanation),
-      passing.length ? turnwise.parts[`${level}s`](passing) : note("None of them passes the filter."),
+      passing.length ? turnwise.parts[`${level}s`](passing, id) : note("None of them passes the filter."),
     );
   }
 

@@ -61,7 +61,7 @@ turnwise.views.groups = (() => {
           {class: "phrases"},
           each.phrases.slice(0, 6).map((phrase) => element("span", {dir: "auto"}, turnwise.dom.shortened(phrase, 40))),
         ),
-        areParts && turnwise.parts[`${level}s`](each.central.slice(0, EXAMPLES)),
+        areParts && turnwise.parts[`${level}s`](each.central.slice(0, EXAMPLES), each.id),
         within.length > 1 && sizes(level, within, counts, total),
       );
     }

@@ -88,7 +88,7 @@ turnwise.views.surprise = (() => {
         fill(
           list,
           rows.map((m, i) => {
-            const item = turnwise.parts.message(m, texts[2 * i], turnwise.parts.surprise(messages.surprise[m]));
+            const item = turnwise.parts.message(m, texts[2 * i], {more: turnwise.parts.surprise(messages.surprise[m])});
             if (messages.turn[m] > 0) {
               item.prepend(element("p", {class: "before muted"}, "after “", quote(texts[2 * i + 1], 160), "”"));
               item.append(usually(messages.group[m - 1], messages.group[m], usual));
