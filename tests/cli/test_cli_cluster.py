@@ -22,6 +22,7 @@ def store(chats: Path, tiny_encoder_path: Path, tmp_path: Path) -> Path:
 def test_cluster_writes_the_group_of_every_message(chats: Path, tiny_encoder_path: Path, tmp_path: Path) -> None:
     given = [chats, "--store", tmp_path / "new", "--model", tiny_encoder_path]
     said = succeed("cluster", *given, "--output", tmp_path / "groups.parquet")
+    assert "read 30 conversations, all new; embedded" in said and "Grouping 30 conversations" in said
     assert "in no group" in said and "Next time, this is enough: turnwise cluster --store" in said
     rows = pq.read_table(tmp_path / "groups.parquet").to_pylist()
     talks = [json.loads(line) for line in chats.read_text().splitlines()]

@@ -43,6 +43,7 @@ def test_an_unknown_layout_gets_the_command_that_reads_it(tickets) -> None:
     assert "Comment Body │ My card is lost" in output and "closest known layout is table" in output
     assert f"inspect {tickets} --columns '{COLUMNS}'" in output.replace("\n", "")
     assert "closest" not in run("inspect", tickets, "--columns", COLUMNS).output
+    assert "Other layouts" not in output and "Other layouts" in run("inspect", tickets, "-v").output
 
 
 def test_an_unknown_layout_without_a_guess_says_how_to_name_columns(tmp_path) -> None:
@@ -57,8 +58,8 @@ def test_what_a_file_holds(tickets, tmp_path) -> None:
     for told in ("customer (4), agent (3)", "label Priority", "1 emails in 1 messages", "Latin", "Han"):
         assert told in output
     assert "customer: My card is lost, write to jane@x.org" in output
-    command = output.split("Next: ")[1].strip().replace("\n", " ")
-    assert command == f"turnwise train {tickets} --columns '{COLUMNS}' --redact emails --output model"
+    given = f"{tickets} --columns '{COLUMNS}' --redact emails"
+    assert output.endswith(f"Next: turnwise explore {given}\n  or: turnwise train {given} --output model\n")
     counts = json.loads((tmp_path / "counts.json").read_text())
     assert (counts["conversations"], counts["messages"], counts["empty_messages"]) == (2, 7, 1)
     assert counts["turns_per_conversation"] == {"least": 3, "median": 3, "mean": 3.5, "ninth_decile": 4, "most": 4}
@@ -94,7 +95,7 @@ def test_labels_with_names_of_people_are_offered_to_be_ignored(redact, tmp_path)
     output = " ".join(succeed("inspect", path, *redact, "--json", counts).split())
     assert "label Agent Name (--columns 'ignore=Agent Name' leaves it out)" in output
     assert json.loads(counts.read_text())["labels_with_names"] == ["Agent Name"]
-    (_, command) = output.split("Next: turnwise train ")
+    (_, command) = output.split(" or: turnwise train ")
     read = shlex.split(command.removesuffix(" --output model"))
     assert read[-4:-2] == ["--columns", "ignore=Agent Name"] and read[-2] == "--redact"
     again = succeed("inspect", *read)
@@ -197,3 +198,10 @@ def test_verbose_tells_the_format(chats, tmp_path, caplog) -> None:
     assert not caplog.messages
     succeed("convert", chats, "--out", tmp_path / "again.jsonl", "--verbose")
     assert f"reading {chats} as chat" in caplog.text
+
+
+def test_many_times_are_told_by_the_first_and_the_last(tmp_path) -> None:
+    rows = "".join(f"{n // 3},{'ab'[n % 2]},word {n},2024-05-31 10:{n:02}\n" for n in range(9))
+    (tmp_path / "t.csv").write_text(f"session_id,from,message,timestamp\n{rows}")
+    output = " ".join(succeed("inspect", tmp_path / "t.csv").split())
+    assert "9 given: from 2024-05-31T10:00:00" in output and "to 2024-05-31T10:08:00" in output

@@ -111,4 +111,4 @@ def test_a_chat_that_is_one_conversation_is_said_to_need_splitting(tmp_path: Pat
     as_text(tmp_path / "chat.txt", WHATSAPP)
     output = succeed("inspect", tmp_path / "chat.txt")
     assert "Training needs at least two conversations" in output and "--split-by day" in output
-    assert "Next: turnwise train" in succeed("inspect", tmp_path / "chat.txt", "--split-by", "day")
+    assert "or: turnwise train" in succeed("inspect", tmp_path / "chat.txt", "--split-by", "day")

@@ -172,8 +172,9 @@ def explored_store(
     conversations = reading.read(data, None if is_url(store) else Path(store))
     opened = ConversationStore.open(store, encoder=model)
     report = fill(opened, conversations)
+    there = f"{report.unchanged:,} of them were there" if report.unchanged else "all new"
     note(
-        f"{store}: embedded {report.messages:,} messages, {report.unchanged:,} conversations were already there. "
+        f"{store}: read {len(conversations):,} conversations, {there}; embedded {report.messages:,} messages. "
         f"Next time, this is enough: turnwise {command} --store {store}"
     )
     return opened

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -85,15 +86,21 @@ def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) 
 
 
 def _next(summary: dict[str, Any], command: str, reading: Reading) -> str:
-    """The next command for these files and options, with the reason if it is not the usual one."""
-    if summary["trainable_conversations"] > 1:
-        return f"Next: turnwise train {command} --output model"
-    needed = "Training needs at least two conversations of two turns or more."
-    split_by = _split_by(summary["first"]) if summary["conversations"] == 1 and reading.split_by is None else None
-    if split_by is not None:
-        command = f"{command} --split-by {split_by}"
-        return f"{needed} This one can be split by its times.\nNext: turnwise train {command} --output model"
-    return f"{needed}\nNext: turnwise cluster {command} --output groups.parquet"
+    """The next commands for these files and options, with the reason if they are not the usual ones."""
+    needed = ""
+    then = f"train {command} --output model"
+    if summary["trainable_conversations"] < 2:
+        needed = "Training needs at least two conversations of two turns or more."
+        is_split = reading.split_by is not None or summary["conversations"] != 1
+        split_by = None if is_split else _split_by(summary["first"])
+        if split_by is None:
+            then = f"cluster {command} --output groups.csv"
+        else:
+            needed += " This one can be split by its times."
+            command = f"{command} --split-by {split_by}"
+            then = f"train {command} --output model"
+        needed += "\n"
+    return f"{needed}Next: turnwise explore {command}\n  or: turnwise {then}"
 
 
 def _split_by(row: dict[str, Any]) -> str | None:
@@ -198,6 +205,8 @@ def _spread(values: dict[str, float]) -> str:
 
 
 def _values(values: dict[str, Any]) -> str:
+    if values["times"] is not None:
+        return f"from {values['times']['first']} to {values['times']['last']}"
     shown = ", ".join(f"{_short(value, 40)} ({count:,})" for value, count in values["most_frequent"].items())
     more = values["distinct"] - len(values["most_frequent"])
     return f"{shown}, … {more:,}{'+' if values['distinct_is_cut'] else ''} more" if more > 0 else shown
@@ -232,5 +241,7 @@ def _print_layout(unknown: UnknownLayout, data: list[Path], reading: Reading) ->
         console.print(f"\nMost likely this reads it:\n  {command}", soft_wrap=True)
         if UNKNOWN in (columns.conversation, columns.speaker):
             console.print(f"where {UNKNOWN} stands for a column that could not be guessed.")
+    if columns is not None and not logging.getLogger("turnwise").isEnabledFor(logging.INFO):
+        return
     console.print(f"\nOther layouts: {', '.join(f.name for f in FORMATS.values() if not f.is_corpus)}", soft_wrap=True)
     console.print(f"Corpora: {', '.join(f.name for f in FORMATS.values() if f.is_corpus)}", soft_wrap=True)

@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -28,12 +29,16 @@ class Values:
     given: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     is_cut: bool = False
+    least: str | None = None
+    most: str | None = None
     searched: set[str] = field(default_factory=set)  # values that may be personal data
 
     def add(self, value: Any) -> None:
         """Count a value."""
         self.given += 1
         written = str(value)
+        self.least = written if self.least is None else min(self.least, written)
+        self.most = written if self.most is None else max(self.most, written)
         if written in self.counts or len(self.counts) < _MOST_VALUES:
             self.counts[written] += 1
             if is_searched(value):
@@ -52,7 +57,13 @@ class Values:
             "distinct": len(self.counts),
             "distinct_is_cut": self.is_cut,
             "most_frequent": dict(self.counts.most_common(_SHOWN_VALUES)),
+            "times": self._times(),
         }
+
+    def _times(self) -> dict[str, str | None] | None:
+        """The first and the last value if there are many and all that are kept are times in ISO 8601."""
+        is_times = len(self.counts) > _SHOWN_VALUES and all(map(_is_time, self.counts))
+        return {"first": self.least, "last": self.most} if is_times else None
 
 
 @dataclass
@@ -164,6 +175,14 @@ def inspect_conversations(rows: Iterable[dict[str, Any]]) -> Inspection:
     for row in rows:
         inspection.add(row)
     return inspection
+
+
+def _is_time(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return "-" in value
 
 
 def _count(labels: dict[str, Values], name: str, value: Any) -> None:

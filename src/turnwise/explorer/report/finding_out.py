@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from rich.progress import Progress
 
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import note, progress_bar, shows_progress
 from turnwise.explorer.corpus import Corpus, with_history
 from turnwise.explorer.groups.memory import KINDS, Basis, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
@@ -71,6 +71,8 @@ def _survey(
     known = None if former is None else former.neighbours[kind]
     vectors = corpus.vectors if kind == "message" else corpus.conversation_vectors
     texts = corpus.texts if kind == "message" else corpus.ids
+    if not shows_progress():
+        note(f"Grouping {len(texts):,} {kind}s")
     advance = advance_of(bar, f"grouping {kind}s", len(texts))
     return survey(vectors, texts, settings, memory, known, speakers if kind == "message" else None, advance)
 
