@@ -145,7 +145,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> I
     for name, first, last in [
         ("chats", 0, 60),
         ("new", 60, 70),
-        ("more", 60, 70),
         ("train", 0, 20),
         ("test", 70, 100),
         ("dev", 100, 120),
@@ -160,14 +159,16 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> I
             "Created At": f"2024-05-{number % 28 + 1:02} 10:{turn:02}",
             "Customer E-mail": "ann@example.com",
         }
-        for number, row in enumerate(talks.select(range(60)))
+        for number, row in enumerate(talks.select(range(70)))
         for turn, message in enumerate(row["messages"])
     ]
-    pd.DataFrame(rows).to_csv(folder / "tickets.csv", index=False)
+    pd.DataFrame(rows[:-40]).to_csv(folder / "tickets.csv", index=False)
+    pd.DataFrame(rows[-40:]).to_csv(folder / "more.csv", index=False)
     (folder / "replies.txt").write_text("Your card is blocked.\nYou are welcome.\nIt comes tomorrow.\n")
     (folder / "customers.txt").write_text("Ann Miller\n")
     turnwise.train(folder / "chats.jsonl", encoder=small_encoder, output=folder / "model", settings={"max_steps": 2})
-    turnwise.ConversationStore.create(folder / "talks", folder / "chats.jsonl", encoder=folder / "model")
+    for store in ("talks", "tickets.store"):
+        turnwise.ConversationStore.create(folder / store, folder / "chats.jsonl", encoder=folder / "model")
     gc.freeze()  # each training collects garbage, which takes longer than its one step
     yield folder
     gc.unfreeze()
