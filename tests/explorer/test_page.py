@@ -439,7 +439,7 @@ def test_the_overview_opens_on_requests_of_the_role_that_asks(
         count, total = re.search(r"([\d,]+) of ([\d,]+)", share).groups()
         assert total == conversations and 0 < int(count.replace(",", "")) <= int(total.replace(",", ""))
     page.get_by_label("Who asks").select_option("assistant")
-    page.wait_for_selector("text=Of what assistant says")
+    page.wait_for_selector("text=by assistant")
     names = asked.locator(".requests strong a").all_inner_texts()
     assert names and all("confirms" in name for name in names)
     asked.locator(".requests a").first.click()

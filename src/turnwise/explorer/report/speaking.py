@@ -14,9 +14,9 @@ from turnwise.explorer.groups.survey import Survey
 from turnwise.explorer.report.report import Group
 from turnwise.explorer.speakers import Speakers
 
-# A courtesy is much shorter than the messages of its role (medians); or it opens far fewer conversations than all of
-# them, and is somewhat shorter or closes many more.
-_MUCH_SHORTER, _SHORTER, _OPENS, _CLOSES = 0.5, 0.7, 0.25, 2.0
+# A courtesy is shorter than the messages of its role (medians); or it opens far fewer conversations than all of them and
+# closes many more. What is all that somebody says is none.
+_SHORTER, _OPENS, _CLOSES, _ALONE = 0.7, 0.25, 2.0, 0.5
 # Of what is no courtesy, requests come first: less than half as often as average, and it only fills in details.
 _COMES_FIRST = 0.5
 
@@ -48,6 +48,7 @@ def with_speakers(groups: Sequence[Group], survey: Survey, corpus: Corpus, speak
         part = speakers.parts[parts[0]]
         length = np.median(lengths[rows]) / max(1, np.median(lengths[everything]))
         closes = last[rows].mean() > _CLOSES * last[everything].mean()
+        is_all = (first[rows] & last[rows]).mean() > _ALONE
         rarely_opens = first[rows].mean() < _OPENS * first[everything].mean()
         described.append(
             replace(
@@ -56,7 +57,7 @@ def with_speakers(groups: Sequence[Group], survey: Survey, corpus: Corpus, speak
                 opening=part.opening,
                 share=group.size / len(everything),
                 answer=answers.get(group.id),
-                move=bool(length < _MUCH_SHORTER or (rarely_opens and (length < _SHORTER or closes))),
+                move=bool(not is_all and (length < _SHORTER or (rarely_opens and closes))),
             )
         )
     return _with_details(described, survey.groups, coarse, corpus, speakers)

@@ -118,8 +118,8 @@ turnwise.views.overview = (() => {
       asker === null ? "What do people say?" : "What do people ask?",
       note(
         "Messages that mean much the same form a group, named by a typical one, with words that set it apart. ",
-        `${asker === null ? "" : `Of what ${asker} says. `}Shares are of ${turnwise.numbers.plural(total, "conversation")}; `,
-        `${percent(total ? known / total : 0)} have a message in one of these groups.`,
+        `Shares are of ${turnwise.numbers.plural(total, "conversation")}; `,
+        `${percent(total ? known / total : 0)} have a message${asker === null ? "" : ` by ${asker}`} in one of these groups.`,
       ),
       roles.length > 1 &&
         turnwise.dom.choice(
