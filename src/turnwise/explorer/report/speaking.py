@@ -14,8 +14,8 @@ from turnwise.explorer.groups.survey import Survey
 from turnwise.explorer.report.report import Group
 from turnwise.explorer.speakers import Speakers
 
-# A courtesy is shorter than the messages of its role (medians); or it opens far fewer conversations than all of them and
-# closes many more. What is all that somebody says is none.
+# A courtesy is shorter than the messages of its role (medians); or it opens far fewer conversations than all of them
+# and closes many more. What is all that somebody says is none.
 _SHORTER, _OPENS, _CLOSES, _ALONE = 0.7, 0.25, 2.0, 0.5
 # Of what is no courtesy, requests come first: less than half as often as average, and it only fills in details.
 _COMES_FIRST = 0.5
