@@ -29,6 +29,8 @@ def test_help_shows_an_example(command: str) -> None:
     [
         (("train", "nowhere.jsonl", "--output", "out"), "no such file or folder"),
         (("train", "CHATS", "--output", "out", "--method", "word2vec"), "unknown method 'word2vec'"),
+        (("train", "CHATS", "--output", "out", "--method", "incontext"), "'incontext' (did you mean 'in-context'?)"),
+        (("train", "CHATS", "--output", "out", "--set", "epoch=3"), "the default training has no setting 'epoch'"),
         (("train", "CHATS", "--output", "out", "--set", "temperature"), "expected name=value"),
         (
             ("train", "CHATS", "--output", "out", "--method", "reply-head", "--set", "bf16=true"),

@@ -34,7 +34,7 @@ def test_new_key_prints_a_key_once_and_keeps_its_hash(tmp_path: Path) -> None:
     [
         (("serve", "--host", "0.0.0.0"), "needs --keys FILE"),
         (("serve", "--keys", "nowhere.toml"), "nowhere.toml"),
-        (("serve", "--set", "max_text=3"), "max_text: Extra inputs are not permitted"),
+        (("serve", "--set", "max_text=3"), "no setting 'max_text' (did you mean 'max_texts'?)"),
         (("serve", "--set", "max_texts=many"), "max_texts: Input should be a valid integer"),
         (("serve", "--set", "queue_tokens=3"), "queue_tokens must be at least max_tokens"),
         (("serve", "--model", "./nowhere", "--port", "0"), "./nowhere: expected the folder of a saved encoder"),

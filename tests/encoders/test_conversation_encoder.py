@@ -35,6 +35,11 @@ def test_no_messages_give_an_empty_array(tiny_encoder: ConversationEncoder, cont
     assert tiny_encoder.encode_messages([], context=context).shape == (0, 32)
 
 
+def test_a_single_text_is_one_error(tiny_encoder: ConversationEncoder) -> None:
+    with pytest.raises(ValueError, match="got the text 'hello', which is no file: give a single text in a list"):
+        tiny_encoder.encode_messages("hello")
+
+
 def test_a_context_needs_conversations(tiny_encoder: ConversationEncoder) -> None:
     with pytest.raises(ValueError, match="context='history' needs conversations, got texts: give lists of messages"):
         tiny_encoder.encode_messages(["my card"], context="history")

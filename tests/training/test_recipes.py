@@ -85,7 +85,7 @@ def test_bad_recipe_files_are_named(tmp_path, text, message) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temprature": 0.1}, "no setting 'temprature'"),
+        ({"temprature": 0.1}, r"no setting 'temprature' \(did you mean 'temperature'\?\): leave it out"),
         ({"adaptation": {"epoch": 1}}, "adaptation has no setting 'epoch'"),
         ({"learning_rate": 0}, "learning_rate must be a positive number"),
         ({"learning_rate": "fast"}, "learning_rate must be a number, got 'fast'"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnwise._utils.lazy_table import LazyTable
+from turnwise._utils.spelling import did_you_mean
 
 DEFAULT_METHOD = "complete"
 
@@ -86,7 +87,7 @@ def check_method(name: str) -> str:
         ValueError: There is none of that name; the message lists the names that exist.
     """
     if name not in METHODS:
-        raise ValueError(f"unknown method {name!r}: expected one of {', '.join(METHODS)}")
+        raise ValueError(f"unknown method {name!r}{did_you_mean(name, METHODS)}: expected one of {', '.join(METHODS)}")
     return name
 
 
@@ -98,5 +99,5 @@ def check_task(name: str) -> str:
     """
     task = name.replace("_", "-")
     if task not in TASKS:
-        raise ValueError(f"unknown task {name!r}: expected one of {', '.join(TASKS)}")
+        raise ValueError(f"unknown task {name!r}{did_you_mean(task, TASKS)}: expected one of {', '.join(TASKS)}")
     return task

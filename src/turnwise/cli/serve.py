@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise._utils.progress import console, error_console
+from turnwise._utils.spelling import did_you_mean
 from turnwise.cli.options import (
     Host,
     KeyName,
@@ -119,8 +121,16 @@ def _settings(values: dict[str, Any]) -> ServiceSettings:
     try:
         return ServiceSettings(**values)
     except ValidationError as error:
-        problems = [": ".join([*map(str, problem["loc"]), problem["msg"]]) for problem in error.errors()]
-        raise ValueError("; ".join(problems)) from None
+        raise ValueError(
+            "; ".join(_told(problem, ServiceSettings.model_fields) for problem in error.errors())
+        ) from None
+
+
+def _told(problem: Mapping[str, Any], known: Iterable[str]) -> str:
+    if problem["type"] == "extra_forbidden":
+        name = str(problem["loc"][0])
+        return f"the service has no setting {name!r}{did_you_mean(name, known)}: expected some of {', '.join(known)}"
+    return ": ".join([*map(str, problem["loc"]), problem["msg"]])
 
 
 def _log_to_stderr() -> None:

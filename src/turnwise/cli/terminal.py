@@ -34,6 +34,9 @@ class Commands(TyperGroup):
             if stop.code != TERMINATED:
                 raise
             self._stop(ctx, signal.SIGTERM)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")  # pydantic's, which typer leaves there
+            raise
         except BrokenPipeError:  # the program that reads our output has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None

@@ -28,7 +28,7 @@ from turnwise._utils.strict_json import strict_json
 from turnwise.data.messages import Messages, check_messages
 from turnwise.data.reading.archives import shown
 from turnwise.data.reading.arrow_file import arrow_table, write_arrow
-from turnwise.data.reading.columns import Columns
+from turnwise.data.reading.columns import GivenColumns
 from turnwise.data.reading.companions import split_lists
 from turnwise.data.reading.files import check_apart, find_files, is_paths
 from turnwise.data.reading.folders import states_of
@@ -53,7 +53,7 @@ def read_conversations(
     *,
     format: str = "auto",
     on_error: OnError = "raise",
-    columns: Columns | str | None = None,
+    columns: GivenColumns | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
     split_by: str | None = None,
@@ -72,7 +72,8 @@ def read_conversations(
         format: Name of the source format; ``"auto"`` detects it from the content of each file.
         on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out and logs a summary.
         columns: Which columns of tables, or fields of records, hold what, as
-            ``"conversation=ticket_id,speaker=author.type,text=body,time=created_at"``: see `Columns`.
+            ``"conversation=ticket_id,speaker=author.type,text=body,time=created_at"``, or as a mapping of these names:
+            see `Columns`.
         redact: What becomes placeholders before anything is kept, as ``"emails,phones,names=people.txt"`` or
             ``"all,names=people.txt"``: see `Redaction`.
         encoding: The encoding of texts, such as ``"cp1252"``. By default UTF-8, or UTF-16 with its mark; a file in
@@ -116,7 +117,7 @@ def iterate_conversations(
     data: Given,
     format: str = "auto",
     on_error: OnError = "raise",
-    columns: Columns | str | None = None,
+    columns: GivenColumns | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
     split_by: str | None = None,
@@ -256,7 +257,7 @@ def convert_conversations(
     on_error: OnError = "raise",
     force: bool = False,
     split: str | None = None,
-    columns: Columns | str | None = None,
+    columns: GivenColumns | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
     split_by: str | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from turnwise._utils.progress import progress_bar
-from turnwise.data.reading.columns import Columns
+from turnwise.data.reading.columns import GivenColumns
 from turnwise.data.reading.files import is_paths
 from turnwise.data.reading.given import Given
 from turnwise.data.reading.loop import SkippedRows, nothing_left
@@ -38,7 +38,7 @@ def embed_corpus(
     force: bool = False,
     format: str = "auto",
     on_error: OnError = "raise",
-    columns: Columns | str | None = None,
+    columns: GivenColumns | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
     split_by: str | None = None,

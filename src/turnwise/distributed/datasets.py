@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from turnwise._utils.optional import require
-from turnwise.data.reading.columns import Columns
+from turnwise.data.reading.columns import GivenColumns
 from turnwise.data.reading.files import Paths
 from turnwise.data.reading.loop import SkippedRows
 from turnwise.data.reading.options import OnError, ReadingOptions
@@ -30,7 +30,7 @@ def read_dataset(
     *,
     format: str = "auto",
     on_error: OnError = "raise",
-    columns: Columns | str | None = None,
+    columns: GivenColumns | None = None,
     redact: Redaction | str | None = None,
     encoding: str | None = None,
     split_by: str | None = None,

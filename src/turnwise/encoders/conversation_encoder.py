@@ -17,6 +17,7 @@ from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
 from turnwise.data.conversations import messages_of
+from turnwise.data.reading.files import is_missing
 from turnwise.data.reading.given import Given
 from turnwise.encoders.added_weights import restore_added_weights
 from turnwise.encoders.centre import CENTRE_FILES, Centre, check_centre, read_centre, write_centre
@@ -32,6 +33,7 @@ from turnwise.encoders.reply_head import HEAD_FILES, ReplyHead, check_head, read
 if TYPE_CHECKING:
     from turnwise.encoders.vector_cache import VectorCache
 
+_SHOWN = 60  # characters
 _PARTS = ("reply_head", "centre")
 
 
@@ -132,11 +134,17 @@ class ConversationEncoder(SentenceTransformer):
             or are zero for messages without tokens.
 
         Raises:
-            ValueError: An unknown setting, texts where conversations are needed, an empty conversation, or with
-                ``"conversation"`` a ``batch_size``, ``prompt_name`` or ``cache``, or an encoder that is no transformer.
+            ValueError: A single text, an unknown setting, texts where conversations are needed, an empty conversation,
+                or with ``"conversation"`` a ``batch_size``, ``prompt_name`` or ``cache``, or an encoder that is no
+                transformer.
         """
         if context not in (None, "history", "conversation"):
             raise ValueError(f"context must be None, 'history' or 'conversation', got {context!r}")
+        if isinstance(messages, str) and is_missing(messages):
+            raise ValueError(
+                f"expected a list of texts, conversations or the name of a file, got the text {messages[:_SHOWN]!r}, "
+                "which is no file: give a single text in a list"
+            )
         are_texts = _are_texts(messages)
         if are_texts and context is not None and len(messages):
             raise ValueError(f"context={context!r} needs conversations, got texts: give lists of messages")

@@ -180,8 +180,26 @@ def test_bad_input_is_named_with_what_was_expected(given: Any, message: str) -> 
 
 
 def test_a_missing_column_is_told_at_once() -> None:
-    with pytest.raises(ConversationError, match="DataFrame: there is no column 'wh', did you mean 'who'"):
+    with pytest.raises(ConversationError, match=r"DataFrame: there is no column 'wh' \(did you mean 'who'\?\)"):
         read_conversations(TICKETS, columns="conversation=ticket,speaker=wh,text=body")
+
+
+def test_columns_are_named_by_a_mapping_as_by_a_text() -> None:
+    mapping = {"conversation": "ticket", "speaker": "who", "text": "body"}
+    expected = read_conversations(TICKETS, columns="conversation=ticket,speaker=who,text=body").to_list()
+    assert read_conversations(TICKETS, columns=mapping).to_list() == expected
+
+
+@pytest.mark.parametrize("columns", [{"thread": "ticket"}, {"text": 3}, ["text"]])
+def test_columns_that_are_no_such_mapping_are_one_error(columns: Any) -> None:
+    with pytest.raises(ValueError, match=r"columns: found .*; expected "):
+        read_conversations(TICKETS, columns=columns)
+
+
+@pytest.mark.parametrize("texts", [["hello", "bye"], ["What?"], ["a long text " * 30]])
+def test_a_list_of_texts_is_told_from_conversations(texts: list[str]) -> None:
+    with pytest.raises(ConversationError, match=r"a list of texts is read as names of files: .*encode_messages"):
+        read_conversations(texts)
 
 
 def test_neither_pandas_nor_polars_is_imported() -> None:

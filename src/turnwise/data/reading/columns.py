@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
+from turnwise._utils.spelling import did_you_mean
 from turnwise.data.reading.headings import PLACES, is_clock, is_date, plain_name, tells_when
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.source import BadRow
@@ -53,6 +53,27 @@ class Columns:
     time_is_guessed: bool = False
 
     @classmethod
+    def of(cls, given: GivenColumns) -> Columns:
+        """Columns as a user gives them: as text for `parse`, or as a mapping such as ``{"text": "body"}``.
+
+        Raises:
+            ValueError: As for `parse`, or it is neither.
+        """
+        if isinstance(given, Columns):
+            return given
+        if isinstance(given, str):
+            return cls.parse(given)
+        if not isinstance(given, Mapping):
+            raise ValueError(f"columns: found {given!r:.60}; expected a text or a mapping, such as {{'text': 'body'}}")
+        columns = dict(given)
+        ignored = columns.pop("ignore", ())
+        for meaning, name in columns.items():
+            if meaning not in _MEANINGS or not isinstance(name, str):
+                expected = f"one of {', '.join(_MEANINGS)}, each with the name of a column"
+                raise ValueError(f"columns: found {meaning!r}: {name!r}; expected {expected}")
+        return cls(**columns, ignore=(ignored,) if isinstance(ignored, str) else tuple(ignored))
+
+    @classmethod
     def parse(cls, text: str) -> Columns:
         """Columns from ``conversation=ticket_id,speaker=author,text=body``; ``ignore`` may be repeated.
 
@@ -91,6 +112,8 @@ class Columns:
 
 
 NOT_GIVEN = Columns()
+# Columns as users give them.
+GivenColumns: TypeAlias = Columns | Mapping[str, Any] | str
 
 
 def is_id(name: str) -> bool:
@@ -221,9 +244,7 @@ def check_present(columns: Columns, names: Iterable[str]) -> None:
     names = list(names)
     for path in filter(None, (columns.conversation, *columns.of_message, columns.messages, *columns.ignore)):
         if path not in names and path.split(".")[0] not in names:
-            near = get_close_matches(path, names, n=1)
-            hint = f", did you mean {near[0]!r}" if near else ""
-            raise ValueError(f"there is no column {path!r}{hint}; found {', '.join(names)}")
+            raise ValueError(f"there is no column {path!r}{did_you_mean(path, names)}; found {', '.join(names)}")
 
 
 def value_at(record: Any, path: str | None) -> Any:

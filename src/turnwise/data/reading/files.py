@@ -16,6 +16,8 @@ from turnwise.data.reading.source import ENDINGS, Source
 from turnwise.data.reading.standard_input import standard_input
 from turnwise.errors import ConversationError
 
+_LONGEST_NAME = 255  # bytes; the error of the system would not say that a text was taken for a name
+_SHOWN = 60
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -43,7 +45,7 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
     for path in _listed(paths):
         files_of_path = _files_of(path, format)
         if not files_of_path:
-            raise no_conversations(str(path), path.is_dir())
+            raise no_conversations(str(path), path.is_dir(), could_be_text=is_list_of_texts(paths))
         for file in files_of_path:
             files += _inside(file, format) if is_archive(file) else [file]
     if not files:
@@ -51,14 +53,31 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def no_conversations(path: str, is_folder: bool) -> ConversationError:
-    """The error for a path that stands for no file."""
+def is_list_of_texts(data: object) -> bool:
+    """Whether this is a list of texts, which are read as names of files."""
+    return isinstance(data, list | tuple) and bool(data) and all(isinstance(path, str) for path in data)
+
+
+def is_missing(path: str) -> bool:
+    """Whether a text is neither the name of a file or folder nor a glob that matches one."""
+    name = os.path.expanduser(path)  # noqa: PTH111  # raises nothing
+    patterns = (name, glob.escape(name))
+    return not is_standard(path) and not any(glob.glob(pattern, recursive=True) for pattern in patterns)  # noqa: PTH207
+
+
+def no_conversations(path: str, is_folder: bool, could_be_text: bool = False) -> ConversationError:
+    """The error for a path that stands for no file; in a list, the user may have meant it as a text."""
     if is_folder:
         problem = f"the folder holds no conversations; expected {', '.join(ENDINGS)} files in it"
     elif glob.has_magic(path):
         problem = "no file matches; in a shell, quotes around it keep the shell from changing it"
     else:
         problem = "there is no such file or folder"
+    if could_be_text and not is_folder:
+        problem += (
+            "; a list of texts is read as names of files: for texts use encoder.encode_messages([…]), and give "
+            "conversations as lists of messages, [[{'role': …, 'content': …}, …], …]"
+        )
     return ConversationError(path, problem)
 
 
@@ -83,7 +102,11 @@ def check_apart(output: str | os.PathLike[str], paths: Any) -> None:
 
 
 def _listed(paths: Paths) -> list[Path]:
-    return [Path(path).expanduser() for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    listed = [Path(path).expanduser() for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    for path in listed:
+        if any(len(part.encode("utf-8", "replace")) > _LONGEST_NAME for part in path.parts):
+            raise no_conversations(f"{str(path)[:_SHOWN]}…", is_folder=False, could_be_text=is_list_of_texts(paths))
+    return listed
 
 
 def _files_of(path: Path, format: str) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import Literal
 from turnwise.data.formats import FORMATS
 from turnwise.data.formats.nested import nested
 from turnwise.data.formats.table import table_of
-from turnwise.data.reading.columns import Columns
+from turnwise.data.reading.columns import Columns, GivenColumns
 from turnwise.data.reading.detection import detect_format
 from turnwise.data.reading.encoding import check_encoding
 from turnwise.data.reading.format import Format
@@ -60,7 +60,7 @@ class ReadingOptions:
         cls,
         format: str = "auto",
         on_error: OnError = "raise",
-        columns: Columns | str | None = None,
+        columns: GivenColumns | None = None,
         redact: Redaction | str | None = None,
         encoding: str | None = None,
         split_by: str | None = None,
@@ -69,7 +69,7 @@ class ReadingOptions:
         return cls(
             format,
             on_error,
-            Columns.parse(columns) if isinstance(columns, str) else columns,
+            Columns.of(columns) if columns is not None else None,
             Redaction.parse(redact) if isinstance(redact, str) else redact,
             encoding,
             split_by,

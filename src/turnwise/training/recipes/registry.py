@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnwise._utils.files import existing_file
-from turnwise._utils.names import METHODS, PUBLISHED, check_method
+from turnwise._utils.names import DEFAULT_METHOD, METHODS, PUBLISHED, check_method
+from turnwise._utils.spelling import did_you_mean
 from turnwise.training.recipes.base import Adaptation, EncoderRecipe, Recipe
 
 _PAPER = "paper"
@@ -73,7 +74,7 @@ def _replace(schedule: Any, settings: Mapping[str, Any], name: str) -> Any:
     known = [field.name for field in dataclasses.fields(schedule)]
     unknown = sorted(set(settings) - set(known))
     if unknown:
-        raise ValueError(
-            f"{name} has no setting {', '.join(map(repr, unknown))}: leave it out, or choose from {', '.join(known)}"
-        )
+        subject = "the default training" if name == DEFAULT_METHOD else name
+        told = ", ".join(f"{setting!r}{did_you_mean(setting, known)}" for setting in unknown)
+        raise ValueError(f"{subject} has no setting {told}: leave it out, or choose from {', '.join(known)}")
     return dataclasses.replace(schedule, **settings)
