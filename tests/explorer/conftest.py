@@ -58,7 +58,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Watched]]:
 
     def open_at(address: str, **options: Any) -> Watched:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         watched = Watched(context.new_page(), address)
         own = address.rsplit("/", 1)[0]
         page = watched.page
