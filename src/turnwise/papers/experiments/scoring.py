@@ -135,11 +135,15 @@ def turn_order(*modes: str) -> Score:
             else:
                 further = {"candidates": inputs.candidates} if name == PLANNING else {}
                 result = TASKS[name].measure(embedded, EVALUATION_SEED, **further)
-            values = {f"{TASKS[name].key}/{mode}": scores.per_query for mode, scores in result.modes.items()}
-            figures[name] = TaskFigures(result.summary(), values)
+            figures[name] = _figures_of_modes(name, result)
         return figures
 
     return score
+
+
+def _figures_of_modes(name: str, result: Any) -> TaskFigures:
+    values = {f"{TASKS[name].key}/{mode}": scores.per_query for mode, scores in result.modes.items()}
+    return TaskFigures(result.summary(), values)
 
 
 class _ConveRTModes(Modes):
@@ -175,8 +179,7 @@ def convert(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
     for name, sequences in tasks.items():
         modes = _ConveRTModes(EmbeddedSequences(inputs.encoder, sequences), network)
         result: Any = rank_next_messages(modes, ("convert",), EVALUATION_SEED)
-        per_query = {f"{TASKS[name].key}/{mode}": scores.per_query for mode, scores in result.modes.items()}
-        figures[name] = TaskFigures(result.summary(), per_query)
+        figures[name] = _figures_of_modes(name, result)
     return figures
 
 

@@ -4,27 +4,20 @@
 turnwise.timeline = (() => {
   const DAY = 86400;
 
-  /**
-   * What is counted, with its time and whether it is one of those meant: conversations. Of messages, those that pass
-   * are taken; messages of one conversation are not independent, so a conversation with several counts once.
-   */
-  function counted(level, selection, member) {
+  /** The times of the conversations that pass and have one; at the level of messages, of those with messages that pass. */
+  function times(level, selection) {
     const {messages, conversations} = turnwise.report;
-    const rows = new Map();
-    if (level === "conversation") {
+    const known = new Map();
+    if (level === "conversation")
       conversations.time.forEach((time, c) => {
-        if (selection.conversation[c]) rows.set(c, {time, isMember: member(c)});
+        if (selection.conversation[c]) known.set(c, time);
       });
-    } else
+    else
       messages.conversation.forEach((c, m) => {
-        if (!selection.message[m]) return;
-        const own = messages.time[m],
-          row = rows.get(c);
-        if (row === undefined)
-          rows.set(c, {time: Number.isNaN(own) ? conversations.time[c] : own, isMember: member(m)});
-        else row.isMember ||= member(m);
+        if (!selection.message[m] || known.has(c)) return;
+        known.set(c, Number.isNaN(messages.time[m]) ? conversations.time[c] : messages.time[m]);
       });
-    return [...rows.values()].filter(({time}) => !Number.isNaN(time));
+    return new Map([...known].filter(([, time]) => !Number.isNaN(time)));
   }
 
   /** Starts of days, weeks or months (of 30 days) between two times: the shortest of which there are at most 40. */
@@ -41,17 +34,16 @@ turnwise.timeline = (() => {
   }
 
   /**
-   * Shares of the conversations with `member(row)` in each bin, among those that pass and have a time; at the level of
-   * messages, of those with such a message.
+   * The share of some conversations, a set, of those of which `times` has the time, in each bin. Messages of one
+   * conversation are not independent, so a conversation with several of them counts once.
    * @return null without times, else `{unit, points: [{start, count, total, share, interval}], change}`, where change
    *   compares the later half of the time with the earlier: `{before, after, difference, interval}`.
    */
-  function series(level, selection, member) {
-    const rows = counted(level, selection, member);
-    if (rows.length < 2) return null;
+  function series(times, members) {
+    if (times.size < 2) return null;
     let first = Infinity,
       last = -Infinity;
-    for (const {time} of rows) {
+    for (const time of times.values()) {
       first = Math.min(first, time);
       last = Math.max(last, time);
     }
@@ -64,12 +56,12 @@ turnwise.timeline = (() => {
         [0, 0],
         [0, 0],
       ];
-    for (const {time, isMember} of rows) {
+    for (const [conversation, time] of times) {
       const bin = Math.floor((time - start) / width),
         half = halves[time < middle ? 0 : 1];
       totals[bin] += 1;
       half[1] += 1;
-      if (isMember) {
+      if (members.has(conversation)) {
         counts[bin] += 1;
         half[0] += 1;
       }
@@ -94,5 +86,5 @@ turnwise.timeline = (() => {
     };
   }
 
-  return {series};
+  return {times, series};
 })();

@@ -19,9 +19,8 @@ turnwise.views.group = (() => {
     }
     const column = turnwise.report[`${level}s`].group,
       ids = turnwise.filters.groupIds(grouping, [id]);
-    const member = (row) => ids.has(column[row]);
     const members = [];
-    for (let row = 0; row < column.length; row++) if (selection[level][row] && member(row)) members.push(row);
+    for (let row = 0; row < column.length; row++) if (selection[level][row] && ids.has(column[row])) members.push(row);
     add(
       main,
       element(
@@ -39,7 +38,7 @@ turnwise.views.group = (() => {
         examples("Typical", level, id, each.central, selection, "What the group is most clearly about."),
         examples("Doubtful members", level, id, each.edge, selection, "Where the group's name fits least."),
         level === "message" && flows(id, selection),
-        overTime(level, selection, member, each),
+        overTime(level, selection, members, each),
         finer(level, id, selection),
         panel(
           "All of them",
@@ -166,14 +165,22 @@ turnwise.views.group = (() => {
     ];
   }
 
-  function overTime(level, selection, member, each) {
-    const series = turnwise.timeline.series(level, selection, member);
+  function overTime(level, selection, members, each) {
+    const {conversation} = turnwise.report.messages;
+    const {times, series: seriesOf} = turnwise.timeline;
+    const series = seriesOf(
+      times(level, selection),
+      new Set(level === "message" ? members.map((m) => conversation[m]) : members),
+    );
     if (!series) return null;
     const {change} = series;
     const sure = change && turnwise.differences.distance(change.interval) > 0;
     return panel(
       "Over time",
-      turnwise.charts.overTime(series, `Share of the conversations ${level === "message" ? "with messages" : "that are"} in ${shortened(each.name, 60)}, over time`),
+      turnwise.charts.overTime(
+        series,
+        `Share of the conversations ${level === "message" ? "with messages" : "that are"} in ${shortened(each.name, 60)}, over time`,
+      ),
       change &&
         note(
           sure ? (change.difference > 0 ? "It grew: " : "It declined: ") : "No sure change: ",

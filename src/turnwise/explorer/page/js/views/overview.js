@@ -16,11 +16,14 @@ turnwise.views.overview = (() => {
     const opening = fine.some((each) => each.role === asker && each.opening);
     const isRequest = (each) => asker === null || (each.role === asker && Boolean(each.opening) === opening);
     const theirs = requestsOf(asker, opening, selection);
-    const mine = {selection: theirs, counts: inConversations(theirs), asker};
+    const conversations = conversationsOf(theirs),
+      times = turnwise.timeline.times("message", theirs);
+    const seriesOf = (id) => turnwise.timeline.series(times, conversations.get(id) || new Set());
+    const mine = {conversations, seriesOf, asker};
     const requests = fine.filter((each) => isRequest(each) && !each.move),
       said = fine.filter((each) => each.role === asker && !(isRequest(each) && !each.move)),
       answers = fine.filter((each) => asker !== null && each.role !== asker && !each.move);
-    const others = selection.count.message - requestsOf(asker, false, selection).count.message;
+    const others = selection.count.message - (opening ? requestsOf(asker, false, selection) : theirs).count.message;
     add(
       main,
       element("h1", null, "Overview"),
@@ -78,8 +81,8 @@ turnwise.views.overview = (() => {
     return {...selection, message, count: {...selection.count, message: count}};
   }
 
-  /** In how many conversations each group of messages occurs, among those that pass. */
-  function inConversations({message}) {
+  /** The conversations in which each group of messages occurs, among the messages that pass; -1 for none. */
+  function conversationsOf({message}) {
     const {group: column, conversation} = turnwise.report.messages;
     const met = new Map();
     for (let m = 0; m < message.length; m++) {
@@ -87,21 +90,14 @@ turnwise.views.overview = (() => {
       if (!met.has(column[m])) met.set(column[m], new Set());
       met.get(column[m]).add(conversation[m]);
     }
-    return new Map([...met].map(([id, conversations]) => [id, conversations.size]));
+    return met;
   }
 
-  /** How many conversations there are with messages that pass, and how many of them have one in these groups. */
-  function asking(groups, {message}) {
-    const {group: column, conversation} = turnwise.report.messages;
-    const ids = new Set(groups.map((each) => each.id)),
-      total = new Set(),
-      known = new Set();
-    for (let m = 0; m < message.length; m++) {
-      if (!message[m]) continue;
-      total.add(conversation[m]);
-      if (ids.has(column[m])) known.add(conversation[m]);
-    }
-    return {total: total.size, known: known.size};
+  /** How many conversations there are in some of these sets. */
+  function together(sets) {
+    const all = new Set();
+    for (const set of sets) for (const conversation of set) all.add(conversation);
+    return all.size;
   }
 
   function sorted(list, counts) {
@@ -109,9 +105,11 @@ turnwise.views.overview = (() => {
   }
 
   /** What people ask: a sentence with keywords, how often, how it changes, and what is answered. */
-  function asked(route, requests, {selection, counts, asker}, fine) {
+  function asked(route, requests, {conversations, seriesOf, asker}, fine) {
     const roles = [...new Set(fine.map((each) => each.role))].filter((role) => typeof role === "string");
-    const {total, known} = asking(requests, selection);
+    const counts = new Map([...conversations].map(([id, set]) => [id, set.size])),
+      total = together(conversations.values()),
+      known = together(requests.map(({id}) => conversations.get(id) || []));
     const most = Math.max(1, ...requests.map((each) => counts.get(each.id) || 0));
     const shown = sorted(requests, counts);
     return panel(
@@ -135,16 +133,15 @@ turnwise.views.overview = (() => {
           element(
             "ul",
             {class: "requests"},
-            rows.map((each) => request(each, selection, counts, most, total)),
+            rows.map((each) => request(each, seriesOf(each.id), counts, most, total)),
           ),
         REQUESTS,
       ),
     );
   }
 
-  function request(each, selection, counts, most, total) {
+  function request(each, series, counts, most, total) {
     const count = counts.get(each.id) || 0;
-    const series = turnwise.timeline.series("message", selection, (m) => turnwise.report.messages.group[m] === each.id);
     const answer = element("p", {class: "answer"});
     if (typeof each.answer === "number")
       turnwise.texts.get(each.answer).then((text) => add(answer, "A typical next message: ", turnwise.dom.quote(text, 140)));
@@ -277,10 +274,9 @@ turnwise.views.overview = (() => {
   }
 
   /** Which requests grew and declined most surely between the earlier and the later half of the time. */
-  function changes(requests, {selection}) {
-    const {group: column} = turnwise.report.messages;
+  function changes(requests, {seriesOf}) {
     const rows = requests
-      .map(({id}) => ({id, change: turnwise.timeline.series("message", selection, (m) => column[m] === id)?.change}))
+      .map(({id}) => ({id, change: seriesOf(id)?.change}))
       .filter(({change}) => change && turnwise.differences.distance(change.interval) > 0);
     if (rows.length === 0)
       return turnwise.report.summary.times.first !== null && requests.length > 0
