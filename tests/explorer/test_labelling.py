@@ -17,7 +17,7 @@ from turnwise.store import StoreError
 pytest.importorskip("lancedb")
 pytest.importorskip("igraph")
 
-from turnwise.explorer.groups.confidence import Confidence, calibrated
+from turnwise.explorer.groups.confidence import Confidence, Voters, calibrated
 from turnwise.explorer.groups.memory import Basis, GroupMemory, KnownGroup, no_memory, read_memory
 from turnwise.explorer.labelling import Labeller
 
@@ -73,7 +73,16 @@ def test_where_nothing_can_be_learned_the_share_of_votes_stands_for_the_confiden
     vectors, _, cloud = clouds(1, 30)
     confidence = calibrated(vectors, cloud, 0)
     assert confidence == Confidence(None)
-    assert confidence.of(np.ones(2), np.array([0.4, 1.0])).tolist() == [0.4, 1.0]
+    assert confidence.of(np.array([[0.4, 1, 0], [1, 1, 0]])).tolist() == [0.4, 1.0]
+
+
+def test_what_would_be_far_from_a_narrow_group_is_usual_in_a_wide_one() -> None:
+    both = np.concatenate([clouds(1, 60, spread=0.1)[0], clouds(2, 60, spread=0.4)[0][60:]])
+    voters = Voters.of(both, np.repeat([3, 5], 60), 10)
+    off_the_middle = np.concatenate([clouds(1, 20, seed=1, spread=0.4)[0], clouds(2, 20, seed=1, spread=0.4)[0][20:]])
+    groups, evidence = voters.votes(off_the_middle)
+    assert groups.tolist() == [3] * 20 + [5] * 20
+    assert evidence[:20, 2].max() < -3 and abs(evidence[20:, 2].mean()) < 1
 
 
 def test_labels_are_a_table(store: turnwise.ConversationStore, tiny_encoder_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,9 +17,7 @@ from turnwise.data.conversations import rows_of
 from turnwise.data.messages import plain_messages
 from turnwise.data.reading.given import Given
 from turnwise.encoders.history import add_history
-from turnwise.explorer.groups.assigning import votes_of
 from turnwise.explorer.groups.memory import FILE, Basis, GroupMemory, KnownGroup, read_memory_file
-from turnwise.explorer.groups.neighbours import nearest
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.store import ConversationStore
 from turnwise.store.opening import store_encoder
@@ -28,27 +25,10 @@ from turnwise.store.opening import store_encoder
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from turnwise.explorer.groups.confidence import Confidence
+    from turnwise.explorer.groups.confidence import Confidence, Voters
 
 _CONVERSATIONS_AT_ONCE = 512
 _LEAST_CONFIDENCE = 0.5  # below it, "none of these" is the likelier answer
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The messages that one role's groups were fitted to.
-
-    Attributes:
-        vectors: Their vectors, of length 1 (m, dim).
-        ids: The group of each, -1 for none (m,).
-        count: How many of the nearest vote.
-        confidence: How far a vote can be trusted.
-    """
-
-    vectors: FloatArray
-    ids: IntArray
-    count: int
-    confidence: Confidence
 
 
 class Labeller:
@@ -64,17 +44,17 @@ class Labeller:
     """
 
     def __init__(self, memory: GroupMemory, basis: Basis, seed: int = 0) -> None:
-        from turnwise.explorer.groups.confidence import calibrated  # its libraries take seconds to load
+        from turnwise.explorer.groups.confidence import Voters, calibrated  # its libraries take seconds to load
 
         self.groups: Mapping[int, KnownGroup] = memory.groups
         self.basis = basis
-        self._parts: dict[str | None, _Part] = {}
+        self._parts: dict[str | None, tuple[Voters, Confidence]] = {}  # of each role
         for role in dict.fromkeys(basis.roles):
             rows = np.flatnonzero([basis.roles[code] == role for code in basis.role])
             vectors, ids = basis.vectors[rows].astype(np.float32), memory.fine[rows]
             if len(rows) > 1 and (ids >= 0).any():
                 count = GroupSettings().neighbours_among(len(rows))
-                self._parts[role] = _Part(vectors, ids, count, calibrated(vectors, ids, seed))
+                self._parts[role] = Voters.of(vectors, ids, count), calibrated(vectors, ids, seed)
 
     @classmethod
     def of(cls, groups: ConversationStore | str | os.PathLike[str], seed: int = 0) -> Labeller:
@@ -130,10 +110,9 @@ class Labeller:
         for role in dict.fromkeys(roles):
             rows = np.flatnonzero(np.asarray(roles, object) == role)
             own = self._parts.get(role, self._parts.get(None))
-            for part in [own] if own is not None else self._parts.values():
-                near = nearest(vectors[rows], part.vectors, part.count)
-                groups, shares = votes_of(near, part.ids)
-                sure = part.confidence.of(near.cosines[:, 0], shares)
+            for voters, how_sure in [own] if own is not None else self._parts.values():
+                groups, evidence = voters.votes(vectors[rows])
+                sure = how_sure.of(evidence)
                 better = sure > confidence[rows]
                 ids[rows[better]], confidence[rows[better]] = groups[better], sure[better]
         return ids, confidence
