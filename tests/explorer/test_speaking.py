@@ -58,3 +58,5 @@ def test_details_that_are_asked_for_are_no_requests(tiny_encoder: SentenceTransf
     requests = {group.name.split()[0].lower() for group in groups if not group.move}
     assert requests == {"please"}
     assert any("number" in group.name for group in groups if group.move)
+    topics = [group.name for group in report.groups["conversation"] if group.level == 1]
+    assert topics and all(name.startswith("Please") for name in topics)
