@@ -244,11 +244,17 @@ def test_a_key_sees_its_own_store_only(tiny_encoder_path: Path, tmp_path: Path) 
             assert client.get("/v1/conversations/shop/card 1?store=a").json() == CARD
 
 
-def test_a_server_without_a_model_takes_that_of_its_store(tiny_encoder_path: Path, tmp_path: Path) -> None:
+def test_a_server_without_a_model_takes_that_of_its_store_and_logs_what_it_holds(
+    tiny_encoder_path: Path, tmp_path: Path, caplog
+) -> None:
     turnwise.ConversationStore.open(tmp_path / "talks", encoder=str(tiny_encoder_path)).add([CARD])
-    with run_server(stores={"talks": tmp_path / "talks"}) as server, server.client() as client:
+    stores = {"talks": tmp_path / "talks", "mistyped": tmp_path / "talk"}
+    with caplog.at_level("INFO", "turnwise.service"), run_server(stores=stores) as server, server.client() as client:
+        assert f"store talks in {tmp_path / 'talks'}; conversations: 1, messages: 2" in caplog.text
+        assert f"store mistyped in {tmp_path / 'talk'}; conversations: 0, messages: 0" in caplog.text
         assert client.get("/v1/models").json()["data"][0]["id"] == tiny_encoder_path.name
-        assert client.post("/v1/search", json={"query": "card"}).json()["results"][0]["labels"] == {"intent": "lost"}
+        answer = client.post("/v1/search?store=talks", json={"query": "card"}).json()
+        assert answer["results"][0]["labels"] == {"intent": "lost"}
 
 
 def test_a_store_of_another_encoder_is_refused_at_the_start(tiny_encoder, tmp_path: Path, caplog) -> None:

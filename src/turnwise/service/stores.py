@@ -105,6 +105,9 @@ class Stores:
         for name, folder in self._folders.items():
             writer = ConversationStore.open(folder, encoder=encoder())
             self._opened[name] = OpenStore(ConversationStore.open(folder, encoder=encoder(), read_only=True), writer)
+            stats = writer.stats()
+            size = f"conversations: {stats.conversations:,}, messages: {stats.messages:,}"
+            _LOGGER.info("store %s in %s; %s", name, Path(folder).resolve(), size)
 
     def visible(self, key: Key | None) -> list[str]:
         """The names of the stores that a key may use."""
