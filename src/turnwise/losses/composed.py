@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from turnwise._utils.settings import check_positive
+from turnwise.encoders.forward import take
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.in_batch import InBatchSettings, batch_softmax
 
@@ -77,7 +78,7 @@ def composed_loss(
     """
     earlier = last_turns(conversation, head.turns)  # (turns, D)
     rows = earlier.clamp(min=0)
-    queries = head.queries(vectors[rows], speaker[rows] == speaker[:, None], earlier >= 0)
+    queries = head.queries(take(vectors, rows), speaker[rows] == speaker[:, None], earlier >= 0)
     return batch_softmax(
         queries / settings.temperature,
         head.candidates(vectors),

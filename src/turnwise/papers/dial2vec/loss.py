@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from turnwise._utils import citations
 from turnwise._utils.settings import Settings, check_positive
-from turnwise.encoders.forward import full_precision
+from turnwise.encoders.forward import full_precision, take
 from turnwise.encoders.rows import encode_rows
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import process_mean
@@ -78,7 +78,7 @@ def cross_representation(tokens: Tensor, speaker: Tensor, turn: Tensor, window: 
         of_turn = tokens.new_zeros(len(tokens), turns, tokens.shape[2])
         of_turn = of_turn.scatter_add(1, turn.unsqueeze(-1).expand_as(others), others)
         before = pad(of_turn.cumsum(1), (0, 0, 1, 0))  # (B, turns + 1, d): sum of the turns before each
-        within = before[:, after] - before[:, first]  # (B, turns, d)
+        within = take(before, after, dim=1) - take(before, first, dim=1)  # (B, turns, d)
         seen = within.gather(1, turn.unsqueeze(-1).expand_as(tokens))  # (B, n, d): v of each token's turn
         score = (tokens * seen).sum(2, keepdim=True) * mine  # (B, n, 1)
         count = (own.sum((1, 2)) - mine.sum((1, 2))).clamp(min=1)  # (B,)
