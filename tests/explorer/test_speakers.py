@@ -18,7 +18,7 @@ from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.neighbours import nearest_within
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import survey
-from turnwise.explorer.speakers import Part, Speakers, speakers_of
+from turnwise.explorer.speakers import Part, Speakers, opening_requests, speakers_of
 
 
 def corpus(*conversations: str) -> Corpus:
@@ -33,6 +33,7 @@ def corpus(*conversations: str) -> Corpus:
             "ids": [str(number) for number in range(len(spoken))],
             "conversation": np.repeat(np.arange(len(spoken), dtype=np.uint32), turns),
             "roles": roles,
+            "texts": ["what somebody says in a conversation"] * int(turns.sum()),
             "role": np.asarray([roles.index(role) for each in spoken for role in each], np.uint16),
         }
     )
@@ -65,10 +66,25 @@ def test_another_role_can_be_named_and_changes_no_parts() -> None:
     assert Part("system") in speakers_of(spoken, "system").parts
 
 
-def test_the_opening_is_the_first_message_of_the_asker() -> None:
+def test_the_opening_is_the_first_message_of_the_asker_that_is_longer_than_a_greeting() -> None:
     speakers = speakers_of(corpus("assistant user assistant user", "user assistant user"), first=True)
     opening = speakers.parts.index(Part("user", opening=True))
     assert np.flatnonzero(speakers.part == opening).tolist() == [1, 4]
+    said = [
+        "hello",
+        "good day",
+        "I have lost my parcel",
+        "I want a full refund",
+        "hi",
+        "no",
+        "why?",
+        "I have lost my parcel",
+    ]
+    said += ["你好", "我的包裹丢失了该怎么办呢？", "thanks"]
+    conversation = np.repeat([0, 1, 2], [4, 4, 3])
+    requests = opening_requests(said, conversation, np.zeros(len(said), np.int64), 0)
+    assert np.flatnonzero(requests).tolist() == [2, 6, 9]
+    assert speakers.stamp != speakers_of(corpus("assistant user assistant user", "user assistant user")).stamp
 
 
 def test_an_unknown_role_is_an_error_that_lists_the_roles() -> None:

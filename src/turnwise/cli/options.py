@@ -404,7 +404,7 @@ GroupRole = Annotated[
 ]
 GroupFirst = Annotated[
     bool,
-    typer.Option("--first", help="Take only this role's first message in each conversation, its opening request."),
+    typer.Option("--first", help="Take only the opening request of each conversation, after this role's greetings."),
 ]
 NameEndpoint = Annotated[
     str | None,

@@ -18,7 +18,7 @@ from turnwise.explorer.opening import open_explored
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Group, Report
 from turnwise.explorer.seeds import Seeds
-from turnwise.explorer.speakers import opening_messages
+from turnwise.explorer.speakers import opening_requests
 from turnwise.explorer.tables import groups_table
 from turnwise.store import ConversationStore
 
@@ -37,7 +37,7 @@ class Groups:
         report: Everything that is known about the conversations.
         level: ``"message"`` or ``"conversation"``: what is grouped.
         role: Only the messages of this role are of interest; ``None`` for all.
-        first: Only the first message of this role in each conversation is of interest.
+        first: Only the opening request of each conversation is of interest.
     """
 
     report: Report
@@ -83,7 +83,9 @@ class Groups:
             return np.ones(len(columns["group"]), bool)
         role = list(self.report.roles).index(self.role)
         is_said = columns["role"] == role
-        return opening_messages(columns["conversation"], columns["role"], role) if self.first else is_said
+        if not self.first:
+            return is_said
+        return opening_requests(self.report.texts, columns["conversation"], columns["role"], role)
 
 
 def cluster(
@@ -109,8 +111,8 @@ def cluster(
         level: ``"message"`` or ``"conversation"``: what is grouped.
         role: Return only the messages of this role, such as ``"user"``, and their groups. Each role that takes part in
             most conversations has groups of its own in any case, unless no role opens most conversations.
-        first: Return only the first message of this role in each conversation, the opening request; the role is then
-            by default the one that opens most conversations.
+        first: Return only the opening request of each conversation: of the first three messages of this role, the
+            first that is longer than a greeting. The role is then by default the one that opens most conversations.
         seeds: Groups that you know: a name, and a sentence or a list of examples, for each. The groups of messages that
             the examples fall into get that name; where examples of several names fall into one group, its messages go
             to the nearest of them. The others are grouped as always. The store keeps it.

@@ -132,7 +132,7 @@ def explore(
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
         role: Who asks, such as ``"user"``; by default the role that opens most conversations. The page starts with
             what it says.
-        first: Take only its first message in each conversation for a request, and group what it says later apart.
+        first: Take only its opening request in each conversation for a request, and group all else that it says apart.
         seeds: Groups that you know, see `turnwise.cluster`.
         history: Group messages together with what was said before them, see `add_history`.
         granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find of

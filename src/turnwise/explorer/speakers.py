@@ -7,6 +7,7 @@ most conversations has groups of its own.
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from turnwise.explorer.corpus import Corpus
 _ANSWERING = frozenset({"agent", "assistant", "bot", "developer", "function", "model", "operator", "system", "tool"})
 _ASKS = 2 / 3  # of the conversations must be opened by one role, so that it is the one who asks
 _TAKES_PART = 1 / 2  # of the conversations; a role that speaks in fewer has no groups of its own
+_GREETINGS = 2  # messages, at most, that may come before an opening request
+_GREETING_WIDTH = 20  # in Latin letters: what is narrower is a request only if nothing wider is there
 _ROLES_LISTED = 20
 
 
@@ -28,7 +31,7 @@ class Part:
 
     Attributes:
         role: Whose messages they are; ``None`` for those of all roles that have no part of their own.
-        opening: They are only the first message of that role in each conversation.
+        opening: They are only the opening request of each conversation.
     """
 
     role: str | None
@@ -53,6 +56,11 @@ class Speakers:
     part: IntArray
     salts: np.ndarray
 
+    @property
+    def stamp(self) -> str:
+        """Changes with the part of any message."""
+        return f"{self.parts} {hashlib.blake2b(self.part.tobytes(), digest_size=8).hexdigest()}"
+
 
 def speakers_of(corpus: Corpus, role: str | None = None, first: bool = False) -> Speakers:
     """Find out who asks.
@@ -61,7 +69,7 @@ def speakers_of(corpus: Corpus, role: str | None = None, first: bool = False) ->
         corpus: The conversations.
         role: Who asks; by default the role that opens most conversations, where greetings of those who answer, such as
             ``assistant`` or ``agent``, do not count.
-        first: Group the first message of this role in each conversation apart from what it says later.
+        first: Group each conversation's opening request apart from all else that this role says.
 
     Raises:
         ValueError: There is no such role; or ``first`` is set, and nobody can be said to ask.
@@ -83,20 +91,38 @@ def speakers_of(corpus: Corpus, role: str | None = None, first: bool = False) ->
     if len(apart) < len(roles):
         parts.append(Part(None))
     if first and asker is not None:
-        part[opening_messages(corpus.conversation, corpus.role, roles.index(asker))] = len(parts)
+        part[opening_requests(corpus.texts, corpus.conversation, corpus.role, roles.index(asker))] = len(parts)
         parts.append(Part(asker, opening=True))
     salts = [0 if each.role in (None, usual) and not each.opening else _salt(each) for each in parts]
     opened = counts[roles.index(asker)] / len(openers) if asker is not None else 0.0
     return Speakers(asker, float(opened), parts, part, np.asarray(salts, np.uint64))
 
 
-def opening_messages(conversation: IntArray, role: IntArray, asker: int) -> BoolArray:
-    """Which messages are the first of a role in their conversation (n,)."""
+def opening_requests(texts: Sequence[str], conversation: IntArray, role: IntArray, asker: int) -> BoolArray:
+    """Which messages are what a conversation was opened for (n,): one of the first three messages of the asker.
+
+    It is the first that says more than a greeting could, or else the longest.
+
+    Args:
+        texts: The messages (n).
+        conversation: The conversation of each, in ascending order (n,).
+        role: The role of each (n,).
+        asker: The role of the one who asks.
+    """
     rows = np.flatnonzero(role == asker)
-    _, first = np.unique(conversation[rows], return_index=True)
+    _, starts, counts = np.unique(conversation[rows], return_index=True, return_counts=True)
     opening = np.zeros(len(role), bool)
-    opening[rows[first]] = True
+    for start, count in zip(starts.tolist(), counts.tolist()):
+        first = rows[start : start + min(count, _GREETINGS + 1)].tolist()
+        widths = [_width(texts[row]) for row in first]
+        wide = [row for row, width in zip(first, widths) if width >= _GREETING_WIDTH]
+        opening[wide[0] if wide else first[widths.index(max(widths))]] = True
     return opening
+
+
+def _width(text: str) -> int:
+    """The width in Latin letters, of which a Chinese, Japanese or Korean character has two."""
+    return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
 
 
 def _openers(corpus: Corpus) -> IntArray:

@@ -23,7 +23,7 @@ class GroupSettings:
         history: Group messages together with what was said before them, see `add_history`.
         role: Who asks; by default the role that opens most conversations. Each role that takes part in most
             conversations, and this one in any case, has groups of its own.
-        first: Group the first message of this role in each conversation apart from what it says later.
+        first: Group each conversation's opening request apart from all else that this role says.
         seed: Seed of the sample and of everything random.
     """
 

@@ -67,7 +67,7 @@ def build_report(
             corpus = read_corpus(tables, Path(folder), advance)
         speakers = speakers_of(corpus, settings.role, settings.first)
         fitting = replace(settings, role=None, first=False)  # what they change is in the parts
-        stamp = f"{tables.state.folder} {tables.state.messages} {tables.state.conversations} {fitting} {speakers.parts}"
+        stamp = f"{tables.state.folder} {tables.state.messages} {tables.state.conversations} {fitting} {speakers.stamp}"
         if former is not None and former.stamp != stamp:
             former = None
         memory = read_memory(store.path)

@@ -32,7 +32,7 @@ class Group:
         renamed: A user named it.
         colour: The number of its colour in a palette.
         role: Whose messages it holds; ``None`` for topics, and for groups of several roles.
-        opening: It holds only the first messages of this role.
+        opening: It holds only opening requests of this role.
         answer: The message by which others answer it most typically; ``None`` for topics, and where nothing follows.
         move: It keeps a conversation going, such as greetings, thanks, assent, and details that were asked for.
     """

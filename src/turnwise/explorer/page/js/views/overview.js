@@ -15,7 +15,7 @@ turnwise.views.overview = (() => {
     const asker = askerOf(route, fine);
     const opening = fine.some((each) => each.role === asker && each.opening);
     const isRequest = (each) => asker === null || (each.role === asker && Boolean(each.opening) === opening);
-    const theirs = requestsOf(asker, opening, selection);
+    const theirs = saidBy(asker, selection);
     const conversations = conversationsOf(theirs),
       times = turnwise.timeline.times("message", theirs);
     const seriesOf = (id) => turnwise.timeline.series(times, conversations.get(id) || new Set());
@@ -23,7 +23,7 @@ turnwise.views.overview = (() => {
     const requests = fine.filter((each) => isRequest(each) && !each.move),
       said = fine.filter((each) => each.role === asker && !(isRequest(each) && !each.move)),
       answers = fine.filter((each) => asker !== null && each.role !== asker && !each.move);
-    const others = selection.count.message - (opening ? requestsOf(asker, false, selection) : theirs).count.message;
+    const others = selection.count.message - theirs.count.message;
     add(
       main,
       element("h1", null, "Overview"),
@@ -63,22 +63,13 @@ turnwise.views.overview = (() => {
     return fine.some((each) => each.role === asker) ? asker : null;
   }
 
-  /** The selection of those messages that pass and could be requests. */
-  function requestsOf(asker, opening, selection) {
+  /** The selection of the messages by whoever asks. */
+  function saidBy(asker, selection) {
     if (asker === null) return selection;
     const {messages, summary} = turnwise.report;
     const role = summary.roles.indexOf(asker),
-      message = new Uint8Array(selection.message.length),
-      began = new Set();
-    let count = 0;
-    for (let m = 0; m < message.length; m++) {
-      if (messages.role[m] !== role) continue;
-      const later = opening && began.has(messages.conversation[m]);
-      began.add(messages.conversation[m]);
-      message[m] = selection.message[m] && !later ? 1 : 0;
-      count += message[m];
-    }
-    return {...selection, message, count: {...selection.count, message: count}};
+      message = selection.message.map((passes, m) => (passes && messages.role[m] === role ? 1 : 0));
+    return {...selection, message, count: {...selection.count, message: message.reduce((sum, value) => sum + value, 0)}};
   }
 
   /** The conversations in which each group of messages occurs, among the messages that pass; -1 for none. */
