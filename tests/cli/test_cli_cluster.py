@@ -58,6 +58,17 @@ def test_the_messages_of_one_role_or_its_openings_can_be_asked_for(store: Path, 
     assert result.exit_code != 0 and "no message has the role 'nobody'" in result.output + str(result.exception)
 
 
+def test_a_list_of_the_groups_can_be_asked_for(store: Path, tmp_path: Path) -> None:
+    tables = ["--output", tmp_path / "groups.csv", "--summary", tmp_path / "summary.csv"]
+    assert "Wrote a list of the groups to" in succeed("cluster", "--store", store, *tables)
+    with (tmp_path / "summary.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (tmp_path / "groups.csv").open(newline="") as file:
+        names = {row["group_name"] for row in csv.DictReader(file)} - {""}
+    assert {row["group_name"] for row in rows} == names
+    assert {"kind", "role", "conversations", "share", "growth", "keywords", "example", "next_message"} <= rows[0].keys()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -66,6 +77,11 @@ def test_the_messages_of_one_role_or_its_openings_can_be_asked_for(store: Path, 
         (
             ["--output", "groups.csv", "--granularity", "finest"],
             "granularity must be coarse, medium, fine or a number of groups from 1, got 'finest'",
+        ),
+        (["--output", "groups.csv", "--summary", "list.txt"], "expected a name ending in .parquet, .csv, .jsonl"),
+        (
+            ["--output", "groups.csv", "--summary", "list.csv", "--level", "conversation"],
+            "--summary lists groups of messages: leave out --level conversation",
         ),
         (["--output", "groups.csv"], "expected DATA or --store FOLDER: turnwise cluster chats.jsonl"),
     ],

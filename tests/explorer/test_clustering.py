@@ -10,6 +10,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import turnwise
+from tests.explorer.counting import newcombe
 from turnwise.explorer import GroupSettings, build_report
 
 pytest.importorskip("lancedb")
@@ -43,6 +44,44 @@ def test_the_groups_of_messages_are_a_table(rows: list[dict[str, Any]], tiny_enc
     named = table.dropna(subset=["group"])
     assert [names[group] for group in named["group"]] == named["group_name"].tolist()
     assert [names[id] for id in named["coarse_group"]] == named["coarse_group_name"].tolist()
+
+
+def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: SentenceTransformer) -> None:
+    rows = []
+    for number in range(60):  # pizza grows: 5 of the first 30 days, 20 of the last 30
+        subject = "pizza" if number % 6 == 0 or (number > 30 and number % 2) else "flight to the city"
+        asked = f"please {subject} {subject} now {number}"
+        said = [asked, f"here: {subject} {number}"]
+        rows.append(
+            {
+                "id": str(number),
+                "messages": [
+                    {"role": role, "content": text, "time": f"2026-0{1 + number // 30}-{1 + number % 28:02}"}
+                    for role, text in zip(("user", "bot"), said)
+                ],
+            }
+        )
+    groups = turnwise.cluster(rows, encoder=tiny_encoder, granularity=2)
+    table = groups.summary().to_pylist()
+    report = groups.report
+    conversation, group = report.messages["conversation"], report.messages["group"]
+    times = report.conversations["time"]
+    later = times >= (times.min() + times.max()) / 2
+    kinds = [(row["role"], row["kind"]) for row in table]
+    assert list(dict.fromkeys(kinds)) == [("user", "request"), ("bot", "answer")]
+    for row in table:
+        inside = np.isin(np.arange(60), conversation[group == row["group"]])
+        assert row["conversations"] == inside.sum() and row["share"] == inside.mean()
+        counts = [int(each) for half in (later, ~later) for each in (inside[half].sum(), half.sum())]
+        low, high = newcombe(*counts)
+        assert (row["growth_low"], row["growth_high"]) == pytest.approx((low, high))
+        assert row["growth"] == pytest.approx(inside[later].mean() - inside[~later].mean())
+        assert row["example"] in report.texts and row["group_name"]
+        assert (row["next_message"] is None) == (row["role"] == "bot")
+    pizza = next(row for row in table if "pizza" in row["example"] and row["kind"] == "request")
+    assert pizza["growth_low"] > 0
+    with pytest.raises(ValueError, match="a summary lists groups of messages"):
+        turnwise.cluster(rows, encoder=tiny_encoder, level="conversation").summary()
 
 
 def test_a_store_keeps_its_groups(

@@ -19,6 +19,7 @@ from turnwise.cli.options import (
     GroupRole,
     GroupSample,
     GroupSeeds,
+    GroupSummary,
     GroupTable,
     Model,
     NameEndpoint,
@@ -43,6 +44,7 @@ def cluster(
     data: GivenData = None,
     store: ExploredStore = None,
     level: ClusterLevel = "message",
+    summary: GroupSummary = None,
     model: Model = None,
     role: GroupRole = None,
     first: GroupFirst = False,
@@ -66,7 +68,11 @@ def cluster(
     """
     from turnwise.explorer.tables import check_table, write_table
 
-    check_table(output, force)
+    for file in (output, summary):
+        if file is not None:
+            check_table(file, force)
+    if summary is not None and level == "conversation":
+        raise ValueError("--summary lists groups of messages: leave out --level conversation")
     endpoint = _endpoint(name_endpoint, name_model)
     quiet_transformers()
     from turnwise.explorer import cluster as find_groups
@@ -88,9 +94,14 @@ def cluster(
     with only_writer(output):
         table = groups.to_arrow()
         write_table(table, output)
+    if summary is not None:
+        with only_writer(summary):
+            write_table(groups.summary(), summary)
     _print(groups)
     say_who_asks(groups.report)
     note(f"Wrote the groups of {len(table):,} {level}s to {output}")
+    if summary is not None:
+        note(f"Wrote a list of the groups to {summary}")
 
 
 def _endpoint(url: str | None, model: str | None) -> Endpoint | None:

@@ -363,6 +363,14 @@ GroupTable = Annotated[
         "--output", "-o", help="The .parquet, .csv or .jsonl file to write; - writes JSON lines to the standard output."
     ),
 ]
+GroupSummary = Annotated[
+    Path | None,
+    typer.Option(
+        "--summary",
+        help="Also write a list of the groups to a .parquet, .csv or .jsonl file: what people ask, in how many "
+        "conversations, how it grows, an example and a typical next message.",
+    ),
+]
 GroupsOf = Annotated[
     Path,
     typer.Option(

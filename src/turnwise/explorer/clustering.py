@@ -19,6 +19,7 @@ from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Group, Report
 from turnwise.explorer.seeds import Seeds
 from turnwise.explorer.speakers import opening_requests
+from turnwise.explorer.summary import summary_table
 from turnwise.explorer.tables import groups_table
 from turnwise.store import ConversationStore
 
@@ -68,6 +69,16 @@ class Groups:
     def to_pandas(self) -> Any:
         """The same as a DataFrame."""
         return self.to_arrow().to_pandas()
+
+    def summary(self) -> pa.Table:
+        """A row for each group of messages, with its conversations, growth and an example; see `summary_table`.
+
+        Raises:
+            ValueError: These are groups of conversations.
+        """
+        if self.level == "conversation":
+            raise ValueError("a summary lists groups of messages: leave out level='conversation'")
+        return summary_table(self.report, self.groups)
 
     def _of_level(self, level: int) -> Sequence[Group]:
         return [
