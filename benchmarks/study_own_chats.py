@@ -28,8 +28,6 @@ from unittest import mock
 
 import numpy as np
 from scipy.stats import spearmanr
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
 
 import turnwise
 from quick import add_quick, data_folder, is_quick, results_file
@@ -42,7 +40,7 @@ from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.shipped.delta import apply_delta
 from turnwise.training import complete
-from turnwise.training.held_out import MAIN, HeldOut
+from turnwise.training.held_out import HeldOut
 from turnwise.training.precision import made_for_bf16
 from turnwise.training.recipes import Complete
 
@@ -152,7 +150,7 @@ def start_of(corpus: Corpus, variants: Path) -> ConversationEncoder:
 def unlabelled(held_out: HeldOut, vectors: np.ndarray) -> dict[str, float]:
     """What can be said of an encoder by held-out conversations without labels, in percent."""
     figures = {name: float(values.mean()) for name, values in held_out.figures(vectors).items()}
-    figures |= {"halves": halves(held_out.turns, vectors), "stability": stability(vectors)}
+    figures["halves"] = halves(held_out.turns, vectors)
     return {name: round(100 * value, 3) for name, value in figures.items()}
 
 
@@ -166,19 +164,6 @@ def halves(turns: np.ndarray, vectors: np.ndarray) -> float:
     )
     scores = unit_vectors(first - first.mean(0)) @ unit_vectors(second - second.mean(0)).T
     return float((1 / (scores >= np.diag(scores)[:, None]).sum(1)).mean())
-
-
-def stability(vectors: np.ndarray, draws: int = 5) -> float:
-    """How well the groups of two halves of the messages agree on all messages: adjusted Rand index."""
-    units, agreement = unit_vectors(vectors), []
-    for seed in range(draws):
-        order = np.random.default_rng(seed).permutation(len(units))
-        labels = [
-            KMeans(min(20, len(part) // 2), n_init=3, random_state=seed).fit(units[part]).predict(units)
-            for part in np.array_split(order, 2)
-        ]
-        agreement.append(adjusted_rand_score(*labels))
-    return float(np.mean(agreement))
 
 
 class Judged(Exception):
@@ -198,11 +183,13 @@ def own_training(rows: Any, encoder: ConversationEncoder, judge: Judge, seed: in
         for share in SHARES:
             complete._go(encoder, start, trained, share)
             of_share = recipe.alone(encoder, held) if share else vectors
-            gain = held_out.figures(of_share)[MAIN] - held_out.figures(vectors)[MAIN]
+            figures, before = held_out.figures(of_share), held_out.figures(vectors)
             shares[str(share)] = {
                 "labelled": judge.labelled(encoder),
                 "held_out": unlabelled(held_out, of_share),
-                "gain": [100 * end for end in bootstrap_interval(gain)],
+                "gain": {
+                    name: [100 * end for end in bootstrap_interval(figures[name] - before[name])] for name in figures
+                },
             }
         complete._go(encoder, start, trained, 1.0)
         kept.append(choose(encoder, start, recipe, held_out, held, vectors)[0])

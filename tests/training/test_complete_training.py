@@ -13,9 +13,10 @@ from datasets import Dataset
 
 import turnwise
 from turnwise.training import complete
-from turnwise.training.held_out import MAIN, HeldOut, compare_figures
+from turnwise.training.held_out import MAIN, STABILITY, HeldOut, compare_figures
 from turnwise.training.recipes import Complete
 
+JUDGES = (MAIN, STABILITY)
 RECIPE = Complete(batch_size=64, max_steps=3, learning_rate=1e-3)
 
 
@@ -54,9 +55,9 @@ def test_the_weights_go_as_far_as_held_out_conversations_gain(best: float, tiny_
     values = iter([float(share == best) for share in (0.0, 0.5, 1.0)])
 
     def figures(self: HeldOut, vectors: np.ndarray, head: object = None) -> dict[str, np.ndarray]:
-        return {MAIN: np.full(10, next(values, 0.0))}
+        return {MAIN: np.full(10, next(values, 0.0)), STABILITY: np.ones(10)}
 
-    monkeypatch.setattr(HeldOut, "figures", lambda self, vectors, head=None: {MAIN: np.zeros(10)})
+    monkeypatch.setattr(HeldOut, "figures", lambda self, vectors, head=None: dict.fromkeys(JUDGES, np.zeros(10)))
     contrast = complete.contrast
     trained: dict[str, torch.Tensor] = {}
 
@@ -80,7 +81,9 @@ def test_what_made_it_worse_is_kept_only_if_asked_for(tiny_encoder_path, corpus,
         start = weights_of(encoder)
         values = iter(range(100, 0, -1))
         monkeypatch.setattr(
-            HeldOut, "figures", lambda self, vectors, head=None, values=values: {MAIN: np.full(10, next(values))}
+            HeldOut,
+            "figures",
+            lambda self, vectors, head=None, values=values: dict.fromkeys(JUDGES, np.full(10, next(values))),
         )
         turnwise.train(corpus, method=dataclasses.replace(RECIPE, keep_anyway=keep), encoder=encoder)
         assert same(encoder, start) is not keep
@@ -89,7 +92,21 @@ def test_what_made_it_worse_is_kept_only_if_asked_for(tiny_encoder_path, corpus,
 def test_a_gain_that_may_be_chance_is_not_kept(tiny_encoder, corpus, monkeypatch) -> None:
     start = weights_of(tiny_encoder)
     values = iter([np.zeros(10), np.zeros(10), *3 * [np.array([9.0] + 9 * [-0.5])]])
-    monkeypatch.setattr(HeldOut, "figures", lambda self, vectors, head=None: {MAIN: next(values)})
+    monkeypatch.setattr(
+        HeldOut, "figures", lambda self, vectors, head=None: {MAIN: next(values), STABILITY: np.zeros(10)}
+    )
+    turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
+    assert same(tiny_encoder, start)
+
+
+def test_a_gain_that_makes_groups_less_stable_is_not_kept(tiny_encoder, corpus, monkeypatch) -> None:
+    start = weights_of(tiny_encoder)
+    values = iter(range(100))
+    monkeypatch.setattr(
+        HeldOut,
+        "figures",
+        lambda self, vectors, head=None: {MAIN: np.full(10, value := next(values)), STABILITY: np.full(10, -value)},
+    )
     turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
     assert same(tiny_encoder, start)
 
@@ -176,6 +193,15 @@ def test_collapsed_vectors_are_not_better_than_chance() -> None:
     figures = judge.figures(np.ones((240, 10), np.float32))
     assert figures["next_message"].mean() < 0.02
     assert figures["in_context"].mean() < 0.15
+    assert figures["stability"].mean() == 0
+
+
+@pytest.mark.parametrize(("noise", "expected"), [(0.01, 1.0), (100.0, 0.0)])
+def test_groups_that_are_there_are_stable_and_others_agree_by_chance(noise: float, expected: float) -> None:
+    topics = np.repeat(np.arange(20), 2)
+    vectors = np.eye(20)[np.repeat(topics, 6)] + noise * np.random.default_rng(0).normal(size=(240, 20))
+    stability = held_out(topics).figures(vectors.astype(np.float32))["stability"]
+    assert stability.shape == (40,) and abs(stability.mean() - expected) < 0.25
 
 
 def test_reciprocal_ranks_by_hand() -> None:

@@ -224,8 +224,9 @@ def _tell(output: Path, seconds: float) -> None:
 
 # How far the weights went -> what to tell.
 _LEARNED = {
-    0: "Training did not improve these conversations beyond chance, so the encoder keeps its earlier weights: "
-    "either it already suits them, or there is too little to learn from. --keep-anyway keeps what was learned.",
+    0: "Training did not improve these conversations beyond chance, or made groups less stable, so the encoder keeps "
+    "its earlier weights: either it already suits them, or there is too little to learn from. --keep-anyway keeps what "
+    "was learned.",
     0.5: "The weights are half-way between the earlier ones and those learned, which is best for these conversations.",
     1: "The weights are those learned, which are best for these conversations.",
 }

@@ -28,7 +28,7 @@ from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.embed import messages_with_vectors
 from turnwise.training.centre import CENTRE_SAMPLE, fit_centre
-from turnwise.training.held_out import MAIN, HeldOut, compare_figures
+from turnwise.training.held_out import MAIN, STABILITY, HeldOut, compare_figures
 from turnwise.training.interpolation import interpolate_weights
 from turnwise.training.plan import Plan
 from turnwise.training.precision import check_precision, made_for_bf16
@@ -144,7 +144,7 @@ def _choose(
 ) -> tuple[float, FloatArray]:
     """Move the weights to the point between their start and their end that suits the held-out conversations best.
 
-    They stay at their start unless the 95 % interval of the gain is above 0.
+    They stay at their start unless the 95 % interval of the gain is above 0, and groups are at least as stable.
 
     Returns:
         How far they moved (0, 0.5 or 1), and the vectors of the held-out messages at that point.
@@ -154,10 +154,12 @@ def _choose(
     for share in (0.5, 1.0):
         _go(encoder, start, trained, share)
         tried[share] = recipe.alone(encoder, held)
-    figures = {share: held_out.figures(vectors)[MAIN] for share, vectors in tried.items()}
-    best = max(figures, key=lambda share: figures[share].mean())
-    if not recipe.keep_anyway and bootstrap_interval(figures[best] - figures[0.0])[0] <= 0:
-        best = 0.0  # a gain that may be chance
+    figures = {share: held_out.figures(vectors) for share, vectors in tried.items()}
+    best = max(figures, key=lambda share: figures[share][MAIN].mean())
+    if not recipe.keep_anyway:
+        gains = {name: values - figures[0.0][name] for name, values in figures[best].items()}
+        if bootstrap_interval(gains[MAIN])[0] <= 0 or gains[STABILITY].mean() < 0:
+            best = 0.0  # a gain that may be chance, or at the cost of what tells messages apart
     _go(encoder, start, trained, best)
     return best, tried[best]
 

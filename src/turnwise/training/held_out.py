@@ -1,7 +1,8 @@
 """How good an encoder is on conversations held out from its training, judged without labels.
 
-Each figure is a value between 0 and 1 for each conversation, higher is better, and none rises where vectors collapse:
-tied candidates share their places.
+Each figure is a value for each conversation, at most 1, where higher is better; 0 is the worst, and of stability what
+chance gives. None rises where vectors collapse: tied candidates share their places, and agreement on one large group is
+what chance gives.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from turnwise._utils.bootstrap import bootstrap_interval
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
@@ -20,13 +23,17 @@ from turnwise.data.messages import Messages
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import last_turns
 
-# The figure that decides whether an encoder keeps what it learned. Of those tried, it alone foretells what labels say.
-MAIN = "in_context"
+# An encoder keeps what it learned if the one surely rises and the other does not fall: together they foretell what
+# labels say, on a corpus where messages come to mean their conversations and no more, too.
+MAIN, STABILITY = "in_context", "stability"
 TITLES = {
     "next_message": "next message among those of other conversations, MRR",
     "in_context": "ten nearest messages, alone as in context, %",
+    "stability": "groups of halves of the messages agree, adjusted, %",
 }
 _NEIGHBOURS = 10
+_GROUPS = 20
+_DRAWS = 5  # of halves
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +78,8 @@ class HeldOut:
               all messages of other conversations.
             - ``in_context``: of the ten messages of other conversations that are nearest to a message in context, the
               share that is among the ten nearest to it when it is read alone.
+            - ``stability``: how far two groupings, each learned from a half of the messages, agree on who is in a
+              group with a message, as the adjusted Rand index counts it: 0 by chance, 1 always.
         """
         units = unit_vectors(vectors).astype(np.float32)
         head = head or ReplyHead(units.shape[1])
@@ -89,7 +98,30 @@ class HeldOut:
                 _nearest(vectors[start:end] @ vectors.T, others) for vectors in (alone, in_context)
             )
             shares[conversation] = (near & near_in_context).sum() / max(1, near_in_context.sum())
-        return {"next_message": ranks, "in_context": shares}
+        return {"next_message": ranks, "in_context": shares, "stability": self._stability(alone)}
+
+    def _stability(self, vectors: FloatArray) -> FloatArray:
+        """The adjusted agreement of two groupings on each message, as a mean over conversations (conversations,)."""
+        count = len(vectors)
+        agreement = np.zeros(count)
+        for seed in range(_DRAWS):
+            halves = np.array_split(np.random.default_rng(seed).permutation(count), 2)
+            with threadpool_limits(limits=1):  # several add up in any order
+                one, other = (self._groups(vectors, half, seed) for half in halves)
+            common = np.zeros((one.max() + 1, other.max() + 1))
+            np.add.at(common, (one, other), 1)
+            # How many others are with a message in the one group, in the other, and in both; by chance, and at most.
+            in_one, in_other = common.sum(axis=1)[one] - 1, common.sum(axis=0)[other] - 1
+            chance, most = in_one * in_other / (count - 1), (in_one + in_other) / 2
+            beyond = most - chance
+            agreement += np.divide(common[one, other] - 1 - chance, beyond, out=np.zeros(count), where=beyond > 0)
+        starts = np.cumsum(self.turns) - self.turns
+        return np.asarray(np.add.reduceat(agreement, starts) / _DRAWS / self.turns)
+
+    def _groups(self, vectors: FloatArray, learned: IntArray, seed: int) -> IntArray:
+        """The group of each message, of groups of some of them (messages,)."""
+        count = min(_GROUPS, max(1, len(np.unique(self.text[learned])) // 2))
+        return np.asarray(KMeans(count, n_init=1, random_state=seed).fit(vectors[learned]).predict(vectors))
 
     def _queries(self, units: FloatArray, head: ReplyHead, start: int, end: int) -> FloatArray:
         """The query for each message of a conversation but the first (turns - 1, dim)."""
