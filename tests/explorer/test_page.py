@@ -444,3 +444,39 @@ def test_the_overview_opens_on_requests_of_the_role_that_asks(
     assert names and all("confirms" in name for name in names)
     asked.locator(".requests a").first.click()
     page.wait_for_selector("h2:has-text('Typical')")
+
+
+def test_a_group_can_be_moved_between_requests_and_what_is_said_along_the_way(
+    make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
+) -> None:
+    page = open_page(make_report()).open("overview")
+
+    def listed(title: str) -> list[str]:
+        panel = page.locator(".panel").filter(has=page.get_by_role("heading", name=title))
+        return [name.lstrip("●■▲◆ ") for name in panel.locator("a.group").all_inner_texts()]
+
+    name = listed("What do people ask?")[0]
+    page.get_by_role("button", name=f"↓ along the way: {name}").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Put back").wait_for()
+    assert name in listed("Said along the way") and name not in listed("What do people ask?")
+    assert page.evaluate("document.activeElement.textContent") == "↑ to the list above"  # of the same group
+    assert "moved=" in page.url
+    page.get_by_role("navigation").get_by_text("Map", exact=True).click()
+    page.wait_for_selector("h1:has-text('Map')")
+    page.get_by_role("navigation").get_by_text("Overview", exact=True).click()
+    page.get_by_role("button", name="Put back").wait_for()  # it went along
+    page.get_by_text("Save", exact=True).click()
+    with page.expect_download() as download:
+        page.locator("#save-groups-csv").click()
+    download.value.save_as(tmp_path / "groups.csv")
+    text = (tmp_path / "groups.csv").read_text(encoding="utf-8-sig")
+    rows = {row["group"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
+    assert rows[name]["kind"] == "along the way"
+    assert {row["kind"] for row in rows.values()} == {"request", "answer", "along the way"}
+    assert {row["kind"] for row in rows.values() if row["role"] == "assistant"} == {"answer"}
+    assert all(0 < float(row["share"]) <= 1 and row["example"] and row["growth"] for row in rows.values())
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Put back").click()
+    page.get_by_role("button", name="Put back").wait_for(state="detached")
+    assert name in listed("What do people ask?")

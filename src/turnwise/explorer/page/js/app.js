@@ -55,13 +55,15 @@ turnwise.app = (() => {
     } else {
       shown?.leave?.();
       const scroll = same ? window.scrollY : 0,
+        {id: focused} = document.activeElement,
         hadFocus = document.activeElement !== document.body;
       shown = {view, parts: route.parts};
       main.replaceChildren();
       if (isEmpty) turnwise.filterBar.showNothing(main, route.filter);
       else Object.assign(shown, view.render(main, route, selection));
       document.title = `${main.querySelector("h1")?.textContent || "Conversations"} – turnwise`;
-      if (!same && hadFocus && !main.contains(document.activeElement)) main.focus({preventScroll: true});
+      if (same && focused) document.getElementById(focused)?.focus({preventScroll: true}); // it has been made anew
+      if (hadFocus && (!same || focused) && !main.contains(document.activeElement)) main.focus({preventScroll: true});
       if (!shown.scrolls) window.scrollTo(0, scroll);
     }
     main.removeAttribute("aria-busy");

@@ -62,7 +62,7 @@ turnwise.download = (() => {
     const names = Object.keys(summary.labels.message);
     return table(
       ["conversation", "turn", "role", "time", "text", "group", "coarse group", "surprise", ...names],
-      selection.message,
+      passing(selection.message),
       async (m) => [
         ids[columns.conversation[m]],
         columns.turn[m] + 1,
@@ -82,7 +82,7 @@ turnwise.download = (() => {
     const names = Object.keys(summary.labels.conversation);
     return table(
       ["conversation", "messages", "time", "begins with", "topic", "coarse topic", "surprise", ...names],
-      selection.conversation,
+      passing(selection.conversation),
       async (c) => [
         ids[c],
         columns.turns[c],
@@ -91,6 +91,38 @@ turnwise.download = (() => {
         ...groupNames("conversation", columns.group[c]),
         rounded(columns.surprise[c]),
         ...valuesOf(names, labels("conversation", c)),
+      ],
+    );
+  }
+
+  /** The groups of messages as a table, one a row, in the lists of the overview; see also `turnwise cluster --summary`. */
+  async function groupTable(selection) {
+    const {requests, said, answers} = turnwise.listing.lists();
+    const spoken = new Map();
+    const counted = (kind, groups) => {
+      const rows = groups.map((each) => {
+        const role = each.role ?? null;
+        if (!spoken.has(role)) spoken.set(role, turnwise.listing.spoken(role, selection));
+        const {conversations, total, seriesOf} = spoken.get(role);
+        return {each, kind, role, count: conversations.get(each.id)?.size ?? 0, total, change: seriesOf(each.id)?.change};
+      });
+      return rows.sort((a, b) => b.count - a.count);
+    };
+    const asked = turnwise.listing.asker() === null ? "message" : "request";
+    const header = ["group", "kind", "role", "conversations", "share", "growth", "growth low", "growth high"];
+    return table(
+      [...header, "keywords", "example", "next message"],
+      [...counted(asked, requests), ...counted("answer", answers), ...counted("along the way", said)],
+      async ({each, kind, role, count, total, change}) => [
+        each.name,
+        kind,
+        role ?? "",
+        count,
+        rounded(total ? count / total : 0),
+        ...(change ? [change.difference, ...change.interval].map(rounded) : ["", "", ""]),
+        each.phrases.slice(0, 5).join(", "),
+        await turnwise.texts.get(each.central[0]),
+        typeof each.answer === "number" ? await turnwise.texts.get(each.answer) : "",
       ],
     );
   }
@@ -112,10 +144,15 @@ turnwise.download = (() => {
     return names.map((name) => labels[name] ?? "");
   }
 
+  /** The rows of a mask that are set. */
+  function passing(mask) {
+    return Array.from(mask.keys()).filter((row) => mask[row]);
+  }
+
   /** CSV that spreadsheets read as Unicode (by its first character), and in which no text is a formula. */
-  async function table(header, mask, describe) {
+  async function table(header, rows, describe) {
     const parts = ["\ufeff", line(header)];
-    for (let row = 0; row < mask.length; row++) if (mask[row]) parts.push(line(await describe(row)));
+    for (const row of rows) parts.push(line(await describe(row)));
     return new Blob(parts, {type: "text/csv"});
   }
 
@@ -136,5 +173,5 @@ turnwise.download = (() => {
     setTimeout(() => URL.revokeObjectURL(address), 60000);
   }
 
-  return {conversations, messages, conversationTable, messageTable, save};
+  return {conversations, messages, conversationTable, messageTable, groupTable, save};
 })();

@@ -198,7 +198,7 @@ turnwise.filterBar = (() => {
   /** The buttons that save what is shown. */
   function exporting(selection) {
     const {download} = turnwise;
-    const saving = (level, kind, file, write) => {
+    const saving = (what, kind, file, write) => {
       const save = async (event) => {
         event.target.disabled = true;
         try {
@@ -207,9 +207,10 @@ turnwise.filterBar = (() => {
           event.target.disabled = false;
         }
       };
-      const label = `${plural(selection.count[level], level)} as ${kind}`;
-      return button(label, save, {id: `save-${file.replace(".", "-")}`});
+      return button(`${what} as ${kind}`, save, {id: `save-${file.replace(".", "-")}`});
     };
+    const messages = plural(selection.count.message, "message"),
+      conversations = plural(selection.count.conversation, "conversation");
     return element(
       "details",
       {class: "menu"},
@@ -217,10 +218,11 @@ turnwise.filterBar = (() => {
       element(
         "div",
         null,
-        saving("message", "table (CSV)", "messages.csv", download.messageTable),
-        saving("conversation", "table (CSV)", "conversations.csv", download.conversationTable),
-        saving("message", "JSONL", "messages.jsonl", download.messages),
-        saving("conversation", "JSONL", "conversations.jsonl", download.conversations),
+        saving("Requests and other groups", "table (CSV)", "groups.csv", download.groupTable),
+        saving(messages, "table (CSV)", "messages.csv", download.messageTable),
+        saving(conversations, "table (CSV)", "conversations.csv", download.conversationTable),
+        saving(messages, "JSONL", "messages.jsonl", download.messages),
+        saving(conversations, "JSONL", "conversations.jsonl", download.conversations),
       ),
     );
   }

@@ -3,6 +3,7 @@
 
 turnwise.route = (() => {
   const FILTERS = ["text", "role", "from", "to", "group", "topic", "lasso"];
+  const KEPT = ["asker", "moved"]; // options that concern more than one view
 
   /** Whether a parameter is a filter; labels are `m.NAME` of messages and `c.NAME` of conversations. */
   function isFilter(name) {
@@ -41,9 +42,11 @@ turnwise.route = (() => {
     return parse(location.hash);
   }
 
-  /** The address of a view under the current filter. */
-  function link(view, parts = [], options = {}) {
-    return format({view, parts, options, filter: current().filter});
+  /** The address of a view, by default under the current filter. */
+  function link(view, parts = [], options = {}, filter = current().filter) {
+    const now = current().options;
+    const kept = Object.fromEntries(KEPT.filter((name) => name in now).map((name) => [name, now[name]]));
+    return format({view, parts, options: {...kept, ...options}, filter});
   }
 
   function go(view, parts, options) {

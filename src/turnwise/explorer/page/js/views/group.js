@@ -54,11 +54,7 @@ turnwise.views.group = (() => {
     const filter = turnwise.route.current().filter,
       name = level === "message" ? "group" : "topic";
     const only = (view) =>
-      turnwise.route.format({
-        view,
-        filter: {...filter, [name]: [String(each.id)]},
-        options: view === "map" ? {level} : {},
-      });
+      turnwise.route.link(view, [], view === "map" ? {level} : {}, {...filter, [name]: [String(each.id)]});
     return [
       element(
         "p",

@@ -71,7 +71,7 @@ turnwise.views.groups = (() => {
   function noneLink(level) {
     const {filter} = turnwise.route.current();
     const view = level === "message" ? "search" : "conversations";
-    return turnwise.route.format({view, filter: {...filter, [level === "message" ? "group" : "topic"]: ["none"]}});
+    return turnwise.route.link(view, [], {}, {...filter, [level === "message" ? "group" : "topic"]: ["none"]});
   }
 
   return {render};

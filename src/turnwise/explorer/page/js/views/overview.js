@@ -2,113 +2,80 @@
 "use strict";
 
 turnwise.views.overview = (() => {
-  const {add, element} = turnwise.dom;
-  const {integer, percent, percentWithin, day} = turnwise.numbers;
+  const {add, element, button} = turnwise.dom;
+  const {integer, percent, percentWithin, plural, day} = turnwise.numbers;
   const {panel, note, group, badges, table, NOUNS} = turnwise.parts;
   const REQUESTS = 10,
     OTHERS = 8;
 
   function render(main, route, selection) {
-    const {list} = turnwise.report.groups.message;
-    const fine = list.filter((each) => each.level === 1),
-      counts = turnwise.parts.counts("message", selection);
-    const asker = askerOf(route, fine);
-    const opening = fine.some((each) => each.role === asker && each.opening);
-    const isRequest = (each) => asker === null || (each.role === asker && Boolean(each.opening) === opening);
-    const theirs = saidBy(asker, selection);
-    const conversations = conversationsOf(theirs),
-      times = turnwise.timeline.times("message", theirs);
-    const seriesOf = (id) => turnwise.timeline.series(times, conversations.get(id) || new Set());
-    const mine = {conversations, seriesOf, asker};
-    const requests = fine.filter((each) => isRequest(each) && !each.move),
-      said = fine.filter((each) => each.role === asker && !(isRequest(each) && !each.move)),
-      answers = fine.filter((each) => asker !== null && each.role !== asker && !each.move);
-    const others = selection.count.message - theirs.count.message;
+    const asker = turnwise.listing.asker(),
+      {requests, said, answers} = turnwise.listing.lists();
+    const mine = turnwise.listing.spoken(asker, selection);
+    const counts = turnwise.parts.counts("message", selection);
     add(
       main,
       element("h1", null, "Overview"),
       tiles(selection),
-      asked(route, requests, mine, fine),
+      asked(asker, requests, mine),
       element(
         "div",
-        {class: "columns"},
-        stack(
-          answers.length > 0 &&
-            panel("What do we answer?", shortList("message", answers, counts, others), all("message")),
-          changes(requests, mine),
-        ),
-        stack(
-          topics(selection),
-          said.length > 0 &&
-            panel(
-              "Said along the way",
-              note(`What ${asker} says besides, such as greetings, thanks, assent, and details that were asked for.`),
-              shortList("message", said, counts, selection.count.message - others),
+        {class: "masonry narrow"},
+        answers.length > 0 &&
+          panel(
+            "What do we answer?",
+            shortList("message", largest(answers, counts), counts, selection.count.message - mine.count),
+            all("message"),
+          ),
+        topics(selection),
+        changes(requests, mine),
+        said.length > 0 &&
+          panel(
+            "Said along the way",
+            note(
+              asker === null ? "What people say besides" : `What ${asker} says besides`,
+              ", such as greetings, thanks, assent, and details that were asked for.",
             ),
-          fresh(),
-        ),
+            turnwise.parts.inPieces(
+              sorted(said, counts),
+              (rows) =>
+                shortList("message", rows, counts, mine.count, (each) => moving(each, "↑ to the list above")),
+              OTHERS,
+            ),
+          ),
+        fresh(),
       ),
     );
     return {};
-  }
-
-  /** Panels below each other; nothing if there are none. */
-  function stack(...panels) {
-    return panels.some(Boolean) && element("div", {class: "stack"}, panels);
-  }
-
-  /** Who asks: as the address says, or else as the report does; null where all are grouped together. */
-  function askerOf(route, fine) {
-    const asker = route.options.asker ?? turnwise.report.summary.asker;
-    return fine.some((each) => each.role === asker) ? asker : null;
-  }
-
-  /** The selection of the messages by whoever asks. */
-  function saidBy(asker, selection) {
-    if (asker === null) return selection;
-    const {messages, summary} = turnwise.report;
-    const role = summary.roles.indexOf(asker),
-      message = selection.message.map((passes, m) => (passes && messages.role[m] === role ? 1 : 0));
-    return {...selection, message, count: {...selection.count, message: message.reduce((sum, value) => sum + value, 0)}};
-  }
-
-  /** The conversations in which each group of messages occurs, among the messages that pass; -1 for none. */
-  function conversationsOf({message}) {
-    const {group: column, conversation} = turnwise.report.messages;
-    const met = new Map();
-    for (let m = 0; m < message.length; m++) {
-      if (!message[m]) continue;
-      if (!met.has(column[m])) met.set(column[m], new Set());
-      met.get(column[m]).add(conversation[m]);
-    }
-    return met;
-  }
-
-  /** How many conversations there are in some of these sets. */
-  function together(sets) {
-    const all = new Set();
-    for (const set of sets) for (const conversation of set) all.add(conversation);
-    return all.size;
   }
 
   function sorted(list, counts) {
     return [...list].sort((a, b) => (counts.get(b.id) || 0) - (counts.get(a.id) || 0));
   }
 
+  function largest(list, counts) {
+    return sorted(list, counts).slice(0, OTHERS);
+  }
+
   /** What people ask: a sentence with keywords, how often, how it changes, and what is answered. */
-  function asked(route, requests, {conversations, seriesOf, asker}, fine) {
-    const roles = [...new Set(fine.map((each) => each.role))].filter((role) => typeof role === "string");
+  function asked(asker, requests, {conversations, total, seriesOf}) {
+    const {list} = turnwise.report.groups.message;
+    const roles = [...new Set(list.map((each) => each.role))].filter((role) => typeof role === "string");
     const counts = new Map([...conversations].map(([id, set]) => [id, set.size])),
-      total = together(conversations.values()),
-      known = together(requests.map(({id}) => conversations.get(id) || []));
+      known = turnwise.listing.together(requests.map(({id}) => conversations.get(id) || [])),
+      exceptions = turnwise.listing.moved().size;
     const most = Math.max(1, ...requests.map((each) => counts.get(each.id) || 0));
     const shown = sorted(requests, counts);
     return panel(
       asker === null ? "What do people say?" : "What do people ask?",
       note(
         "Messages that mean much the same form a group, named by a typical one, with words that set it apart. ",
-        `Shares are of ${turnwise.numbers.plural(total, "conversation")}; `,
+        `Shares are of ${plural(total, "conversation")}; `,
         `${percent(total ? known / total : 0)} have a message${asker === null ? "" : ` by ${asker}`} in one of these groups.`,
+        exceptions > 0 && [
+          ` You have moved ${plural(exceptions, "group")}, which the address keeps. `,
+          button("Put back", () => turnwise.route.setOptions({moved: ""}), {class: "quiet", id: "put-back"}),
+        ],
       ),
       roles.length > 1 &&
         turnwise.dom.choice(
@@ -156,9 +123,18 @@ turnwise.views.overview = (() => {
           element("strong", null, percent(total ? count / total : 0)),
           element("span", {class: "muted"}, ` ${integer(count)} of ${integer(total)}`),
         ),
-        series && trend(series),
+        element("div", {class: "trend"}, series && trend(series), moving(each, "↓ along the way")),
       ),
     );
+  }
+
+  /** Moves a group between what is asked and what is said along the way. */
+  function moving(each, label) {
+    return button(label, () => turnwise.listing.move(each.id), {
+      id: `move-${each.id}`,
+      class: "quiet move",
+      "aria-label": `${label}: ${turnwise.dom.shortened(each.name, 80)}`,
+    });
   }
 
   /** A line over time, and whether the share surely changed. */
@@ -168,7 +144,7 @@ turnwise.views.overview = (() => {
     const word = sure ? (change.difference > 0 ? "growing" : "declining") : "steady";
     return element(
       "span",
-      {class: `trend ${word}`, title: change ? `${percent(change.before)}, later ${percent(change.after)}` : null},
+      {class: word, title: change ? `${percent(change.before)}, later ${percent(change.after)}` : null},
       turnwise.charts.spark(series.points),
       {growing: "▲ ", declining: "▼ ", steady: ""}[word],
       word,
@@ -183,21 +159,19 @@ turnwise.views.overview = (() => {
     );
   }
 
-  /** Names with their keywords and shares of a total. */
-  function shortList(level, groups, counts, total) {
+  /** Names with their keywords and shares of a total; `more` makes what else is said of each. */
+  function shortList(level, groups, counts, total, more = () => null) {
     return element(
       "ul",
       {class: "short"},
-      sorted(groups, counts)
-        .slice(0, OTHERS)
-        .map((each) =>
-          element(
-            "li",
-            null,
-            element("div", null, group(level, each.id), badges(each), keywords(each)),
-            element("span", {class: "number"}, percent(total ? (counts.get(each.id) || 0) / total : 0)),
-          ),
+      groups.map((each) =>
+        element(
+          "li",
+          null,
+          element("div", null, group(level, each.id), badges(each), more(each), keywords(each)),
+          element("span", {class: "number"}, percent(total ? (counts.get(each.id) || 0) / total : 0)),
         ),
+      ),
     );
   }
 
@@ -218,7 +192,7 @@ turnwise.views.overview = (() => {
     const counts = turnwise.parts.counts("conversation", selection);
     return panel(
       "What are conversations about?",
-      shortList("conversation", fine.length ? fine : list, counts, selection.count.conversation),
+      shortList("conversation", largest(fine.length ? fine : list, counts), counts, selection.count.conversation),
       all("conversation"),
     );
   }
