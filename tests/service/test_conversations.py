@@ -89,6 +89,20 @@ def test_a_damaged_store_is_503_and_the_log_says_what_to_do(
     assert str(tmp_path / "talks") in caplog.text and "copy" in caplog.text and "backup" in caplog.text
 
 
+def test_vectors_of_another_encoder_are_not_searched_with_that_of_before(
+    serving: Running, tiny_encoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`turnwise store reindex` may run beside a service, which keeps the encoder that it has."""
+    with serving.client() as client:
+        assert client.post("/v1/conversations", json={"conversations": [CARD]}).status_code == 200
+        assert client.post("/v1/search", json={"query": "card"}).status_code == 200
+        tiny_encoder[0].auto_model.embeddings.word_embeddings.weight.data *= -1
+        turnwise.ConversationStore.open(tmp_path / "talks").reindex(tiny_encoder)
+        for level in ("message", "conversation"):
+            assert client.post("/v1/search", json={"query": "card", "level": level}).status_code == 503
+    assert "holds vectors of" in caplog.text
+
+
 def test_a_label_that_json_has_no_form_for_comes_back_as_null(serving: Running) -> None:
     body = json.dumps({"conversations": [{**PIZZA, "price": float("nan"), "nested": {"a": None}}]})
     with serving.client() as client:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from turnwise.store import SQL, ConversationStore, StoreError, StoreLockedError, damage
 from turnwise.store.state import state_stamp
@@ -58,8 +59,7 @@ def test_damaged_files_are_one_error_that_says_what_to_do(store, tiny_encoder, h
         except StoreError as error:
             assert str(store.path) in str(error)
             assert "\n" not in str(error) and ".rs:" not in str(error)
-            is_gone = not (store.path / "store.json").exists()
-            assert ("turnwise index" if is_gone else "backup") in str(error), error
+            assert "backup" in str(error)
         else:
             assert name not in told, name
 
@@ -117,6 +117,29 @@ def test_what_was_erased_while_it_was_read_is_one_error_and_reads_on(store, tiny
     with pytest.raises(StoreLockedError, match="was rewritten while it was being read: read it again"):
         list(reading.messages.batches(["text"]))
     assert len(list(reader.export())) == 4
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError("LanceError(IO): No space left on device (os error 28)"), "is full .*the store is sound: free some"),
+        (RuntimeError("lance error: Permission denied (os error 13)"), "as the user who owns it"),
+        (OSError(30, "Read-only file system"), "as the user who owns it"),
+    ],
+)
+def test_a_full_disk_and_missing_rights_are_no_damage(tmp_path: Path, error: Exception, said: str) -> None:
+    with pytest.raises(StoreError, match=said) as raised, damage.naming_damage(tmp_path):
+        raise error
+    assert "delete" not in str(raised.value)
+
+
+def test_a_lock_of_another_user(store, monkeypatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(store.path / "writer.lock"))
+
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+    with pytest.raises(StoreError, match=r"writer\.lock.*as the user who owns it"):
+        store.delete(["first"])
 
 
 def test_mistakes_in_sql_are_told_as_such(store) -> None:

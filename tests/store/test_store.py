@@ -197,6 +197,29 @@ def test_an_encoder_that_has_just_been_trained_is_found_again(tmp_path, tiny_enc
     assert ConversationStore.open(tmp_path / "talks").search_messages("my card", limit=1)
 
 
+def test_an_encoder_given_by_a_relative_path_is_found_from_anywhere(
+    tmp_path, tiny_encoder_path, conversations, monkeypatch
+) -> None:
+    monkeypatch.chdir(tiny_encoder_path.parent)
+    ConversationStore.create(tmp_path / "talks", conversations, encoder=tiny_encoder_path.name)
+    monkeypatch.chdir(tmp_path)
+    store = ConversationStore.open("talks", read_only=True)
+    assert store.search_messages("my card", limit=1)
+    assert store.stats().encoder == str(tiny_encoder_path.resolve())
+
+
+def test_a_vector_is_searched_only_with_the_encoder_that_was_given(
+    store, conversations, tiny_encoder, tiny_encoder_path
+) -> None:
+    reader = ConversationStore.open(store.path, encoder=str(tiny_encoder_path), read_only=True)
+    vector = reader.encoder().text_query("my card")
+    assert reader.search_messages(vector) == reader.search_messages("my card")
+    nn.init.normal_(tiny_encoder[0].auto_model.embeddings.word_embeddings.weight)
+    store.reindex(tiny_encoder)
+    with pytest.raises(StoreError, match="holds vectors of"):
+        reader.search_messages(vector)
+
+
 def test_what_is_no_store(tmp_path: Path, tiny_encoder) -> None:
     with pytest.raises(StoreError, match="is not a store"):
         ConversationStore.open(tmp_path / "none", encoder=tiny_encoder, read_only=True)

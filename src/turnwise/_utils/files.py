@@ -29,6 +29,11 @@ def is_standard(path: str | os.PathLike[str]) -> bool:
     return str(path) == "-"
 
 
+def tells_of_a_full_disk(error: BaseException) -> bool:
+    """Whether an error, of whatever library, comes from a disk without free space."""
+    return any(sign in str(error) for sign in _SIGNS_OF_A_FULL_DISK)
+
+
 def is_url(path: str | os.PathLike[str]) -> bool:
     """Whether this is a URL, such as ``s3://bucket/key``, and not a path."""
     return "://" in str(path)
@@ -135,7 +140,7 @@ def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
         file.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
         yield
     except Exception as error:
-        if any(sign in str(error) for sign in _SIGNS_OF_A_FULL_DISK):
+        if tells_of_a_full_disk(error):
             raise OSError(f"{output} cannot be written: the disk is full, or a quota is used up") from error
         raise
     finally:

@@ -49,6 +49,7 @@ def serve(
 
     Example: `turnwise serve --store talks --keys keys.toml --host 0.0.0.0`
     """
+    quiet_transformers()
     from turnwise.service import create_app
 
     if store:
@@ -61,7 +62,6 @@ def serve(
 
     from turnwise.service.connections import uvicorn_config
 
-    quiet_transformers()
     app = create_app(chosen)
     _log_to_stderr()
     # The thread that answers waits this long, each time, for threads that parse and count to let it run.

@@ -179,8 +179,10 @@ def export(store: StoreArgument, output: ChatFile, force: Force = False) -> None
 @store.command()
 def delete(store: StoreArgument, ids: Ids) -> None:
     """Delete conversations by their ids. No search finds them any more, but older files hold them until `erase`."""
-    count = _open(store).delete(ids)
-    console.print(f"Deleted {count:,} of {len(ids):,} conversations")
+    opened = _open(store)
+    missing = _missing(opened, ids)
+    count = opened.delete(ids)
+    console.print(f"Deleted {count:,} of {len(ids):,} conversations{missing}")
     if count:
         note(f"Older files of {store} still hold their texts. To remove them for good: turnwise store erase {store}")
 
@@ -198,11 +200,13 @@ def erase(store: StoreArgument, ids: ErasedIds = None) -> None:
     from turnwise.encoders.vector_cache import forget_vectors
 
     opened, named = _open(store), ids or []
+    missing = _missing(opened, named)
     with _progress("writing the store anew", opened.stats().messages) as advance:
         count = opened.erase(named, progress=advance)
     kept = [forget_conversations(), forget_vectors()]
     console.print(
-        f"Erased {store}: {count:,} of {len(named):,} conversations, and all that was deleted or replaced before; "
+        f"Erased {store}: {count:,} of {len(named):,} conversations{missing}, and all that was deleted or replaced "
+        f"before; "
         f"emptied {kept[0]} and {kept[1]}",
         soft_wrap=True,
     )
@@ -219,6 +223,12 @@ def reindex(store: StoreArgument, model: Model = None, pooling: NewPooling = Non
     with _progress("embedding anew", opened.stats().conversations) as advance:
         opened.reindex(model, pooling=pooling, progress=advance)
     console.print(f"{store} now holds vectors of {opened.stats().encoder}")
+
+
+def _missing(opened: ConversationStore, ids: list[str]) -> str:
+    """What to say of ids that the store does not have."""
+    missing = [id for id in ids if opened.get(id) is None]
+    return f" (not there: {', '.join(missing)})" if missing else ""
 
 
 def _open(path: str, read_only: bool = False) -> ConversationStore:

@@ -59,7 +59,7 @@ class Service:
             model = ServedModel(load_encoder(name), settings.model_name, settings.batch_tokens)
             self.stores.open(lambda: model.behind(self.worker.run))
         except Exception as error:
-            _LOGGER.error("the model could not be loaded: %s", error)
+            _LOGGER.error("this cannot be served: %s", error)
             raise
         _LOGGER.info("serving %s", model.name)
         return model

@@ -63,6 +63,7 @@ class OpenStore:
         """
         from turnwise.explorer.labelling import Labeller
 
+        self.reader.encoder()  # refuses vectors of another encoder than the store's of today
         changed = Labeller.changed(self.reader)
         labeller = self._labellers.get(changed)
         if labeller is None:

@@ -15,7 +15,7 @@ from turnwise.store.folder import Folder
 from turnwise.store.hits import AddReport
 from turnwise.store.indexing import RETENTION
 from turnwise.store.opening import folder_of, other_encoder, store_encoder
-from turnwise.store.state import LOCK_SECONDS, StoreError
+from turnwise.store.state import LOCK_SECONDS, StoreError, no_store
 from turnwise.store.store_reader import StoreReader
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ConversationStore(StoreReader):
         if folder.exists():
             given = None if encoder is None else store_encoder(encoder, folder.tables().state.pooling)
         elif read_only or not create:
-            raise StoreError(f"{path} is not a store: create one with turnwise index DATA --store {path}")
+            raise no_store(path)
         else:
             given = store_encoder(encoder, pooling)
             folder.create(given, tokenizer, language)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from turnwise._utils.files import tells_of_a_full_disk
 from turnwise.errors import error_line
-from turnwise.store.state import StoreError, StoreLockedError, state_stamp
+from turnwise.store.state import StoreError, StoreLockedError, not_permitted, state_stamp
 
+_SIGNS_OF_MISSING_RIGHTS = tuple(os.strerror(number) for number in (errno.EACCES, errno.EPERM, errno.EROFS))
 _PLACE_IN_SOURCES = re.compile(r", /\S+\.rs:\d+(:\d+)?")
 Stamp = tuple[int, int] | None
 
@@ -34,6 +38,12 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
         if stamp is not None and stamp != state_stamp(store):
             raise StoreLockedError(f"{store} was rewritten while it was being read: read it again") from error
         said = _PLACE_IN_SOURCES.sub("", error_line(error))
+        if tells_of_a_full_disk(error):
+            raise StoreError(
+                f"the disk of {store} is full ({said}); the store is sound: free some space and do the same again"
+            ) from error
+        if any(sign in said for sign in _SIGNS_OF_MISSING_RIGHTS):
+            raise not_permitted(store, said) from error
         raise StoreError(
             f"{store} cannot be used: {said}. If its files were cut, changed or removed, copy a backup back, or delete "
             "the folder and index again"

@@ -6,6 +6,7 @@ import copy
 import hashlib
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -55,8 +56,9 @@ class StoreEncoder:
 
     @property
     def name(self) -> str:
-        """Where it was loaded from."""
-        return encoder_source(self.encoder)
+        """Where it was loaded from: a Hub name, or the absolute path of a folder, which holds from anywhere."""
+        source = encoder_source(self.encoder)
+        return str(Path(source).resolve()) if Path(source).is_dir() else source
 
     def digest(self) -> str:
         """A hash of its weights, its reply head, its centre and its prompts."""

@@ -16,8 +16,9 @@ from turnwise.store.reindexing import forget_old, reindex
 from turnwise.store.state import (
     LOCK_FILE,
     LOCK_SECONDS,
-    STATE_FILE,
     StoreError,
+    holds_rows,
+    no_store,
     state_stamp,
     write_state,
     writer_lock,
@@ -55,7 +56,8 @@ class Folder:
             raise StoreError(f"{path} holds something other than a store: choose another folder")
         with writer_lock(path, LOCK_SECONDS):
             if not self.exists():  # no other process made it meanwhile
-                _check_lost(path)
+                if holds_rows(path):
+                    raise no_store(path)
                 write_state(path, create_tables(path, new_state(encoder, tokenizer, language)))
 
     def tables(self) -> Tables:
@@ -93,13 +95,3 @@ class Folder:
     def bytes(self) -> int:
         """The size of the store on disk in bytes."""
         return sum(file.stat().st_size for file in self._path.rglob("*") if file.is_file())
-
-
-def _check_lost(path: Path) -> None:
-    """Refuse to make a store where one with rows has lost its state; a half-made store has no rows yet."""
-    if next(path.rglob("*.lance/data/*.lance"), None) is not None:
-        raise StoreError(
-            f"{path / STATE_FILE} is missing, and without it nothing says which of the store's files count: copy it "
-            "back from "
-            "a backup, or delete the folder and index again"
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
@@ -87,8 +88,10 @@ def tidy(changes: Transaction, retention: timedelta) -> None:
     }
     changes.commit(indexes={name: built for name, built in indexes.items() if built})
     remove_others(changes.vectors, {facts.file for built in indexes.values() for facts in built})
-    for table in (tables.messages, tables.conversations):
-        table.inner.optimize(cleanup_older_than=retention, delete_unverified=True)  # under the lock: nobody else writes
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "optimize", UserWarning)  # nobody else writes, and readers read again
+        for table in (tables.messages, tables.conversations):
+            table.inner.optimize(cleanup_older_than=retention, delete_unverified=True)
     changes.commit()
     give_back_memory()
 

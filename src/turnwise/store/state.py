@@ -105,13 +105,28 @@ def read_state(path: Path) -> StoreState:
         if schema == _SCHEMA:
             return _state_of(content)
     except FileNotFoundError:
-        raise StoreError(f"{path} is not a store: create one with turnwise index DATA --store {path}") from None
+        raise no_store(path) from None
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise StoreError(
             f"{path / STATE_FILE} is damaged: {error_line(error)}; copy it back from a backup, or delete the folder "
             "and index again"
         ) from error
     raise StoreError(f"{path} has schema {schema}, this version of turnwise reads {_SCHEMA}: update turnwise")
+
+
+def no_store(path: Path) -> StoreError:
+    """The error for a folder that is no store, or has lost its state."""
+    if holds_rows(path):
+        return StoreError(
+            f"{path / STATE_FILE} is missing, and without it nothing says which of the store's files count: copy it "
+            "back from a backup, or delete the folder and index again"
+        )
+    return StoreError(f"{path} is not a store: create one with turnwise index DATA --store {path}")
+
+
+def holds_rows(path: Path) -> bool:
+    """Whether there are rows of a store in a folder; a half-made store has none yet."""
+    return next(path.rglob("*.lance/data/*.lance"), None) is not None
 
 
 def _state_of(content: dict[str, Any]) -> StoreState:
@@ -163,6 +178,8 @@ def writer_lock(path: Path, seconds: float) -> Iterator[None]:
     lock = FileLock(path / LOCK_FILE, timeout=seconds)
     try:
         lock.acquire()
+    except PermissionError as error:
+        raise not_permitted(path, error_line(error)) from None
     except Timeout:
         raise StoreLockedError(
             f"{path} is being written by {_holder(path)}: try again when it is done; reading is possible meanwhile"
@@ -173,6 +190,13 @@ def writer_lock(path: Path, seconds: float) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def not_permitted(path: Path, said: str) -> StoreError:
+    """The error for files of a store that this process must not change."""
+    return StoreError(
+        f"{path} must not be written by this user ({said}): run everything that writes to it as the user who owns it"
+    )
 
 
 def _holder(path: Path) -> str:

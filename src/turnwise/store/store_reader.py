@@ -214,6 +214,8 @@ class StoreReader:
     def _query_vector(self, state: StoreState, query: str | ArrayLike) -> np.ndarray:
         if isinstance(query, str):
             return self._encoder(state).text_query(query)
+        if self._given is not None:
+            self._encoder(state)  # whoever gave the encoder made the vector with it
         vector = np.asarray(query, np.float32)
         if vector.shape != (state.dim,):
             raise ValueError(f"expected a vector of {state.dim} numbers, got shape {vector.shape}")
