@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from turnwise.store import (
     vector_index,
     vector_search,
 )
+from turnwise.store.encoding import StoreEncoder
 from turnwise.store.state import writer_lock
 
 
@@ -206,6 +208,18 @@ def test_an_encoder_given_by_a_relative_path_is_found_from_anywhere(
     store = ConversationStore.open("talks", read_only=True)
     assert store.search_messages("my card", limit=1)
     assert store.stats().encoder == str(tiny_encoder_path.resolve())
+
+
+def test_an_encoder_that_was_moved_is_named_anew_without_embedding(
+    store, tiny_encoder_path, tmp_path: Path, monkeypatch
+) -> None:
+    moved = shutil.copytree(tiny_encoder_path, tmp_path / "moved")
+    before = store.search_messages("my card")
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreEncoder, "messages", None)
+        store.reindex(str(moved))
+    assert store.stats().encoder == str(moved)
+    assert ConversationStore.open(store.path).search_messages("my card") == before
 
 
 def test_a_vector_is_searched_only_with_the_encoder_that_was_given(

@@ -211,6 +211,8 @@ class ConversationStore(StoreReader):
     ) -> None:
         """Embed everything with another encoder, and then switch to it; until then, searches use the old one.
 
+        For the same encoder in another place, only the place is changed.
+
         If the process is killed, the same call continues where it stopped. The next `compact` removes the old vectors.
 
         Args:
@@ -228,6 +230,8 @@ class ConversationStore(StoreReader):
             digest = new.digest()
             if (digest, new.pooling) != (state.digest, state.pooling):
                 self._folder.reindex(changes, new, LOCK_SECONDS, progress)
+            elif new.name != state.encoder:
+                changes.commit(encoder=new.name)
             self._given, self._loaded = new, (digest, new)
 
     def _check_writable(self) -> None:
