@@ -18,6 +18,7 @@ turnwise.views.overview = (() => {
       element("h1", null, "Overview"),
       tiles(selection),
       asked(asker, requests, mine),
+      changes(requests, mine),
       element(
         "div",
         {class: "masonry narrow"},
@@ -28,7 +29,6 @@ turnwise.views.overview = (() => {
             all("message"),
           ),
         topics(selection),
-        changes(requests, mine),
         said.length > 0 &&
           panel(
             "Said along the way",
@@ -264,7 +264,10 @@ turnwise.views.overview = (() => {
             percentWithin(change.difference, change.interval),
           ]),
       ),
-      note("Shares of the conversations in the two halves of the time; only changes larger than chance."),
+      note(
+        "Shares of the conversations in the two halves of the time; only changes larger than chance, which still lists one ",
+        "of twenty requests that have not changed.",
+      ),
     );
   }
 
