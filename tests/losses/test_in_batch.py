@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from turnwise.losses import in_batch
-from turnwise.losses.in_batch import Turns
+from turnwise.losses.in_batch import Turns, among, cross_entropy
 
 CONVERSATION = torch.tensor([0, 0, 1, 2, 2, 2])
 TEXTS = torch.arange(6)
@@ -36,7 +36,8 @@ def test_as_many_negatives_as_asked_for_or_as_there_are(caplog: pytest.LogCaptur
 def test_one_conversation_alone_teaches_nothing() -> None:
     turns = Turns.gather(torch.zeros(3, dtype=torch.long), torch.arange(3))
     logits = torch.randn(3, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
-    loss = turns.mean_cross_entropy(logits, torch.arange(3), 9)
+    rows = torch.arange(3)
+    loss = cross_entropy(among(logits, turns.candidates(rows, 9)), rows).mean()
     loss.backward()
     assert loss.item() == 0
     assert not logits.grad.any()

@@ -155,29 +155,30 @@ class Turns:
             allowed = allowed & torch.zeros_like(allowed).scatter(1, drawn, True)
         return allowed
 
-    def mean_cross_entropy(
-        self, logits: Tensor, own_turns: Tensor, negatives: Negatives, teacher: Tensor | None = None
-    ) -> Tensor:
-        """NT-Xent of each row's response against its negatives (Eq. 8 of DialogueCSE).
+    def candidates(self, own_turns: Tensor, negatives: Negatives) -> Tensor:
+        """Which turns are candidates of the given turns of this process: each one itself, and its negatives.
 
-        Args:
-            logits: Scores of own turns' contexts for all responses, divided by the temperature (rows, turns).
-            own_turns: The number of each row's own response among this process's turns (rows,).
-            negatives: See `Turns.negatives`.
-            teacher: The logits of a teacher; the divergence of its distribution over the same candidates is added
-                (rows, turns).
-
-        Returns:
-            The mean over the rows of all processes, see `process_mean`.
+        Arguments and mask are those of `Turns.negatives`.
         """
-        candidates = self.negatives(own_turns, negatives).scatter(1, (own_turns + self.start)[:, None], True)
-        logits = logits.masked_fill(~candidates, _NEVER)
-        positive = logits.gather(1, (own_turns + self.start)[:, None]).squeeze(1)
-        total = (logits.logsumexp(1) - positive).sum()
-        if teacher is not None:
-            of_teacher = teacher.masked_fill(~candidates, _NEVER).log_softmax(1)
-            total = total + kl_div(logits.log_softmax(1), of_teacher, log_target=True, reduction="sum")
-        return process_mean(total, len(own_turns))
+        return self.negatives(own_turns, negatives).scatter(1, (own_turns + self.start)[:, None], True)
+
+
+def among(logits: Tensor, candidates: Tensor) -> Tensor:
+    """Logits that leave to those that are no candidates a probability of 0 (rows, turns)."""
+    return logits.masked_fill(~candidates, _NEVER)
+
+
+def cross_entropy(logits: Tensor, positive: Tensor) -> Tensor:
+    """NT-Xent of each row's response against the other candidates (Eq. 8 of DialogueCSE).
+
+    Args:
+        logits: Scores divided by the temperature, from `among` (rows, candidates).
+        positive: The column of each row's own response (rows,).
+
+    Returns:
+        The losses (rows,).
+    """
+    return logits.logsumexp(1) - logits.gather(1, positive[:, None]).squeeze(1)
 
 
 def batch_softmax(
@@ -206,5 +207,10 @@ def batch_softmax(
     def scores(contexts: Tensor, responses: Tensor) -> Tensor:
         return turns.exchange(turns.gather_rows(contexts) @ responses.T)[rows]  # (rows, all turns)
 
-    of_teacher = None if teacher is None else scores(*teacher)
-    return turns.mean_cross_entropy(scores(contexts, responses), rows, negatives, of_teacher)
+    candidates = turns.candidates(rows, negatives)
+    logits = among(scores(contexts, responses), candidates)
+    total = cross_entropy(logits, rows + turns.start).sum()
+    if teacher is not None:
+        of_teacher = among(scores(*teacher), candidates).log_softmax(1)
+        total = total + kl_div(logits.log_softmax(1), of_teacher, log_target=True, reduction="sum")
+    return process_mean(total, len(rows))

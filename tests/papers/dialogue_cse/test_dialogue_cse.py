@@ -168,6 +168,20 @@ def test_a_batch_of_one_conversation_has_no_negatives_and_no_loss(tiny_encoder) 
     assert loss_of(DialogueCSELoss(tiny_encoder), tokens, [0] * 9, texts).item() == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.parametrize("negatives", [None, torch.full((9, 2), 3)])
+def test_a_subclass_may_contrast_otherwise(tiny_encoder, negatives) -> None:
+    class OwnProbability(DialogueCSELoss):
+        def contrast(self, logits: Tensor, positive: Tensor) -> Tensor:
+            return -logits.softmax(1).gather(1, positive[:, None]).squeeze(1)
+
+    tokens, conversation, texts = ragged_batch(dim=32)
+    slices, turn_text = as_slices(tokens, texts)
+    batch = slices, turn_text, torch.tensor(conversation), torch.tensor([ord(text) for text in texts]), negatives
+    one = DialogueCSESettings(context_turns=1)
+    assert -1 < OwnProbability(tiny_encoder, one).compute_loss_from_embeddings(*batch) < 0
+    assert DialogueCSELoss(tiny_encoder, one).compute_loss_from_embeddings(*batch) > 0
+
+
 @pytest.mark.parametrize("aggregation", ["mean", "attention"])
 def test_training_steps_move_the_encoder_and_lower_the_loss(
     tiny_encoder, conversations, aggregation, check_learning

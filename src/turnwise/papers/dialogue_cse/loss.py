@@ -25,7 +25,7 @@ from turnwise._utils import citations
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.forward import TokenSlice, encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
-from turnwise.losses.in_batch import InBatchSettings, Turns, process_mean
+from turnwise.losses.in_batch import InBatchSettings, Turns, among, cross_entropy, process_mean
 
 Aggregation = Literal["mean", "attention"]
 ContextCount = Literal["each-side", "in-all"]
@@ -162,8 +162,21 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
         scores = turns.exchange(take(scores, rows.argsort()[turn_text], dim=1))  # (own turns, all turns)
         own_contexts = contexts[turns.start : turns.start + turns.own]
         responses = (own_contexts >= 0).any(1).nonzero().squeeze(1)
-        logits = scores[responses] / self.settings.temperature
-        return turns.mean_cross_entropy(logits, responses, self.settings.negatives)
+        logits = among(scores[responses] / settings.temperature, turns.candidates(responses, settings.negatives))
+        return process_mean(self.contrast(logits, responses + turns.start).sum(), len(responses))
+
+    def contrast(self, logits: Tensor, positive: Tensor) -> Tensor:
+        """The loss of each response among its candidates: NT-Xent (Eq. 8). A subclass may contrast otherwise.
+
+        Args:
+            logits: Similarities of contexts and candidates, divided by the temperature; -1e9 where a response is no
+                candidate (responses, candidates).
+            positive: The column of each response itself (responses,).
+
+        Returns:
+            The losses (responses,).
+        """
+        return cross_entropy(logits, positive)
 
     def _against_corpus(
         self, slices: list[TokenSlice], turn_text: Tensor, conversation: Tensor, negative_text: Tensor
@@ -181,7 +194,7 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
         column = torch.cat([piece.rows for piece in slices]).argsort()
         candidates = torch.cat([turn_text[:, None], negative_text], dim=1)[responses]  # (responses, 1 + count)
         logits = scores.gather(1, column[candidates]) / settings.temperature
-        return process_mean((logits.logsumexp(1) - logits[:, 0]).sum(), len(responses))
+        return process_mean(self.contrast(logits, torch.zeros_like(responses)).sum(), len(responses))
 
     def _similarities(self, responses: TokenSlice, turn_means: Tensor, contexts: Tensor, lengths: Tensor) -> Tensor:
         """Cosine of the context-free and the context-aware embedding, for every context and response.
