@@ -141,7 +141,7 @@ def test_columns_and_redaction_are_options_wherever_conversations_are_read(
     succeed("model", "adapt", tickets, *short, tmp_path / "adapted")
     output = succeed("train", tickets, "--method", "single-vector", *short, model)
     assert "Learned from 3 of 3 conversations; left out: none." in output and "1 steps in 0:0" in output
-    assert f"Wrote {model}. Next: turnwise embed {tickets} --columns" in output
+    assert f"Wrote {model}. Next: turnwise evaluate {model} test.jsonl --task semantic-retrieval" in output
     assert "SingleVector: step 1/1, loss" in output
     output = succeed("reply", model, *replies, *how)
     assert "[email]" in output and "jane" not in output

@@ -51,10 +51,16 @@ def test_the_prediction_head_is_that_of_the_checkpoint(tmp_path, tiny_encoder_pa
         encoder = SentenceTransformer(str(snapshot), device="cpu")
         encoder.transformers_model.config._name_or_path = name
         torch.testing.assert_close(masked_language_model(encoder).cls.predictions.bias, model.cls.predictions.bias)
-    assert "is newly initialised" not in caplog.text
-    encoder.transformers_model.config._name_or_path = str(tmp_path / "gone")
+    assert "prediction head" not in caplog.text
+
+
+@pytest.mark.parametrize("place", ["gone", "there"])
+def test_a_head_that_no_checkpoint_has_is_told(tmp_path, tiny_encoder_path, place, caplog) -> None:
+    encoder = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    path = tiny_encoder_path if place == "there" else tmp_path / place
+    encoder.transformers_model.config._name_or_path = str(path)
     masked_language_model(encoder)
-    assert "is newly initialised" in caplog.text
+    assert f"{path} has no prediction head" in caplog.text and "with a random one" in caplog.text
 
 
 def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path, conversations) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 import turnwise
 from turnwise._utils.names import PUBLISHED
+from turnwise.encoders.loading import BASE_ENCODER, DEFAULT_ENCODER
 from turnwise.losses.base import ConversationLoss
 from turnwise.papers.baselines.recipes import Siamese
 from turnwise.papers.dial2vec.recipe import Dial2vec
@@ -52,6 +53,11 @@ def test_settings_change_a_recipe_and_nothing_else() -> None:
     recipe = get_recipe("dialogue-cse", settings={"temperature": 0.05, "adaptation": {"epochs": 1.0}})
     assert recipe == DialogueCSE(temperature=0.05, adaptation=Adaptation(epochs=1.0))
     assert get_recipe("dialogue-cse") == DialogueCSE()
+
+
+def test_what_is_as_published_starts_from_an_encoder_that_knows_no_conversations() -> None:
+    assert {recipe.starts_from for recipe in PUBLISHED.values()} == {BASE_ENCODER}
+    assert {recipe.starts_from for recipe in METHODS.values()} == {DEFAULT_ENCODER}
 
 
 def test_every_recipe_is_exported() -> None:

@@ -25,6 +25,7 @@ CCL = """\
     author = "Erker, Justus-Jonas and Schaffer, Stefan and Spanakis, Gerasimos",
     booktitle = "Findings of the Association for Computational Linguistics: ACL 2023",
     year = "2023",
+    pages = "5152--5173",
 }"""
 TRIPLE_ENCODERS = """\
 @inproceedings{erker-etal-2024-triple,
@@ -32,6 +33,7 @@ TRIPLE_ENCODERS = """\
     author = "Erker, Justus-Jonas and Mai, Florian and Reimers, Nils and Spanakis, Gerasimos and Gurevych, Iryna",
     booktitle = "Proceedings of the 62nd Annual Meeting of the Association for Computational Linguistics",
     year = "2024",
+    pages = "5317--5332",
 }"""
 STS_FROM_CONVERSATIONS = """\
 @inproceedings{yang-etal-2018-learning,

@@ -10,10 +10,10 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from turnwise._utils.progress import note
-from turnwise.cli.options import Encoder, PlanningGenerator, parse_settings
+from turnwise.cli.options import PlanningGenerator, parse_settings
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.cli.verbosity import Application
-from turnwise.papers.experiments.papers import PAPERS
+from turnwise.papers.experiments.papers import DATA_SETS, PAPERS, check_data_sets
 
 
 class Suites(TyperGroup):
@@ -38,7 +38,10 @@ def run(
     data: Annotated[
         Path | None, typer.Option(help="Folder of the data sets; without it, the sample corpus alone is used.")
     ] = None,
-    encoder: Encoder = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="Encoder that all rows start from: a folder or a Hub name; by default all-MiniLM-L6-v2."),
+    ] = None,
     methods: Annotated[
         list[str] | None,
         typer.Option(help="Method; give several by repeating the option or with commas. By default all."),
@@ -71,16 +74,18 @@ def run(
     ] = None,
 ) -> None:
     """Run the suite that the command is named after."""
+    suite, chosen = str(context.command.name), _names(data_sets)
+    check_data_sets(chosen, DATA_SETS[suite])
     quiet_transformers()
-    from turnwise.papers.experiments.report_terminal import print_results
-    from turnwise.papers.experiments.runner import run_suite
-
     if data is not None and not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")
     if word_vectors is not None and not word_vectors.is_file():
         raise ValueError(f"--word-vectors {word_vectors}: no such file")
+    from turnwise.papers.experiments.report_terminal import print_results
+    from turnwise.papers.experiments.runner import run_suite
+
     results = run_suite(
-        str(context.command.name),
+        suite,
         data,
         encoder,
         out,
@@ -90,7 +95,7 @@ def run(
         str(word_vectors) if word_vectors is not None else None,
         parse_settings(set or []),
         generator,
-        _names(data_sets),
+        chosen,
         studies,
     )
     print_results(results)

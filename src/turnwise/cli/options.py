@@ -69,7 +69,12 @@ SplitBy = Annotated[
     str | None,
     typer.Option(help="Split long conversations, such as a chat over months: by day, or at a pause such as 6h."),
 ]
-Encoder = Annotated[str | None, typer.Option(help="Encoder to start from: a folder or a Hub name.")]
+Encoder = Annotated[
+    str | None,
+    typer.Option(
+        help="Encoder to start from: a folder or a Hub name; by default the one that ships, turnwise/encoder."
+    ),
+]
 Model = Annotated[str | None, typer.Option(help="A folder or a Hub name; if left out, the default encoder.")]
 ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]
 ModelAndData = Annotated[
@@ -153,7 +158,8 @@ Method = Annotated[
 Preset = Annotated[
     Literal["paper"] | None,
     typer.Option(
-        help="Use the settings of the method's paper; by default, turnwise's own are used, see docs/as-published.md."
+        help="Use the settings of the method's paper, and start from all-MiniLM-L6-v2 unless --encoder names another; "
+        "by default, turnwise's own settings are used, see docs/as-published.md."
     ),
 ]
 RecipeFile = Annotated[Path | None, typer.Option(help="TOML file with the method and its settings.")]

@@ -181,6 +181,7 @@ def train(
             evaluator=evaluator,
         )
 
+    note(f"Starting from {encoder or chosen.starts_from}.")
     began = time.monotonic()
     if engine == "ray":
         from turnwise.distributed.ray_training import train_on_ray
@@ -190,7 +191,7 @@ def train(
     else:
         work(resume)
     _tell(output, time.monotonic() - began)
-    note(f"Wrote {output}. Next: {_next_command(chosen.level, reading.command_line(data), output)}")
+    note(f"Wrote {output}. Next: {_next_command(chosen, reading.command_line(data), output)}")
 
 
 def _check_for_workers(recipe: Recipe, data: list[Path]) -> None:
@@ -232,13 +233,15 @@ _LEARNED = {
 }
 
 
-def _next_command(level: LevelName, data: str, output: Path) -> str:
+def _next_command(recipe: Recipe, data: str, output: Path) -> str:
     """The command that most users will run next with a new model."""
     model = shlex.quote(str(output))
-    if level == "reply":
+    # A paper's method is trained to be compared; only the product's own methods have commands of the product next.
+    if type(recipe).__module__.startswith("turnwise.papers."):
+        return f"turnwise evaluate {model} test.jsonl --task {_VALIDATION_TASKS[recipe.level]}"
+    if recipe.level == "reply":
         return f"turnwise reply {model} --candidates replies.txt --conversation chat.jsonl"
-    of_level = " --level conversation" if level == "conversation" else ""
-    return f"turnwise embed {data} --model {model}{of_level} --output vectors.parquet"
+    return f"turnwise embed {data} --model {model} --output vectors.parquet"
 
 
 def _recipe(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 
 import bm25s
@@ -43,6 +44,7 @@ def bm25_scorer(texts: Sequence[str]) -> Callable[[str], FloatArray]:
     tokens = [tokenize(text) for text in texts]
     if not any(tokens):  # bm25s cannot index a collection in which all texts are empty
         return lambda query: np.zeros(len(texts), dtype=np.float32)
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # when imported, it asks for every line of debugging
     index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
     index.index(tokens, show_progress=False)
 

@@ -151,14 +151,22 @@ def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
     source = loaded_from(transformer)
     try:
         try:
-            model = AutoModelForMaskedLM.from_pretrained(source, use_safetensors=True, trust_remote_code=False)
+            model, report = AutoModelForMaskedLM.from_pretrained(
+                source, use_safetensors=True, trust_remote_code=False, output_loading_info=True
+            )
             # Tokens may have been added to the encoder since it was loaded, such as the prefix tokens of a method.
             model.resize_token_embeddings(len(transformer.get_input_embeddings().weight), mean_resizing=False)
-        except OSError as error:
-            logging.getLogger("turnwise").warning("the prediction head for adaptation is newly initialised: %s", error)
-            model = AutoModelForMaskedLM.from_config(transformer.config)
+            has_head = not report["missing_keys"]
+        except OSError:  # not a checkpoint: the encoder that ships, or one that was built in memory
+            model, has_head = AutoModelForMaskedLM.from_config(transformer.config), False
     except ValueError as error:
         raise ValueError("this encoder's architecture has no masked language model, so it cannot be adapted") from error
+    if not has_head:
+        logging.getLogger("turnwise").warning(
+            "%s has no prediction head of a masked language model, which sentence encoders seldom have: adaptation "
+            "starts with a random one",
+            encoder_source(encoder) or "the encoder",
+        )
     model.to(transformer.device)
     _share(model, transformer)
     return model

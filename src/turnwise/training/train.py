@@ -50,8 +50,9 @@ def train(
             its vectors, and keeps what it learned only if conversations that it has not seen gain from it.
         settings: The settings that differ from the method's own, by their names; a recipe has them already.
         preset: ``"paper"`` starts from the settings of the method's paper; a recipe has its own.
-        encoder: The encoder to start from, or its name or path; ``None`` is the default encoder. One that is given is
-            itself changed, and shares its weights with what is returned.
+        encoder: The encoder to start from, or its name or path; ``None`` is the default encoder or, with the settings
+            of a paper, ``sentence-transformers/all-MiniLM-L6-v2``, which has learned from no conversations. One that is
+            given is itself changed, and shares its weights with what is returned.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
             ``<output>.run`` until it is written.
         resume: Continue the unfinished run of this output, if there is one.
@@ -73,7 +74,7 @@ def train(
     if output is not None:
         check_apart(output, data)
         check_folder(output, force)  # before minutes of reading
-    encoder = as_encoder(encoder)
+    encoder = as_encoder(recipe.starts_from if encoder is None else encoder)
     plan = _PLANS[recipe.learns_on](recipe, encoder, data, evaluator)
     record = {
         "recipe": {"method": type(recipe).__name__, **dataclasses.asdict(recipe)},

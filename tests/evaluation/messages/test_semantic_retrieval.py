@@ -102,6 +102,11 @@ def test_bm25_candidates_by_hand() -> None:
     assert next(bm25_candidates(texts, [0], 2)).tolist() == [4, 2]
 
 
+def test_bm25_tells_nothing_of_its_index(caplog: pytest.LogCaptureFixture) -> None:
+    list(bm25_candidates(["red taxi", "blue taxi"], [0], 1))
+    assert "index" not in caplog.text
+
+
 def test_bm25_ties_come_in_the_order_of_the_texts() -> None:
     texts = ["taxi a", "taxi b", "taxi c", "taxi d", "taxi e"]
     assert [found.tolist() for found in bm25_candidates(texts, [2, 0], 3)] == [[0, 1, 3], [1, 2, 3]]

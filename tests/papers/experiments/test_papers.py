@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from turnwise.evaluation import TASKS
-from turnwise.papers.experiments.papers import PAPERS, PaperTable, load_paper
+from turnwise.papers.experiments.papers import DATA_SETS, PAPERS, PaperTable, load_paper
 from turnwise.papers.experiments.suites import SUITES
 
 ROUNDED = 0.051  # of figures with one decimal
@@ -13,6 +13,10 @@ ROUNDED = 0.051  # of figures with one decimal
 
 def test_every_paper_has_a_suite() -> None:
     assert list(SUITES) == list(PAPERS)
+
+
+def test_the_data_sets_of_a_suite_are_known_without_importing_it() -> None:
+    assert {name: tuple(data.name for data in suite.data) for name, suite in SUITES.items()} == DATA_SETS
 
 
 def table(suite: str, name: str, metric: str) -> PaperTable:
@@ -96,6 +100,9 @@ def test_one_figure_with_its_encoder() -> None:
     assert paper.figure("doc2vec", "self-dialogue", "conversation_retrieval", "map") == "16.3 (none)"
     assert paper.figure("lda", "sgd", "conversation_retrieval", "map") == ""
     assert paper.figure("dial2vec", "sample", "domain_categorization", "purity") == ""
+    adapted = load_paper("dialoguecse").figure("dialogue-cse-adapted", "ecd", "semantic_retrieval", "map")
+    assert adapted == "69.32 (BERT, adapted)"
+    assert load_paper("dialoguecse").figure("dialogue-cse", "ecd", "semantic_retrieval", "map") == ""
     assert load_paper("dialoguecse").figure("glove", "ecd", "dialogue_sts", "spearman") == "19.80 (GloVe vectors)"
     figure = load_paper("triple").figure
     assert figure("c3l/last-2", "dailydialog", "next_message", "average_rank_over_lengths") == "19.75 (GTE)"

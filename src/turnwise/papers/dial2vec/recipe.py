@@ -12,6 +12,7 @@ from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.added_weights import turn_tables_of
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.papers.dial2vec.collator import ConversationCollator
 from turnwise.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings
@@ -88,6 +89,8 @@ class PublishedDial2vec(Dial2vec):
     Settings that the paper leaves open are those of the released code: in each of 5 epochs, every dialogue is used 10
     times, mixed with others each time, and dialogues of fewer than 5 turns are left out.
     """
+
+    starts_from: ClassVar[str] = BASE_ENCODER
 
     learning_rate: float = 1e-5
     interpolation: float = 1.0

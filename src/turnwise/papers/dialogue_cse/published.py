@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from datasets import Dataset
 from typing_extensions import override
 
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers.dialogue_cse.loss import TurnWeights
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
@@ -25,6 +27,8 @@ class PublishedDialogueCSE(DialogueCSE):
     response's own role. Eq. 7 is read literally. ``max_length`` and ``min_turns`` are those of the E-commerce corpus:
     the Jing Dong corpus has 100 tokens, the Microsoft corpus keeps conversations of any length.
     """
+
+    starts_from: ClassVar[str] = BASE_ENCODER
 
     learning_rate: float = 5e-5
     batch_size: int = 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -13,7 +14,20 @@ PAPERS = {
     "triple": "Triple-Encoders (Erker et al., ACL 2024)",
     "unified": "one encoder for every task",  # not a paper, but all three together
 }
+# Name of the suite -> its data sets, kept here for the same reason.
+DATA_SETS = {
+    "dialoguecse": ("sgd", "ecd", "jddc", "mdc", "sample"),
+    "dial2vec": ("sgd", "self-dialogue", "bitod", "doc2dial", "metalwoz", "multiwoz", "sample"),
+    "triple": ("dailydialog", "mdc", "personachat", "sgd", "cbt", "sample"),
+    "unified": ("sgd", "dailydialog", "self-dialogue", "elsewhere", "sample"),
+}
 _ROOMS = {"dialoguecse": "dialogue_cse", "dial2vec": "dial2vec", "triple": "triple_encoders", "unified": "tried"}
+
+
+def check_data_sets(names: Iterable[str] | None, known: Iterable[str]) -> None:
+    """Raise ``ValueError`` if one of the names is not that of a known data set."""
+    if unknown := sorted(set(names or ()) - set(known)):
+        raise ValueError(f"unknown data set {', '.join(map(repr, unknown))}: expected some of {', '.join(known)}")
 
 
 @dataclass(frozen=True)

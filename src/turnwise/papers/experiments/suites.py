@@ -10,6 +10,7 @@ from turnwise._utils.lazy_table import LazyTable
 from turnwise.papers.experiments.baseline_row import baseline_row
 from turnwise.papers.experiments.data_sets import DataSet
 from turnwise.papers.experiments.method import Method
+from turnwise.papers.experiments.papers import check_data_sets
 from turnwise.papers.experiments.suite import Suite
 
 SUITES: LazyTable[Suite] = LazyTable(
@@ -48,8 +49,7 @@ def chosen_data(suite: Suite, names: Sequence[str] | None, folder: Path | None) 
         ValueError: There is no such data set, or it needs a folder and there is none.
     """
     known = {data_set.name: data_set for data_set in suite.data}
-    if unknown := sorted(set(names or ()) - set(known)):
-        raise ValueError(f"unknown data set {', '.join(map(repr, unknown))}: expected some of {', '.join(known)}")
+    check_data_sets(names, known)
     chosen = tuple(data_set for data_set in suite.data if not names or data_set.name in names)
     if names and folder is None and (needing := [data_set.name for data_set in chosen if data_set.needs_folder]):
         raise ValueError(f"{', '.join(needing)}: give the folder of the data sets with --data")

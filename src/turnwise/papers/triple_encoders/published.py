@@ -12,6 +12,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers.pieces import PieceCollator, cut_windows
 from turnwise.papers.triple_encoders.collator import TurnOrderCollator
@@ -29,6 +30,7 @@ class Published(TurnOrder):
     in CCL and 16 in C3L.
     """
 
+    starts_from: ClassVar[str] = BASE_ENCODER
     token_order: ClassVar[TokenOrder | None] = "published"
     neutral_label: ClassVar[int] = 2
 

@@ -12,6 +12,7 @@ from torch import nn
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import Settings, check_interpolation, check_positive
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.loading import DEFAULT_ENCODER
 from turnwise.encoders.transformer import use_mean_pooling
 
 
@@ -49,6 +50,7 @@ class Recipe(Pace):
     """
 
     level: ClassVar[LevelName] = "message"  # what the trained encoder embeds
+    starts_from: ClassVar[str] = DEFAULT_ENCODER  # the encoder if none is given
     learns_on: ClassVar[Literal["texts", "vectors", "both"]] = "texts"
 
 
