@@ -60,6 +60,7 @@ class Corpus:
         message_label: The field with the label of a message.
         label: The column with the label of whole conversations.
         without: The folder of the encoder without this source.
+        role: Learn from the messages of this role alone.
     """
 
     learned: str
@@ -67,6 +68,7 @@ class Corpus:
     message_label: str | None = None
     label: str | None = None
     without: str | None = None
+    role: str | None = None
 
 
 CORPORA = {
@@ -83,6 +85,10 @@ CORPORA = {
     },
     "self_dialogue": Corpus("self_dialogue/train", "self_dialogue/dev", label="topic"),
     "generated": Corpus("", "", "intent", "domain"),
+    # As if the one side had not been recorded.
+    "sgd-user": Corpus("sgd/train", "sgd/test", "intent", "domains", role="user"),
+    "star-assistant": Corpus("star/train", "star/test", "act", "task", "without-star-context", role="assistant"),
+    "generated-user": Corpus("", "", "intent", "domain", role="user"),
 }
 
 
@@ -207,6 +213,8 @@ def measured(name: str, what: str, seed: int, variants: Path, sizes: Sizes, step
     if what == "untouched":
         return {"labelled": judge.labelled(turnwise.load_encoder(BASE_ENCODER, device="cpu"))}
     rows, encoder = rows_of(corpus.learned, sizes.learned, seed=1), start_of(corpus, variants)
+    if corpus.role is not None:
+        rows = rows.map(lambda row: {"messages": [turn for turn in row["messages"] if turn["role"] == corpus.role]})
     if what == "own":
         return own_training(rows, encoder, judge, seed, steps)
     recipe = Complete()

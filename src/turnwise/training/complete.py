@@ -144,7 +144,7 @@ def _choose(
 ) -> tuple[float, FloatArray]:
     """Move the weights to the point between their start and their end that suits the held-out conversations best.
 
-    They stay at their start unless the 95 % interval of the gain is above 0, and also if groups surely get less stable.
+    They stay at their start unless the 95 % interval of the gain is above 0, and groups are at least as stable.
 
     Returns:
         How far they moved (0, 0.5 or 1), and the vectors of the held-out messages at that point.
@@ -158,7 +158,7 @@ def _choose(
     best = max(figures, key=lambda share: figures[share][MAIN].mean())
     if not recipe.keep_anyway:
         gains = {name: values - figures[0.0][name] for name, values in figures[best].items()}
-        if bootstrap_interval(gains[MAIN])[0] <= 0 or bootstrap_interval(gains[STABILITY])[1] < 0:
+        if bootstrap_interval(gains[MAIN])[0] <= 0 or gains[STABILITY].mean() < 0:
             best = 0.0  # a gain that may be chance, or at the cost of what tells messages apart
     _go(encoder, start, trained, best)
     return best, tried[best]

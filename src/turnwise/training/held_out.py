@@ -23,8 +23,8 @@ from turnwise.data.messages import Messages
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import last_turns
 
-# An encoder keeps what it learned if the one surely rises and the other does not surely fall: together they foretell
-# what labels say, also where messages come to mean their conversations and no more.
+# An encoder keeps what it learned if the one surely rises and the other does not fall: together they foretell what
+# labels say, also where messages come to mean their conversations and no more.
 MAIN, STABILITY = "in_context", "stability"
 TITLES = {
     "next_message": "next message among those of other conversations, MRR",
@@ -121,7 +121,7 @@ class HeldOut:
     def _groups(self, vectors: FloatArray, learned: IntArray, seed: int) -> IntArray:
         """The group of each message, of groups of some of them (messages,)."""
         count = min(_GROUPS, max(1, len(np.unique(self.text[learned])) // 2))
-        return np.asarray(KMeans(count, n_init=1, random_state=seed).fit(vectors[learned]).predict(vectors))
+        return np.asarray(KMeans(count, n_init=3, random_state=seed).fit(vectors[learned]).predict(vectors))
 
     def _queries(self, units: FloatArray, head: ReplyHead, start: int, end: int) -> FloatArray:
         """The query for each message of a conversation but the first (turns - 1, dim)."""
