@@ -39,6 +39,15 @@ def test_the_table_of_extras_has_all_of_them() -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(project["optional-dependencies"])
 
 
+def test_all_formats_are_listed_and_counted() -> None:
+    from turnwise.data.formats import FORMATS
+
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    names = set(FORMATS)
+    assert names <= set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE))
+    assert f"[{len(names)} formats]" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_files_that_the_architecture_names_are_there() -> None:
     files = {
         "/" + path.relative_to(ROOT).as_posix()

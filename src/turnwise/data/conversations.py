@@ -42,7 +42,7 @@ from turnwise.errors import ConversationError
 if TYPE_CHECKING:
     from datasets import Dataset
 
-# Part of the cache key: raise it whenever the same files would give different rows.
+# Part of the cache key: raise it if files that could be read before give other rows now.
 _CACHE_VERSION = 5
 _COMPRESSION_LEVEL = 6
 _OF_MESSAGE = ("role", "content")

@@ -88,4 +88,5 @@ def rank_conversations(
                 )
                 done += len(part)
             bar.update(task, completed=done)
-    return ConversationRanking(*values)
+    spearman, average_precision, reciprocal_rank = values
+    return ConversationRanking(spearman=spearman, average_precision=average_precision, reciprocal_rank=reciprocal_rank)
