@@ -134,4 +134,4 @@ def test_the_citation_names_the_version_and_the_papers() -> None:
     assert citation["version"] == turnwise.__version__
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
     assert all({"type", "title", "authors", "year", "url"} <= paper.keys() for paper in citation["references"])
-    assert len(citation["references"]) == 3
+    assert len(citation["references"]) == 4  # CCL and C3L are two papers
