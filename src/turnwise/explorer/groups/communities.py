@@ -18,6 +18,8 @@ from scipy import sparse
 from turnwise._utils.optional import require
 from turnwise._utils.vectors import IntArray
 
+_LEAST_GAIN = 1e-9  # of modularity, by which an iteration of Leiden must improve on the one before
+
 
 def neighbour_graph(rows: np.ndarray) -> Any:
     """The weights between fitted vectors, sparse and symmetric (m, m), from the nearest neighbours of each (m, k)."""
@@ -45,9 +47,17 @@ def communities(graph: Any, resolution: float, seed: int) -> IntArray:
         return np.arange(graph.shape[0], dtype=np.int64)
     igraph = require("igraph", "explorer")
     net = igraph.Graph(n=graph.shape[0], edges=np.column_stack([upper.row, upper.col]))
+    found = None
     with seeded(igraph, seed):
-        clustering = net.community_leiden("modularity", weights=upper.data, resolution=resolution, n_iterations=-1)
-    return by_size(np.asarray(clustering.membership))
+        # igraph's own loop (n_iterations=-1) never ends where a node is moved back and forth between equals.
+        while True:
+            start = None if found is None else found.membership
+            better = net.community_leiden(
+                "modularity", weights=upper.data, resolution=resolution, n_iterations=1, initial_membership=start
+            )
+            if found is not None and not better.quality > found.quality + _LEAST_GAIN:  # nor if either is undefined
+                return by_size(np.asarray(found.membership))
+            found = better
 
 
 def coarser(graph: Any, labels: IntArray, resolution: float, seed: int) -> IntArray:
