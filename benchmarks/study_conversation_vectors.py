@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--corpus", default="sgd")
     parser.add_argument("--dialogues", type=int, default=1000, help="at most, of the development set")
     parser.add_argument("--centred-on", type=int, default=1000, help="training conversations")
-    parser.add_argument("--model", help="by default the default encoder, untouched")
+    parser.add_argument("--model", help="by default the encoder that ships")
     parser.add_argument("--out", type=Path)
     add_quick(parser, dialogues=40, centred_on=40)
     options = parser.parse_args()

@@ -30,6 +30,7 @@ from transformers import get_linear_schedule_with_warmup
 import turnwise
 from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
+from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.encoders.rendering import make_conversational
 from turnwise.evaluation import TASKS, load_task
 from turnwise.evaluation.conversations.labelled import EmbeddedConversations, embed_labelled
@@ -99,7 +100,7 @@ def training(
 ) -> Iterator[tuple[int, float, SentenceTransformer]]:
     """Train, and yield the step, the mean loss so far and the encoder after every step."""
     torch.manual_seed(seed)
-    encoder = turnwise.load_encoder(device="cpu")
+    encoder = turnwise.load_encoder(BASE_ENCODER, device="cpu")
     settings = {
         "seed": seed,
         **{name: value for name, value in vars(variant).items() if name not in ("same_domain",)},
@@ -173,7 +174,7 @@ def main() -> None:
         print(line(row, done[row]), flush=True)
         return embedded.ranking.average_precision
 
-    start = turnwise.load_encoder(device="cpu")
+    start = turnwise.load_encoder(BASE_ENCODER, device="cpu")
     untouched = record(f"{options.corpus} untouched", start, None, None)
     for seed in options.seeds:
         for name in options.variants:

@@ -16,7 +16,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -29,6 +28,7 @@ from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
 from turnwise.collators import texts as collators
 from turnwise.encoders.forward import encode_sliced, sliced_means
+from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.encoders.messages import encode_messages
 from turnwise.evaluation import compare_results, evaluate_retrieval, load_task
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
@@ -88,6 +88,7 @@ class StudyLoss(DialogueCSELoss):
     untouched: tuple[SentenceTransformer, ...] = ()  # in a tuple, so that it is not trained along
 
     def compute_loss(self, features: dict[str, torch.Tensor]) -> torch.Tensor:
+        self.text_key = features["text_key"]
         if self.similar is not None:
             with torch.no_grad():
                 means = sliced_means(
@@ -97,22 +98,16 @@ class StudyLoss(DialogueCSELoss):
             self.too_similar = means @ means.T >= self.similar
         return super().compute_loss(features)
 
-
-def patched_cross_entropy(loss: StudyLoss) -> Any:
-    """``Turns.mean_cross_entropy`` for one process, with the loss's further exclusions."""
-
-    def mean_cross_entropy(turns: Any, logits: torch.Tensor, own_turns: torch.Tensor, negatives: Any) -> torch.Tensor:
-        candidates = turns.negatives(own_turns, negatives)
-        if loss.similar is not None:
-            candidates &= ~loss.too_similar[own_turns]
-        candidates = candidates.scatter(1, own_turns[:, None], True)
-        logits = logits.masked_fill(~candidates, float("-inf"))
-        losses = logits.logsumexp(1) - logits.gather(1, own_turns[:, None]).squeeze(1)
-        if loss.rare_keys is not None:
-            losses = losses[torch.tensor([key in loss.rare_keys for key in turns.text_key[own_turns].tolist()])]
-        return losses.mean()
-
-    return mean_cross_entropy
+    def contrast(self, logits: torch.Tensor, positive: torch.Tensor) -> torch.Tensor:
+        # In one process, the column of a response is the number of its turn.
+        if self.similar is not None:
+            excluded = self.too_similar[positive].scatter(1, positive[:, None], False)
+            logits = logits.masked_fill(excluded, float("-inf"))
+        losses = super().contrast(logits, positive)
+        if self.rare_keys is None:
+            return losses
+        rare = torch.tensor([key in self.rare_keys for key in self.text_key[positive].tolist()])
+        return losses[rare] / rare.float().mean()  # the mean over all responses is then that over these
 
 
 def plain_form(text: str) -> str:
@@ -131,7 +126,7 @@ def batches(conversations: Dataset, variant: Variant, steps: int, seed: int) -> 
 
 def train(variant: Variant, conversations: Dataset, steps: int, seed: int) -> SentenceTransformer:
     torch.manual_seed(seed)
-    encoder = turnwise.load_encoder(device="cpu")
+    encoder = turnwise.load_encoder(BASE_ENCODER, device="cpu")
 
     def key(text: str) -> int:
         return plain_key(plain_form(text) if variant.near_duplicates else text)
@@ -140,15 +135,12 @@ def train(variant: Variant, conversations: Dataset, steps: int, seed: int) -> Se
     loss = StudyLoss(encoder, variant.loss)
     loss.similar = variant.similar
     if variant.similar is not None:
-        loss.untouched = (turnwise.load_encoder(device="cpu").eval(),)
+        loss.untouched = (turnwise.load_encoder(BASE_ENCODER, device="cpu").eval(),)
     if variant.rare_responses:
         counts = Counter(plain_form(m["content"]) for row in conversations for m in row["messages"])
         loss.rare_keys = {
             key(m["content"]) for row in conversations for m in row["messages"] if counts[plain_form(m["content"])] == 1
         }
-    from turnwise.losses.in_batch import Turns
-
-    Turns.mean_cross_entropy = patched_cross_entropy(loss)  # type: ignore[method-assign]
     collator = collators.TextCollator(encoder, max_length=variant.max_length)
     with frozen_lower_layers(encoder, variant.frozen):
         optimizer = torch.optim.AdamW([p for p in loss.parameters() if p.requires_grad], variant.learning_rate)
@@ -179,7 +171,7 @@ def main() -> None:
     options = parser.parse_args()
     task = load_task("semantic_retrieval", SGD / "dev.jsonl.gz", max_queries=options.queries, seed=0)
     conversations = turnwise.read_conversations(SGD / "train.jsonl.gz")
-    untouched = turnwise.load_encoder(device="cpu")
+    untouched = turnwise.load_encoder(BASE_ENCODER, device="cpu")
     reference = evaluate_retrieval(lambda texts: encode_messages(untouched, texts), task)
     done = json.loads(options.out.read_text()) if options.out.is_file() else {}
     done["untouched"] = reference.summary()

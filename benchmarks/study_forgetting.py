@@ -39,6 +39,7 @@ from forgetting_objectives import Objective, Remembered, StudyRecipe
 from quick import add_quick, data_folder, results_file
 from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import unit_vectors
+from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.transformer import transformer_layers, transformer_of, use_mean_pooling
 from turnwise.evaluation import evaluate_retrieval, load_task
@@ -99,12 +100,12 @@ class KeptLayers(nn.Module):
 
 @cache
 def kept_layers() -> KeptLayers:
-    return KeptLayers(transformer_of(turnwise.load_encoder(device="cpu")), LOWER)
+    return KeptLayers(transformer_of(turnwise.load_encoder(BASE_ENCODER, device="cpu")), LOWER)
 
 
 def upper_encoder() -> SentenceTransformer:
     """The default encoder, whose lower layers are shared with all others."""
-    encoder = use_mean_pooling(turnwise.load_encoder(device="cpu"))
+    encoder = use_mean_pooling(turnwise.load_encoder(BASE_ENCODER, device="cpu"))
     transformer = transformer_of(encoder)
     transformer.embeddings = kept_layers()
     transformer.encoder.layer = transformer_layers(encoder)[LOWER:]

@@ -24,6 +24,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from quick import add_quick, data_folder, scratch
 from turnwise.encoders.centre import Centre
+from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.encoders.messages import encode_messages
 from turnwise.evaluation import RetrievalResult, evaluate_retrieval, load_task
 from turnwise.evaluation.agreement import agreement, sample_texts
@@ -68,7 +69,7 @@ class Study:
         self.task = load_task("semantic_retrieval", DATA / "sgd/dev.jsonl.gz", max_queries=queries, seed=0)
         self.dialogues, self.talks = dialogues_of("sgd/dev"), dialogues_of("self_dialogue/dev", 300)
         self.others = [messages_of(name) for name in OTHERS]
-        untouched = turnwise.load_encoder(device="cpu")
+        untouched = turnwise.load_encoder(BASE_ENCODER, device="cpu")
         self.before = [embed(untouched, texts) for texts in self.others]
         self.precision = self._intents(untouched).average_precision
         self.show("untouched", untouched)
@@ -100,7 +101,7 @@ def two_models() -> list[Path]:
     """The default encoder twice, as if it had been trained."""
     folders = [scratch() / name for name in ("one", "other")]
     for folder in folders:
-        turnwise.load_encoder(device="cpu").save(str(folder))
+        turnwise.load_encoder(BASE_ENCODER, device="cpu").save(str(folder))
     return folders
 
 
