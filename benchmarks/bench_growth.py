@@ -130,6 +130,12 @@ def once(stage: str, messages: int) -> None:
         print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
 
 
+def exponent(sizes: list[int], costs: list[float]) -> tuple[float, float]:
+    """The exponent b of cost = a · size^b by least squares on the logarithms, and half its 95 % interval."""
+    line = stats.linregress(np.log(sizes), np.log(costs))
+    return float(line.slope), float(stats.t.ppf(0.975, len(sizes) - 2) * line.stderr)
+
+
 def report(stage: str, sizes: list[int], quick: bool) -> None:
     sizes = [size for size in sizes if size <= _LARGEST.get(stage, size)]
     seconds = []
@@ -138,10 +144,9 @@ def report(stage: str, sizes: list[int], quick: bool) -> None:
         seconds.append(taken)
         print(f"{stage:10} {size:>10,} messages {taken:10.3f} s, peak {memory:,.0f} MB", flush=True)
     if len(sizes) > 2:
-        line = stats.linregress(np.log(sizes), np.log(seconds))
-        margin = stats.t.ppf(0.975, len(sizes) - 2) * line.stderr
-        billion = seconds[-1] * (_BILLION / sizes[-1]) ** line.slope
-        print(f"{stage:10} exponent {line.slope:.2f} ± {margin:.2f}; at that, a billion messages: {billion:,.3g} s")
+        slope, margin = exponent(sizes, seconds)
+        billion = seconds[-1] * (_BILLION / sizes[-1]) ** slope
+        print(f"{stage:10} exponent {slope:.2f} ± {margin:.2f}; at that, a billion messages: {billion:,.3g} s")
 
 
 def main() -> None:

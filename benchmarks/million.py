@@ -6,7 +6,8 @@ Writes conversations of the sample corpus's grammar, a quarter of whose messages
 left on the disk; with several sizes also the exponent b of processor time = a · messages^b, as
 benchmarks/bench_growth.py fits it.
 
-Interrupted, the same command goes on: what is done stands in --work/results.json, and `index` continues by itself.
+Interrupted, the same command goes on: what is done stands in results.json in the folder of its size, and `index`
+continues by itself.
 
 Run: python benchmarks/million.py --work million [--sizes 10000 100000 1000000]
 """
@@ -26,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 import turnwise
+from bench_growth import exponent
 from quick import add_quick, scratch, tiny_encoder
 
 _AT_A_TIME = 10_000  # conversations that are drawn with one seed
@@ -112,9 +113,8 @@ def main() -> None:
     measured = [measure(arguments.work, size, model) for size in arguments.sizes]
     if len(measured) > 2:
         for name in measured[0]:
-            line = stats.linregress(np.log(arguments.sizes), np.log([results[name]["cpu"] for results in measured]))
-            margin = stats.t.ppf(0.975, len(measured) - 2) * line.stderr
-            print(f"{name:8} exponent {line.slope:.2f} ± {margin:.2f}")
+            slope, margin = exponent(arguments.sizes, [results[name]["cpu"] for results in measured])
+            print(f"{name:8} exponent {slope:.2f} ± {margin:.2f}")
 
 
 if __name__ == "__main__":

@@ -4,18 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 import turnwise
+from threads import torch_threads
 
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """As many as an actor has: in more, the same sums may have other bits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    with torch_threads(1):
+        yield
 
 
 @pytest.fixture

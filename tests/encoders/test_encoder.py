@@ -13,6 +13,7 @@ from sentence_transformers.base.modules import Dense, Normalize
 from sentence_transformers.sentence_transformer.modules import Pooling
 
 from closeness import assert_same_vectors
+from threads import torch_threads
 from turnwise.encoders import loading as module
 from turnwise.encoders.forward import take
 from turnwise.encoders.loading import BASE_ENCODER, encoder_source, load_encoder, packaged_encoder
@@ -127,13 +128,9 @@ def test_gradients_of_entries_taken_often_are_added_in_the_same_order_each_time(
 
     assert torch.equal(take(values, rows), values[rows])
     assert torch.equal(take(values, rows, dim=1)[3], values[3][rows])
-    threads = torch.get_num_threads()
-    torch.set_num_threads(4)
-    try:
+    with torch_threads(4):
         first = gradient()
         assert all(torch.equal(gradient(), first) for _ in range(10))
-    finally:
-        torch.set_num_threads(threads)
     expected = torch.zeros(50, 512).index_add(0, rows.flatten(), weights.flatten(0, 1))
     assert_same_vectors(first, expected)
     assert torch.isfinite(take(values, torch.tensor([-1]))).all()

@@ -13,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from closeness import assert_same_vectors
+from threads import torch_threads
 from turnwise.encoders.embed import embed_messages, write_embeddings
 from turnwise.evaluation import TaskEvaluator
 from turnwise.papers.joined_contexts import JoinedContextCollator
@@ -79,10 +80,8 @@ def test_a_stopped_run_ends_where_a_whole_one_does(tiny_encoder_path, corpus, tm
 @pytest.fixture
 def four_threads() -> Iterator[None]:
     """They finish in any order, which must not be the order in which gradients are added."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(4)
-    yield
-    torch.set_num_threads(threads)
+    with torch_threads(4):
+        yield
 
 
 def test_with_a_teacher_a_resumed_run_is_the_same_to_the_last_bit(
