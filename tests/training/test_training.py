@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import signal
 import string
 import subprocess
@@ -28,7 +29,7 @@ from turnwise.papers.triple_encoders.views import encode_view
 from turnwise.training.checkpoints import LOSS_FILE
 from turnwise.training.freezing import no_attention_dropout
 from turnwise.training.precision import runs_in_bf16
-from turnwise.training.recipes import Adaptation, get_recipe
+from turnwise.training.recipes import Adaptation, InContext, get_recipe
 from turnwise.training.train import train
 
 
@@ -202,6 +203,12 @@ def test_what_is_written_is_safetensors_and_quotes_no_conversation(corpus, tiny_
     assert not any(content in card for content in contents)
     record = json.loads((tmp_path / "model" / "training.json").read_text())
     assert record["recipe"]["max_steps"] == 2
+
+
+def test_a_model_card_cites_the_paper_of_its_method_and_ours_cites_none(corpus, tiny_encoder_path, tmp_path) -> None:
+    for recipe, papers in ((DialogueCSE(max_steps=1), ["liu-etal-2021-dialoguecse"]), (InContext(max_steps=1), [])):
+        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / recipe.stage)
+        assert re.findall("@inproceedings{(.+),", (tmp_path / recipe.stage / "README.md").read_text()) == papers
 
 
 def test_the_seed_decides_the_weights(corpus, tiny_encoder_path) -> None:

@@ -31,6 +31,14 @@ Trained on: {conversations}
 {figures}| setting | value |
 |---|---|
 {settings}
+{citation}"""
+
+_CITATION = """
+The paper of its method:
+
+```bibtex
+{bibtex}
+```
 """
 
 _FIGURES = """On {conversations} conversations held out from training, in percent, with 95 % intervals:
@@ -88,6 +96,7 @@ def model_card(record: dict[str, Any], has_head: bool, has_centre: bool, prompt:
         conversations=record.get("conversations", "unknown"),
         settings=rows,
         figures=_figures(record["held_out"]) if "held_out" in record else "",
+        citation=_CITATION.format(bibtex=record["citation"]) if record.get("citation") else "",
     )
 
 

@@ -86,7 +86,7 @@ def train(
     with RunFolder.open(output, record, resume, force) if output is not None else nullcontext() as run:
         encoder, history = plan.learn(run)
         if output is not None and run is not None and process_state().is_main_process:
-            first = {"turnwise": turnwise.__version__, "level": recipe.level}
+            first = {"turnwise": turnwise.__version__, "level": recipe.level, "citation": recipe.citation}
             save_encoder(encoder, output, {**first, **record, **plan.kept, **history})
             run.close()
     return encoder

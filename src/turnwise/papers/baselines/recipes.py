@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from datasets import Dataset
 from typing_extensions import override
 
+from turnwise._utils.citations import CONVERT
 from turnwise._utils.settings import check_positive
 from turnwise.collators.texts import TextCollator
 from turnwise.encoders.conversation_encoder import ConversationEncoder
@@ -47,6 +49,8 @@ class SingleVector(InBatch, SingleVectorSettings):
     Attributes:
         context_turns: How many turns are joined into one text, at most.
     """
+
+    citation: ClassVar[str] = CONVERT
 
     context_turns: int = 10
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from datasets import Dataset
 from typing_extensions import override
 
+from turnwise._utils.citations import DIAL2VEC
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.added_weights import turn_tables_of
@@ -33,6 +34,7 @@ class Dial2vec(EncoderRecipe, Dial2vecSettings):
     """
 
     level: ClassVar[LevelName] = "conversation"
+    citation: ClassVar[str] = DIAL2VEC
     min_speakers: ClassVar[int] = 2
 
     # The paper has 1e-5 and 1. These values keep both what is learned and what the encoder knew, see docs/research-log.

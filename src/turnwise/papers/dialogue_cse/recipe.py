@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from datasets import Dataset
 from typing_extensions import override
 
+from turnwise._utils.citations import DIALOGUE_CSE
 from turnwise.collators.texts import TextCollator
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
@@ -17,6 +19,8 @@ from turnwise.training.recipes.base import Inputs
 @dataclass(frozen=True)
 class DialogueCSE(InBatch, DialogueCSESettings):
     """See `turnwise.papers.DialogueCSESettings` for the other settings."""
+
+    citation: ClassVar[str] = DIALOGUE_CSE
 
     @override
     def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:

@@ -14,6 +14,7 @@ from sentence_transformers.sentence_transformer.losses import ContrastiveLoss
 from torch import Tensor, nn
 from typing_extensions import override
 
+from turnwise._utils import citations
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.conversation_encoder import ConversationEncoder
@@ -128,6 +129,7 @@ class CCL(TurnOrder, CCLSettings):
     """See `turnwise.papers.CCLSettings` for the other settings."""
 
     views: ClassVar[Literal["ccl", "c3l"]] = "ccl"
+    citation: ClassVar[str] = citations.CCL
 
     @override
     def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
@@ -143,6 +145,7 @@ class C3L(TurnOrder, C3LSettings):
     """
 
     views: ClassVar[Literal["ccl", "c3l"]] = "c3l"
+    citation: ClassVar[str] = f"{citations.CCL}\n{citations.TRIPLE_ENCODERS}"  # it starts from CCL
 
     before: ClassVar[type[CCL]] = CCL
 

@@ -52,6 +52,7 @@ class Recipe(Pace):
     level: ClassVar[LevelName] = "message"  # what the trained encoder embeds
     starts_from: ClassVar[str] = DEFAULT_ENCODER  # the encoder if none is given
     learns_on: ClassVar[Literal["texts", "vectors", "both"]] = "texts"
+    citation: ClassVar[str] = ""  # BibTeX of the paper that the method comes from
 
 
 @dataclass(frozen=True)
