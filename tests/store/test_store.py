@@ -321,6 +321,16 @@ def test_many_small_commits_are_tidied_up(tmp_path: Path, tiny_encoder, monkeypa
     assert len(list((store.path / "v1" / "messages.lance" / "data").iterdir())) == 1
 
 
+def test_adding_many_at_once_writes_each_message_few_times(tmp_path: Path, tiny_encoder, monkeypatch) -> None:
+    monkeypatch.setattr(adding, "_MESSAGES_IN_BATCH", 64)
+    store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
+    data = store.path / "v1" / "messages.lance" / "data"
+    store.add(turnwise.sample_conversations(300))
+    written = sum(file.stat().st_size for file in data.iterdir())  # old versions are kept for a while
+    store.compact(retention=timedelta(0))
+    assert written < 6 * sum(file.stat().st_size for file in data.iterdir())
+
+
 def test_texts_added_one_by_one_are_found_first(filled) -> None:
     """LanceDB scores what is not in the index by the words of what is: here those of the first message alone."""
     store = filled([])

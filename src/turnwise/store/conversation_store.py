@@ -149,9 +149,10 @@ class ConversationStore(StoreReader):
             encoder = encoder.with_cache() if cache else encoder
             for records in batches(rows_of(data)):
                 report += add_batch(changes, encoder, records)
-                self._folder.tidy(changes)
+                self._folder.tidy(changes, is_adding=True)
                 if progress is not None:
                     progress(len(records))
+            self._folder.tidy(changes)
         return report
 
     def delete(self, ids: Sequence[str]) -> int:

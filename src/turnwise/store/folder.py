@@ -68,10 +68,10 @@ class Folder:
         """Begin a transaction as the only writer."""
         return transaction(self._path, seconds)
 
-    def tidy(self, changes: Transaction) -> None:
-        """Merge small files when there are many."""
+    def tidy(self, changes: Transaction, is_adding: bool = False) -> None:
+        """Merge small files when there are many; ``is_adding`` says that there will soon be more."""
         with naming_damage(self._path):
-            if tidy_is_due(changes.tables):
+            if tidy_is_due(changes.tables, is_adding):
                 tidy(changes, RETENTION)
 
     def compact(self, changes: Transaction, retention: timedelta) -> None:

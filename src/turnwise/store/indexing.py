@@ -20,8 +20,8 @@ from turnwise.store.vector_index import VectorPart, remove_others, write_index
 if TYPE_CHECKING:
     from turnwise.store.tables import Transaction
 
-_COMMITS_UNTIL_TIDY = 64
-_LARGEST_UNINDEXED = 0.25  # texts outside the index, as a share of the texts in it
+_COMMITS_UNTIL_TIDY, _IN_MESSAGES = 64, 4096  # in a store of so many messages; with their square root in larger ones
+_LARGEST_UNINDEXED, _WHILE_ADDING = 0.25, 1.0  # texts outside the index, as a share of the texts in it
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
 _NEVER = timedelta(days=36_500)
 SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/costs.md.
@@ -60,15 +60,20 @@ def has_text_index(tables: Tables) -> bool:
     return any(index.index_type == "FTS" for index in tables.messages.inner.list_indices())
 
 
-def tidy_is_due(tables: Tables) -> bool:
+def tidy_is_due(tables: Tables, is_adding: bool = False) -> bool:
     """Whether there are many small files, or many texts outside their index.
+
+    Tidying writes up to a million messages again and keeps the old files for a while. So the larger a store is, the
+    more commits there must be; and while messages are added, they must have doubled.
 
     Texts outside the index are found too, but LanceDB scores them by the frequencies of words inside it, so that their
     scores are not quite comparable.
     """
     text = next((index for index in tables.messages.inner.list_indices() if index.index_type == "FTS"), None)
-    outgrown = text is not None and text.num_unindexed_rows > _LARGEST_UNINDEXED * text.num_indexed_rows
-    return tables.state.commits >= _COMMITS_UNTIL_TIDY or outgrown
+    largest = _WHILE_ADDING if is_adding else _LARGEST_UNINDEXED
+    outgrown = text is not None and text.num_unindexed_rows > largest * text.num_indexed_rows
+    commits = _COMMITS_UNTIL_TIDY * max(1.0, tables.messages.count_rows() / _IN_MESSAGES) ** 0.5
+    return tables.state.commits >= commits or outgrown
 
 
 def tidy(changes: Transaction, retention: timedelta) -> None:

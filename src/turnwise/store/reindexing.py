@@ -49,7 +49,7 @@ def reindex(
         for records in batches(conversations_of(old, all_ids(old))):
             add_batch(copying, encoder, records)
             with naming_damage(path):
-                if tidy_is_due(copying.tables):
+                if tidy_is_due(copying.tables, is_adding=True):
                     tidy(copying, RETENTION)
             if progress is not None:
                 progress(len(records))

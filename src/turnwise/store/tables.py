@@ -25,7 +25,7 @@ FIRST_FOLDER = "v1"
 # Of each table, the columns of vectors and the names of their indexes.
 _INDEXES = {"messages": {"vector": "vector", "reply": "reply"}, "conversations": {"vector": "conversation"}}
 # LanceDB reads these when it is imported. By default, compaction reads 2 GB ahead and balancing an index warns.
-_ENVIRONMENT = {"LANCE_DEFAULT_IO_BUFFER_SIZE": str(128 * 2**20), "LANCEDB_LOG": "error"}
+_ENVIRONMENT = {"LANCE_DEFAULT_IO_BUFFER_SIZE": str(32 * 2**20), "LANCEDB_LOG": "error"}
 
 _INDEX_CACHE, _METADATA_CACHE = 128 * 2**20, 32 * 2**20  # bytes; LanceDB would take up to 6 GB and 1 GB
 

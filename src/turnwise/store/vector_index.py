@@ -157,7 +157,7 @@ def write_index(folder: Path, name: str, ids: np.ndarray, batches: VectorBatches
     random = np.random.default_rng(0)
     cells = max(1, round(len(ids) ** 0.5))
     drawn = np.sort(random.choice(len(ids), min(len(ids), _TRAINED_BY * cells), replace=False))
-    sample = np.concatenate([vectors[np.isin(rows, drawn)] for rows, vectors in _placed(ids, batches)])
+    sample = unit_vectors(np.concatenate([vectors[np.isin(rows, drawn)] for rows, vectors in _placed(ids, batches)]))
     centroids = _centroids(sample, cells)
     queries = sample[random.choice(len(sample), min(_SAMPLE, len(sample)), replace=False)]
 
@@ -199,10 +199,11 @@ def _placed(ids: np.ndarray, batches: VectorBatches) -> Iterator[tuple[np.ndarra
 
 
 def _centroids(sample: np.ndarray, cells: int) -> np.ndarray:
-    """The centres of groups of vectors, of length 1 (cells, dim)."""
+    """The centres of groups of vectors of length 1, of length 1 (cells, dim)."""
     from sklearn.cluster import KMeans  # its import takes long, and searching needs none of it
 
-    fitted = KMeans(cells, init="random", n_init=1, max_iter=_ROUNDS, random_state=0).fit(unit_vectors(sample))
+    k_means = KMeans(cells, init="random", n_init=1, max_iter=_ROUNDS, random_state=0, copy_x=False)
+    fitted = k_means.fit(sample)
     return np.ascontiguousarray(unit_vectors(fitted.cluster_centers_), np.float32)
 
 
