@@ -20,7 +20,7 @@ from turnwise.store.vector_index import VectorPart, remove_others, write_index
 if TYPE_CHECKING:
     from turnwise.store.tables import Transaction
 
-_COMMITS_UNTIL_TIDY, _IN_MESSAGES = 64, 4096  # in a store of so many messages; with their square root in larger ones
+_COMMITS_UNTIL_TIDY, _SMALL = 64, 4096  # in a store of 4,096 messages at most; beyond, with their square root
 _LARGEST_UNINDEXED, _WHILE_ADDING = 0.25, 1.0  # texts outside the index, as a share of the texts in it
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
 _NEVER = timedelta(days=36_500)
@@ -72,7 +72,7 @@ def tidy_is_due(tables: Tables, is_adding: bool = False) -> bool:
     text = next((index for index in tables.messages.inner.list_indices() if index.index_type == "FTS"), None)
     largest = _WHILE_ADDING if is_adding else _LARGEST_UNINDEXED
     outgrown = text is not None and text.num_unindexed_rows > largest * text.num_indexed_rows
-    commits = _COMMITS_UNTIL_TIDY * max(1.0, tables.messages.count_rows() / _IN_MESSAGES) ** 0.5
+    commits = _COMMITS_UNTIL_TIDY * max(1.0, tables.messages.count_rows() / _SMALL) ** 0.5
     return tables.state.commits >= commits or outgrown
 
 
