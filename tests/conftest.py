@@ -15,6 +15,7 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 import datasets
 import pytest
+import sentence_transformers.base.modules as modules
 import torch
 from datasets import Dataset
 from filelock import FileLock
@@ -23,6 +24,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
+from noise import noisy
 from tiny_encoder import save_tiny_encoder
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.transformer import transformer_of
@@ -37,6 +39,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 torch.set_num_threads(int(os.environ.get("TURNWISE_TEST_THREADS", "1")))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def noise() -> Iterator[None]:
+    """With ``TURNWISE_TEST_NOISE=1``, vectors differ with the batch that they were computed in, as on other processors."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("TURNWISE_TEST_NOISE") == "1":
+            patch.setattr(modules.Transformer, "forward", noisy(modules.Transformer.forward))
+        yield
 
 
 @pytest.fixture
