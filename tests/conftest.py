@@ -33,21 +33,30 @@ from turnwise.papers.triple_encoders.views import TOKENS, add_views
 # More make small tensors slower, and tests in parallel get in each other's way.
 
 
+@pytest.hookimpl(optionalhook=True)  # pytest-xdist need not be there
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One process more than there are cores, since some tests wait for servers, Ray or a browser."""
     return (os.cpu_count() or 1) + 1
 
+
+FORWARD = modules.Transformer.forward
 
 torch.set_num_threads(int(os.environ.get("TURNWISE_TEST_THREADS", "1")))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def noise() -> Iterator[None]:
-    """With ``TURNWISE_TEST_NOISE=1``, vectors differ with the batch that they were computed in, as on other processors."""
+    """With ``TURNWISE_TEST_NOISE=1``, vectors differ with their batch, as they do on another processor."""
     with pytest.MonkeyPatch.context() as patch:
         if os.environ.get("TURNWISE_TEST_NOISE") == "1":
-            patch.setattr(modules.Transformer, "forward", noisy(modules.Transformer.forward))
+            patch.setattr(modules.Transformer, "forward", noisy(FORWARD))
         yield
+
+
+@pytest.fixture
+def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what must be the same to the bit as in other processes, which have no noise."""
+    monkeypatch.setattr(modules.Transformer, "forward", FORWARD)
 
 
 @pytest.fixture

@@ -282,7 +282,7 @@ def _evaluator(data: Path | None, recipe: Recipe, options: dict[str, Any], readi
                 f"{names} without --validation: add --validation FILE, the data to choose the best step by"
             )
         return None
-    from turnwise.evaluation import RetrievalResult, TaskEvaluator
+    from turnwise.evaluation import TaskEvaluator
 
     task = options.pop("task", _VALIDATION_TASKS[recipe.level])
     return TaskEvaluator(task, data, seed=recipe.seed, read=reading.read, **options)
