@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from turnwise._utils.texts import refuse_single
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message, plain_messages
 from turnwise.store.conditions import Condition
@@ -90,6 +91,7 @@ class StoreReader:
 
         Raises:
             ValueError: A setting is out of range, or the query does not fit the mode.
+            TypeError: The query is neither a text nor a vector, such as a list of texts.
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
@@ -121,7 +123,7 @@ class StoreReader:
         _check_range(limit, offset)
         tables = self._folder.tables()
         messages = [{"role": "user", "content": query}] if isinstance(query, str) else query
-        vector = self._encoder(tables.state).conversation_query(plain_messages(list(messages), "the conversation"))
+        vector = self._encoder(tables.state).conversation_query(_said(messages))
         condition = None if where is None else read_filter(where, CONVERSATION_COLUMNS)
         return find_conversations(tables, vector, condition, limit, offset)
 
@@ -150,7 +152,7 @@ class StoreReader:
         """
         _check_range(limit, offset)
         tables = self._folder.tables()
-        last = plain_messages(list(messages), "the conversation")[-_PREFIX_TURNS:]
+        last = _said(messages)[-_PREFIX_TURNS:]
         columns = self._encoder(tables.state).messages([message["content"] for message in reversed(last)])
         return similar_places(tables, columns["vector"], _condition(where), limit, offset, next_turns)
 
@@ -182,7 +184,7 @@ class StoreReader:
         """
         _check_range(limit, offset)
         tables = self._folder.tables()
-        plain = plain_messages(list(messages), "the conversation")
+        plain = _said(messages)
         query = self._encoder(tables.state).reply_query(plain, mode, speaker)
         return find_replies(tables, query, _condition(where), limit, offset, distinct)
 
@@ -216,10 +218,21 @@ class StoreReader:
             return self._encoder(state).text_query(query)
         if self._given is not None:
             self._encoder(state)  # whoever gave the encoder made the vector with it
-        vector = np.asarray(query, np.float32)
+        try:
+            vector = np.asarray(query, np.float32)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"query: expected one text or a vector of {state.dim} numbers, got {query!r:.60}: search for one text "
+                "at a time"
+            ) from None
         if vector.shape != (state.dim,):
             raise ValueError(f"expected a vector of {state.dim} numbers, got shape {vector.shape}")
         return unit_vectors(vector)
+
+
+def _said(messages: Sequence[Message]) -> list[Message]:
+    refuse_single(messages, "messages")
+    return plain_messages(list(messages), "the conversation")
 
 
 def _condition(where: str | None) -> Condition | None:
