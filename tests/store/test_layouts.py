@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,14 @@ def test_a_message_that_no_layout_has_is_an_error_with_its_place(filled, tiny_en
         tiny_encoder.encode_conversations([said])
 
 
+def test_parts_within_parts_have_an_end(filled) -> None:
+    part: dict[str, Any] = {"type": "text", "text": "x"}
+    for _ in range(400):
+        part = {"type": "tool_result", "content": [part]}
+    with pytest.raises(ConversationError, match=r"row 0, message 0: .* is nested too deeply"):
+        filled([{"id": "talk", "messages": [{"role": "user", "content": [part]}]}])
+
+
 def test_a_message_without_a_speaker_is_an_error(filled) -> None:
     with pytest.raises(ConversationError, match="row 0, message 0: expected a speaker's name under 'role'"):
         filled([{"id": "talk", "messages": [{"content": "hello"}]}])
@@ -69,10 +78,25 @@ def test_searches_take_no_list_of_texts(store) -> None:
     with pytest.raises(TypeError, match=r"query: expected one text or a vector of 32 numbers, got \['a', 'b'\]"):
         store.search_messages(["a", "b"])
     for search in (store.similar_prefix, store.next_replies):
-        with pytest.raises(TypeError, match="messages: expected a list, got the single 'thanks'"):
-            search("thanks")
+        for given in ("thanks", PLAIN[0], None):
+            with pytest.raises(TypeError, match=r'messages: expected a list of \{"role", "content"\}, got'):
+                search(given)
+    with pytest.raises(TypeError, match="id: expected a text, got 12"):
+        store.get(12)
     with pytest.raises(ConversationError, match="message 0: expected"):
         store.search_conversations(["thanks"])
+
+
+@pytest.mark.parametrize("before", [[], [{"id": "talk", "messages": PLAIN}]])
+def test_what_is_no_conversation_is_an_error_with_its_place(store, before) -> None:
+    with pytest.raises(ConversationError, match=r"got None|row 1: expected a JSON object, found null"):
+        store.add([*before, None])
+
+
+def test_data_that_is_not_there_leaves_no_store_behind(tmp_path: Path, tiny_encoder) -> None:
+    with pytest.raises(ConversationError, match="there is no such file"):
+        ConversationStore.create(tmp_path / "chats.jsonl", str(tmp_path / "shop"), encoder=tiny_encoder)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_folder_comes_first(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ import turnwise
 from turnwise._utils.texts import listed
 from turnwise.data import Columns, Redaction
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.evaluation import build_sequences, evaluate_next_message
+from turnwise.errors import ConversationError
+from turnwise.evaluation import build_retrieval_task, build_sequences, evaluate_next_message, labelled_conversations
 from turnwise.evaluation.replies.sequences import EmbeddedSequences
+from turnwise.papers import planning
 from turnwise.papers.baselines import TfIdf
 from turnwise.replies import ReplyModel, candidate_embeddings
 
@@ -49,6 +51,7 @@ def test_something_else_than_texts_is_an_error_with_its_place() -> None:
         ("candidates", lambda encoder, talks: candidate_embeddings(ReplyModel(encoder), "yes", "yes.npy")),
         ("texts", lambda encoder, talks: encode_contexts(encoder, ["yes"])),
         ("texts", lambda encoder, talks: TfIdf().fit(talks).encode_messages("yes")),
+        ("candidates", lambda encoder, talks: planning.rank(ReplyModel(encoder), talks[0]["messages"], "yes", "no")),
         ("modes", lambda encoder, talks: evaluate_next_message(_sequences(encoder, talks), modes="bi")),
     ],
 )
@@ -57,6 +60,13 @@ def test_public_calls_refuse_a_single_text(
 ) -> None:
     with pytest.raises(TypeError, match=f"{name}: expected a list, got the single"):
         call(tiny_encoder, conversations)
+
+
+@pytest.mark.parametrize("build", [build_sequences, build_retrieval_task, labelled_conversations])
+@pytest.mark.parametrize("given", ["chats.jsonl", ["my card"]])
+def test_tasks_are_built_of_no_text(build: Callable[[Any], object], given: Any) -> None:
+    with pytest.raises(ConversationError, match=r"row 0: expected a conversation.*files are read by"):
+        build(given)
 
 
 def _sequences(encoder: Any, talks: Any) -> EmbeddedSequences:

@@ -186,7 +186,9 @@ def rows_of(conversations: Given) -> Iterable[Mapping[str, Any]]:
             return conversations
     elif isinstance(conversations, Sequence | Iterator) and not is_paths(conversations):
         rows = iter(conversations)
-        if (first := next(rows, None)) is None:
+        try:
+            first = next(rows)
+        except StopIteration:
             return ()
         if isinstance(conversations, Iterator):
             conversations = chain([first], rows)

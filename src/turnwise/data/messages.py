@@ -17,12 +17,24 @@ Conversations = Iterable[Mapping[str, Any]]  # a datasets.Dataset is one
 def _messages(conversations: Conversations) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every message with its place, for errors."""
     for row, conversation in enumerate(conversations):
-        messages = conversation.get("messages")
+        messages = messages_in(conversation, f"row {row}")
         if not isinstance(messages, list):
             raise ConversationError(f"row {row}", 'expected "messages", a list of {"role", "content"}')
         for turn, message in enumerate(messages):
             place = f"row {row}, message {turn}"
             yield place, _read(message, place)
+
+
+def messages_in(conversation: Any, where: str) -> Any:
+    """What a conversation has as its messages, which the caller checks.
+
+    Raises:
+        ConversationError: It is no row ``{"messages": […]}``, such as a letter of a file's name.
+    """
+    if not isinstance(conversation, Mapping):
+        problem = f'expected a conversation, {{"messages": […]}}, got {conversation!r:.60}'
+        raise ConversationError(where, f"{problem}; files are read by turnwise.read_conversations")
+    return conversation.get("messages")
 
 
 def _read(message: Any, where: str) -> Mapping[str, Any]:

@@ -116,6 +116,7 @@ class ConversationStore(StoreReader):
         path = folder_of(path)
         if Folder(path).exists():
             raise StoreError(f"{path} is already a store: open it and add to it instead")
+        data = rows_of(data)  # before there is a folder, which names of no files would leave behind
         store = cls.open(path, encoder=encoder, pooling=pooling, tokenizer=tokenizer, language=language)
         store.add(data, progress=progress, cache=cache)
         store.compact()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from turnwise.data.messages import Message, plain_messages, whole_messages
+from turnwise.data.messages import Message, messages_in, plain_messages, whole_messages
 from turnwise.errors import ConversationError
 from turnwise.store.damage import damaged
 from turnwise.store.filters import label_entry
@@ -81,10 +81,10 @@ class Record:
             ConversationError: It has no id, or its messages are not a list of ``{"role", "content"}`` in a layout of
                 chats that is known.
         """
-        name = conversation.get("id")
+        given_messages, name = messages_in(conversation, where), conversation.get("id")
         if not isinstance(name, str) or not name:
             raise ConversationError(where, f"expected an id, a text, got {name!r}")
-        messages = whole_messages(conversation.get("messages"), where)
+        messages = whole_messages(given_messages, where)
         for turn, message in enumerate(messages):
             if message.get("role") in (None, ""):
                 raise ConversationError(f"{where}, message {turn}", "expected a speaker's name under 'role', got none")

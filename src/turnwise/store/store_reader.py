@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise._utils.texts import refuse_single
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message, plain_messages
 from turnwise.store.conditions import Condition
@@ -50,6 +49,8 @@ class StoreReader:
 
     def get(self, id: str) -> dict[str, Any] | None:
         """A conversation as it was added; ``None`` if it is not there."""
+        if not isinstance(id, str):
+            raise TypeError(f"id: expected a text, got {id!r:.60}")
         return next(conversations_of(self._folder.tables(), [id]), None)
 
     def export(self) -> Iterator[dict[str, Any]]:
@@ -231,7 +232,8 @@ class StoreReader:
 
 
 def _said(messages: Sequence[Message]) -> list[Message]:
-    refuse_single(messages, "messages")
+    if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
+        raise TypeError(f'messages: expected a list of {{"role", "content"}}, got {messages!r:.60}')
     return plain_messages(list(messages), "the conversation")
 
 

@@ -38,7 +38,10 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
         message = {"role": role, "content": content, **message}
     content = message.get("content")
     if isinstance(content, list):
-        message["content"], labels = text_and_labels(content)
+        try:
+            message["content"], labels = text_and_labels(content)
+        except RecursionError:
+            raise BadRow("a message's 'content' is nested too deeply; remove the innermost parts") from None
         add_labels(message, labels)
     elif content is None and SAID_OTHERWISE & message.keys():
         message["content"] = ""
