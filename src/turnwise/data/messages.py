@@ -146,14 +146,14 @@ def _checked(given: Any, where: str) -> Message:
     return message
 
 
-def whole_messages(messages: Any, where: str) -> list[Message]:
+def whole_messages(messages: Any, where: str) -> list[Mapping[str, Any]]:
     """Every message with its text under ``content`` and all its labels; ``where`` is the place of the conversation."""
     if not isinstance(messages, list) or not messages:
         raise ConversationError(where, 'expected "messages", a list of one or more {"role", "content"}')
     whole = []
     for turn, given in enumerate(messages):
         place = f"{where}, message {turn}"
-        message = dict(_read(given, place))
+        message = _read(given, place)
         message_text(message, place)
         whole.append(message)
     return whole
