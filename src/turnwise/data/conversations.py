@@ -25,7 +25,7 @@ from filelock import FileLock
 from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file, discard, is_standard, only_writer, put_in_order
 from turnwise._utils.strict_json import strict_json
-from turnwise.data.messages import Messages, check_messages
+from turnwise.data.messages import Messages, checked_messages
 from turnwise.data.reading.archives import shown
 from turnwise.data.reading.arrow_file import arrow_table, write_arrow
 from turnwise.data.reading.columns import GivenColumns
@@ -186,7 +186,9 @@ def rows_of(conversations: Given) -> Iterable[Mapping[str, Any]]:
             return conversations
     elif isinstance(conversations, Sequence | Iterator) and not is_paths(conversations):
         rows = iter(conversations)
-        if (first := next(rows, None)) is None:
+        try:
+            first = next(rows)
+        except StopIteration:
             return ()
         if isinstance(conversations, Iterator):
             conversations = chain([first], rows)
@@ -208,8 +210,7 @@ def messages_of(conversations: Given) -> Sequence[Messages]:
     is_list = isinstance(conversations, Sequence) and not is_paths(conversations)
     if not is_list or (len(conversations) and not isinstance(conversations[0], list | tuple)):
         conversations = read_conversations(conversations)["messages"]
-    check_messages(conversations)
-    return cast("Sequence[Messages]", conversations)
+    return checked_messages(cast("Sequence[Messages]", conversations))
 
 
 def forget_conversations() -> Path:
