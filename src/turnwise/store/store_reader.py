@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 SearchMode = Literal["vector", "text", "hybrid"]
 _MODES = ("vector", "text", "hybrid")
-_PREFIX_TURNS = 5
 
 
 class StoreReader:
@@ -39,7 +38,12 @@ class StoreReader:
         path: Its folder.
         encoder: Its encoder; ``None`` loads the one it names when it is needed.
         digest: The hash of the encoder.
+
+    Attributes:
+        PREFIX_TURNS: How many of the last turns `similar_prefix` compares.
     """
+
+    PREFIX_TURNS = 5
 
     def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None) -> None:
         self.path = path
@@ -153,7 +157,7 @@ class StoreReader:
         """
         _check_range(limit, offset)
         tables = self._folder.tables()
-        last = _said(messages)[-_PREFIX_TURNS:]
+        last = _said(messages)[-self.PREFIX_TURNS:]
         columns = self._encoder(tables.state).messages([message["content"] for message in reversed(last)])
         return similar_places(tables, columns["vector"], _condition(where), limit, offset, next_turns)
 
