@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 # Part of the cache key: raise it if files that could be read before give other rows now.
-_CACHE_VERSION = 5
+_CACHE_VERSION = 6
 _COMPRESSION_LEVEL = 6
 _OF_MESSAGE = ("role", "content")
 
@@ -288,10 +288,8 @@ def convert_conversations(
             conversation belongs to the split.
     """
     skipped = SkippedRows(on_error)
-    if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
-        raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     check_apart(output, data)
-    target = check_file(output, force)
+    target = check_chat_file(output, force)
     options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
     conversations = _iterate(data, options, skipped)
     with only_writer(target), atomic_path(target) as temporary:
@@ -300,6 +298,17 @@ def convert_conversations(
         if not count:
             raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")
     return count
+
+
+def check_chat_file(output: str | os.PathLike[str], force: bool) -> Path:
+    """Return ``output`` if chats can be written there. Raises the errors of `check_file`, too.
+
+    Raises:
+        ValueError: It has another ending.
+    """
+    if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
+        raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
+    return check_file(output, force)
 
 
 def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
