@@ -28,7 +28,7 @@ PATTERNS: dict[str, tuple[str, Finder]] = {
     "urls": ("[url]", urls),
     "ips": ("[ip]", ips),
 }
-_PATTERNS_VERSION = 2  # raised when patterns change, so that files which were read with older patterns are read again
+_PATTERNS_VERSION = 3  # raised when patterns change, so that files which were read with older patterns are read again
 _NAME = "[name]"
 _LONGEST_NAME = 200
 
