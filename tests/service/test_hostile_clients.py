@@ -17,7 +17,7 @@ pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
 
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.service import bodies
+from turnwise.service import bodies, connections
 from turnwise.service.keys import new_key
 from turnwise.store import ConversationStore
 
@@ -115,3 +115,26 @@ def test_a_key_leaves_room_for_the_others(gate: Gate, tmp_path: Path) -> None:
         statuses = [answer.result(SECONDS).status_code for answer in begun]
     assert refused == [429, 429]
     assert statuses.count(200) == 3 and statuses[-1] == 200
+
+
+def asking_without_reading(server: Running, path: str) -> socket.socket:
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that little of the answer is in transit
+    connection.settimeout(SECONDS)
+    connection.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return connection
+
+
+def test_long_answers_that_nobody_reads_are_bounded(serving: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "a " * 3_500_000
+    monkeypatch.setattr(ConversationStore, "get", lambda store, id: {"id": id, "messages": [], "notes": text})
+    monkeypatch.setattr(connections.PatientProtocol, "_drop", lambda protocol: None)
+    path = "/v1/conversations/long"
+    with ExitStack() as stack, serving.client() as client:
+        silent = [stack.enter_context(asking_without_reading(serving, path)) for _ in range(30)]
+        assert sum(connection.recv(12) == b"HTTP/1.1 200" for connection in silent) == 9  # of 7 MB; 64 MiB may wait
+        transports = [connection.transport for connection in serving.uvicorn_server.server_state.connections]
+        assert sum(transport.get_write_buffer_size() for transport in transports) < 10_000_000
+        assert client.get(path).status_code == 429
+        assert client.post("/v1/search", json={"query": "card"}).status_code == 200

@@ -17,7 +17,7 @@ _SECONDS_TO_SEND = 60
 _SECONDS_TO_BEGIN = 10  # afterwards, a body must have come at the least rate
 _LEAST_RATE = 1000  # bytes a second
 SHORT = 65_536  # bytes; shorter bodies cost next to nothing
-_LONGEST_AT_ONCE = 8  # bodies of the greatest length, or a larger number of shorter ones
+LONGEST_AT_ONCE = 8  # bodies of the greatest length, or a larger number of shorter ones
 
 
 class Bodies:
@@ -62,7 +62,7 @@ class Bodies:
     def _counted(self, scope: Scope) -> Iterator[None]:
         """Count a request while it is served, or refuse it (429)."""
         key = key_of(scope)
-        name = key and key.name
+        name = None if key is None else key.name
         most = self._max_requests if name is None else max(1, self._max_requests // 2)
         if self._served[name] >= most or self._served.total() >= self._max_requests:
             raise Refusal(429, "too many requests are being served", retry_after=1)
@@ -98,7 +98,7 @@ class Bodies:
         """Refuse a body that is too long (413), or a long body while others take up the memory (429)."""
         self._check_length(size)
         self._held[request] = size
-        if size > SHORT and sum(self._held.values()) > _LONGEST_AT_ONCE * self._max_bytes:
+        if size > SHORT and sum(self._held.values()) > LONGEST_AT_ONCE * self._max_bytes:
             raise Refusal(429, "too many long requests are being served", retry_after=1)
 
     def _check_length(self, size: int) -> None:
