@@ -77,7 +77,7 @@ def dripping(server: Running, key: str | None = None) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=SECONDS)
     authorization = f"Authorization: Bearer {key}\r\n" if key else ""
     head = f"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Type: application/json\r\n"
-    connection.sendall(f"{head}Content-Length: 8000000\r\n\r\n{{".encode())
+    connection.sendall(f"{head}Content-Length: 60000\r\n\r\n{{".encode())
     return connection
 
 
