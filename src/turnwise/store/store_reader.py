@@ -157,7 +157,7 @@ class StoreReader:
         """
         _check_range(limit, offset)
         tables = self._folder.tables()
-        last = _said(messages)[-self.PREFIX_TURNS:]
+        last = _said(messages)[-self.PREFIX_TURNS :]
         columns = self._encoder(tables.state).messages([message["content"] for message in reversed(last)])
         return similar_places(tables, columns["vector"], _condition(where), limit, offset, next_turns)
 

@@ -115,3 +115,16 @@ def test_blank_rows_are_passed_over_and_incomplete_ones_are_not(tmp_path: Path) 
     assert [message["content"] for message in row["messages"]] == ["one", "two"]
     with pytest.raises(ConversationError, match=r"t\.csv:3: no conversation id"):
         read(write(tmp_path / "t.csv", "conversation_id,speaker,text\na,user,one\n,user,two\n"))
+
+
+def test_the_markup_of_help_desks_is_read_as_text_and_code_stays(tmp_path: Path) -> None:
+    texts = {
+        "my card&nbsp;&amp; my pin<br/>are gone": "my card & my pin\nare gone",
+        "<p>It&#39;s <b>late</b></p><p>Bye</p>": "It's late\n\nBye",
+        '<a href="https://example.com">here</a> &copy': "here &copy",
+        "if a < b && c > d: List<b> x": "if a < b && c > d: List<b> x",
+        "write `&amp;` and <br>": "write `&amp;` and <br>",
+    }
+    rows = "".join(f'c,user,"{text.replace(chr(34), chr(34) * 2)}"\n' for text in texts)
+    (row,) = read(write(tmp_path / "t.csv", f"conversation_id,speaker,text\n{rows}"))
+    assert [message["content"] for message in row["messages"]] == list(texts.values())

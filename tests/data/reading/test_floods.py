@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from format_cases import read, write
 
-from turnwise.data.reading.html_text import html_text
+from turnwise.data.reading.html_text import html_text, without_markup
 from turnwise.data.reading.quotes import own_text
 from turnwise.data.reading.speakers import named_line
 
@@ -15,9 +15,10 @@ N = 50_000
 MARK = "\u200e"
 
 
-@pytest.mark.parametrize("html", ["<", "<a ", "<!--", "</", "<!", "<?", "<blockquote>", "&", "<p>"])
+@pytest.mark.parametrize("html", ["<", "<a ", "<!--", "</", "<!", "<?", "<blockquote>", "&", "<p>", "<p ", "<b>x", "<p\t"])
 def test_html(html: str) -> None:
     assert isinstance(html_text(html * N)[0], str)
+    assert isinstance(without_markup(html * N), str)
 
 
 @pytest.mark.parametrize("text", ["-" * N + "x", "_" * N, "x:\n" * N + "> a", "---x---\n" * N, ">\n" * N, "-- x\n" * N])

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from turnwise.data.reading.columns import NOT_GIVEN, Columns, check_present, columns_known, find_columns, value_at
 from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.html_text import without_markup
 from turnwise.data.reading.moments import DateOrder
 from turnwise.data.reading.raw_messages import RawMessage, message_rows, named_labels
 from turnwise.data.reading.source import BadRow, Source, parse_record
@@ -139,6 +140,8 @@ def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
         for row in raw.rows
     ]
     messages = message_rows(rows, raw.columns, raw.dates)
+    for message in messages:
+        message["content"] = without_markup(message["content"])
     identifier = raw.conversation if isinstance(raw.conversation, str) else None
     if identifier is None and not messages[0]["content"].strip():
         return None

@@ -15,7 +15,7 @@ from typing import Any
 
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head
-from turnwise.data.reading.html_text import html_text
+from turnwise.data.reading.html_text import html_text, without_markup
 from turnwise.data.reading.source import Source, parse_record
 
 _PEOPLE = ("requester", "submitter", "assignee")
@@ -70,7 +70,7 @@ def _message(comment: dict[str, Any], people: dict[Any, dict[str, Any]], request
 
 def _text(comment: dict[str, Any]) -> tuple[str, list[str]]:
     plain = comment.get("plain_body") or comment.get("body")
-    return (plain.strip(), []) if plain else html_text(comment.get("html_body") or "")
+    return (without_markup(plain).strip(), []) if plain else html_text(comment.get("html_body") or "")
 
 
 def matches(head: Head) -> bool:

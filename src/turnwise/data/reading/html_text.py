@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 _LINES = {"p", "div", "br", "li", "ul", "ol", "tr", "table", "pre", "hr", *(f"h{level}" for level in range(1, 7))}
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NO_TAG = re.compile(r"<(?![^<>]*>)")
 _DEEPEST_QUOTATION = 20
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});", re.IGNORECASE)
+_BLOCK = re.compile(r"</?(?:p|div|br|li|ul|ol|tr|table|h[1-6])(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_INLINE = re.compile(r"</?(?:span|strong|em|font|td|img)(?:\s[^<>]*)?/?>|<a\s[^<>]*>|</a>", re.IGNORECASE)
+_PAIR = re.compile(r"<([biu])>([^<>]*)</\1>", re.IGNORECASE)
 _UNSEEN = {"style", "script", "head", "title", "template"}
 
 
@@ -24,6 +29,23 @@ def html_text(html: str) -> tuple[str, list[str]]:
     reader.feed(_tamed(html))
     reader.close()
     return reader.text(), reader.images
+
+
+def without_markup(text: str) -> str:
+    r"""A plain text without the tags and entities that help desks leave in the cells of their exports.
+
+    Only the common tags of a text are taken out, and nothing where there is a backtick, so that code stays as it is.
+
+    >>> without_markup("it&#39;s late&nbsp;&amp; cold<br>bye")
+    "it's late & cold\nbye"
+    >>> without_markup("a < b && c > d, see `<br>`")
+    'a < b && c > d, see `<br>`'
+    """
+    if ("&" not in text and "<" not in text) or "`" in text:
+        return text
+    plain = _PAIR.sub(r"\2", _INLINE.sub("", _BLOCK.sub("\n", text)))
+    plain = _ENTITY.sub(lambda entity: unescape(entity[0]), plain).replace("\xa0", " ")
+    return text if plain == text else plain.strip()
 
 
 def _tamed(html: str) -> str:
