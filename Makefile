@@ -25,7 +25,7 @@ demo: $(INSTALLED)
 
 # A process for each core, but each takes up to 2 GB.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal -rs
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

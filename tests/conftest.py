@@ -15,6 +15,7 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 import datasets
 import pytest
+import sentence_transformers.base.modules as modules
 import torch
 from datasets import Dataset
 from filelock import FileLock
@@ -23,6 +24,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
+from noise import noisy
 from tiny_encoder import save_tiny_encoder
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.transformer import transformer_of
@@ -31,12 +33,30 @@ from turnwise.papers.triple_encoders.views import TOKENS, add_views
 # More make small tensors slower, and tests in parallel get in each other's way.
 
 
+@pytest.hookimpl(optionalhook=True)  # pytest-xdist need not be there
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One process more than there are cores, since some tests wait for servers, Ray or a browser."""
     return (os.cpu_count() or 1) + 1
 
 
+FORWARD = modules.Transformer.forward
+
 torch.set_num_threads(int(os.environ.get("TURNWISE_TEST_THREADS", "1")))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def noise() -> Iterator[None]:
+    """With ``TURNWISE_TEST_NOISE=1``, vectors differ with their batch, as they do on another processor."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("TURNWISE_TEST_NOISE") == "1":
+            patch.setattr(modules.Transformer, "forward", noisy(FORWARD))
+        yield
+
+
+@pytest.fixture
+def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what must be the same to the bit as in other processes, which have no noise."""
+    monkeypatch.setattr(modules.Transformer, "forward", FORWARD)
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import turnwise
+
+pl = pytest.importorskip("polars", reason="needs polars, of the extra dev")
 
 WORDS = ("hello", "where is it", "thanks", "a card please")
 

@@ -69,6 +69,7 @@ def test_looking_after_a_store(store, tmp_path, tiny_encoder_path) -> None:
     assert "every search looks at all vectors" in succeed("store", "info", store)
     succeed("store", "compact", store)
     succeed("store", "export", store, "--out", tmp_path / "out.jsonl")
+    assert "expected a name ending in .jsonl" in run("store", "export", store, "--out", tmp_path / "out.csv").output
     exported = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert sorted(exported, key=lambda row: row["id"]) == TALKS
     assert "Deleted 1 of 2" in succeed("store", "delete", store, "first", "nobody")

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pyarrow.parquet as pq
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
@@ -60,10 +62,27 @@ def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypat
     monkeypatch.setattr("turnwise.cli.demo_job.load_encoder", lambda: tiny_encoder)
     arguments = ("demo", "--output", tmp_path / "demo", "--conversations", 80, "--max-steps", 1)
     output = succeed(*arguments)
-    assert "untouched" in output and "trained" in output and "p = " in output and "next message" in output
+    assert "untouched" in output and "trained" in output and "next message" in output
+    assert re.search(r"before training, \S+ \(\S+ to \S+\) after it \(95 % intervals; .+ p = ", output)
     assert (tmp_path / "demo" / "model" / "modules.json").is_file()
     assert run(*arguments).exit_code == 1
     succeed(*arguments, "--force")
+
+
+def test_the_demo_leaves_out_conversations_of_which_training_has_seen_every_message(
+    tmp_path, monkeypatch, tiny_encoder
+) -> None:
+    from turnwise.cli import demo_job
+
+    def repeats(count: int, seed: int) -> Dataset:
+        rows = turnwise.sample_conversations(count, seed=seed).to_list()
+        return Dataset.from_list([{**row, "messages": row["messages"][:1]} for row in rows])
+
+    monkeypatch.setattr(demo_job, "sample_conversations", repeats)
+    monkeypatch.setattr(demo_job, "load_encoder", lambda: tiny_encoder)
+    monkeypatch.setattr(demo_job, "train", lambda *data, **how: tiny_encoder)
+    before, after, p = demo_job.run_demo(tmp_path / "demo", conversations=400)
+    assert 0 < len(before.queries) < 80 and before.map == after.map and p == 1
 
 
 def test_a_reply_head_from_stored_vectors_to_replies(chats, tiny_encoder_path, tmp_path) -> None:

@@ -91,3 +91,10 @@ def test_an_output_that_another_run_writes_is_an_error_that_names_it(tmp_path: P
     with only_writer(tmp_path / "out.jsonl"), pytest.raises(BlockingIOError, match=rf"by process {os.getpid()} on "):
         convert_conversations(source, output=tmp_path / "out.jsonl", force=True)
     assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(ConversationError, match=r"pipe\.jsonl: is not a regular file; pipe what it gives"):
+        convert_conversations(tmp_path / "pipe.jsonl", output=tmp_path / "out.jsonl")

@@ -35,6 +35,10 @@ def found(finder: Any, text: str) -> list[str]:
         ("jörg.müller@münchen.example, o'brien@x.org", ["jörg.müller@münchen.example", "o'brien@x.org"]),
         ("@someone at a@b, lodash@4.17.21", []),
         ("'joe@example.com'", ["joe@example.com"]),
+        ("ann [at] example (dot) org, ann%40x.com", ["ann [at] example (dot) org", "ann%40x.com"]),
+        ("ann @ example.com, 2 @ 3.50, see @ Joe.Thanks", ["ann @ example.com"]),
+        ('he said "no", "john doe"@example.org', ['"john doe"@example.org']),
+        ("sftp://u:p@host and db://ann:s]c@t@db.example:1/x", ["u:p@host", "ann:s]c@t@db.example"]),
     ],
 )
 def test_emails(text: str, expected: list[str]) -> None:

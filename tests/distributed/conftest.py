@@ -10,7 +10,7 @@ from threads import torch_threads
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
+def one_thread(without_noise: None) -> Iterator[None]:
     """As many as an actor has: in more, the same sums may have other bits."""
     with torch_threads(1):
         yield

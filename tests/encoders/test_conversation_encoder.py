@@ -40,6 +40,11 @@ def test_a_single_text_is_one_error(tiny_encoder: ConversationEncoder) -> None:
         tiny_encoder.encode_messages("hello")
 
 
+def test_what_is_no_text_is_one_error(tiny_encoder: ConversationEncoder) -> None:
+    with pytest.raises(TypeError, match="texts: expected texts, got None at position 1: leave it out"):
+        tiny_encoder.encode_messages(["a", None])
+
+
 def test_a_context_needs_conversations(tiny_encoder: ConversationEncoder) -> None:
     with pytest.raises(ValueError, match="context='history' needs conversations, got texts: give lists of messages"):
         tiny_encoder.encode_messages(["my card"], context="history")

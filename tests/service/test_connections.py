@@ -125,6 +125,22 @@ def test_a_slow_body_is_not_the_business_of_the_headers() -> None:
     run(case)
 
 
+def test_a_client_that_does_not_read_is_dropped() -> None:
+    async def case(clock: Clock) -> None:
+        protocol, transport = connect(ServerState(), clock)
+        protocol.data_received(REQUEST)
+        await asyncio.gather(*protocol.tasks)
+        protocol.pause_writing()
+        protocol.resume_writing()  # it read just in time
+        clock.pass_seconds(10)
+        assert not transport.is_closed
+        protocol.pause_writing()
+        clock.pass_seconds(10)
+        assert transport.is_closed
+
+    run(case)
+
+
 def test_an_address_has_only_so_many_connections() -> None:
     async def case(clock: Clock) -> None:
         state = ServerState()

@@ -51,9 +51,20 @@ def test_one_text_is_a_list_of_one(running, tiny_encoder) -> None:
 def test_token_lists_are_the_models_own(running, tiny_encoder) -> None:
     rows = tiny_encoder.tokenizer(["thanks", "my card is lost"])["input_ids"]
     expected = tiny_encoder.encode(["thanks", "my card is lost"])
+    own = {"model": "tiny", "extra_body": {"tokenizer": "tiny"}}
     client = running.openai()
-    assert_same_vectors(vectors_of(client.embeddings.create(model="tiny", input=rows)), expected)
-    assert_same_vectors(vectors_of(client.embeddings.create(model="tiny", input=rows[0])), expected[:1])
+    assert_same_vectors(vectors_of(client.embeddings.create(input=rows, **own)), expected)
+    assert_same_vectors(vectors_of(client.embeddings.create(input=rows[0], **own)), expected[:1])
+
+
+@pytest.mark.parametrize("input", [[3, 4], [[3, 4], [5]]])
+@pytest.mark.parametrize(("further", "param"), [({}, "input"), ({"tokenizer": "cl100k_base"}, "tokenizer")])
+def test_token_ids_that_may_be_of_another_tokenizer_are_refused(running, input, further, param) -> None:
+    with running.client() as client:
+        response = client.post("/v1/embeddings", json={"input": input, **further})
+    error = response.json()["error"]
+    assert response.status_code == 422 and error["param"] == param
+    assert '"tokenizer": "tiny"' in error["message"] and "check_embedding_ctx_length=False" in error["message"]
 
 
 def test_dimensions_are_the_first_ones_of_length_1(running, tiny_encoder) -> None:
@@ -90,8 +101,11 @@ def test_another_model_is_not_found(running) -> None:
     [
         ({"input": ["thanks", 3]}, "input.texts.1", "valid string"),
         ({"input": []}, "input.texts", "at least 1 item"),
-        ({"input": [[1, 2], [99_999]]}, "input.1", "token ids must be below"),
-        ({"input": [[1] * 65]}, "input.0", "the model reads 64 tokens, got 65"),
+        ({"input": [True, False]}, "input.texts.0", "valid string"),
+        ({"input": [1, True], "tokenizer": "tiny"}, "input.tokens.1", "valid integer"),
+        ({"input": [[True]], "tokenizer": "tiny"}, "input.token_lists.0.0", "valid integer"),
+        ({"input": [[1, 2], [99_999]], "tokenizer": "tiny"}, "input.1", "token ids must be below"),
+        ({"input": [[1] * 65], "tokenizer": "tiny"}, "input.0", "the model reads 64 tokens, got 65"),
         ({"input": [[1, -1]]}, "input.token_lists.0.1", "greater than or equal to 0"),
         ({"input": "thanks", "dimensions": 33}, "dimensions", "32 dimensions, not 33"),
         ({"input": "thanks", "encoding_format": "int8"}, "encoding_format", "'float' or 'base64'"),

@@ -21,6 +21,7 @@ pytest.importorskip("openai")
 import httpx2
 import openai
 
+from turnwise.service import connections, service
 from turnwise.service.errors import Refusal
 from turnwise.service.threads import BoundedThreads
 
@@ -135,16 +136,33 @@ def test_a_stopping_server_finishes_what_waits(gate: Gate) -> None:
             server.service.worker.check_room()
 
 
-def test_while_the_model_is_loaded_the_service_says_so(tiny_encoder, monkeypatch) -> None:
-    import turnwise.service.service
+def test_what_a_stopping_server_cannot_finish_is_503(gate: Gate, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(connections, "_SECONDS_TO_STOP", 1)
+    monkeypatch.setattr(service, "_SECONDS_TO_STOP", 1)
+    with run_server() as server, ThreadPoolExecutor(8) as pool:
+        gate.shut()
+        answers = [pool.submit(embed, server, "a")]
+        assert gate.reached.wait(SECONDS)
+        answers += [pool.submit(embed, server, "a", "b") for _ in range(3)]
+        waiting(server, 3 + 3 * 6)
+        with caplog.at_level(logging.INFO):
+            server.uvicorn_server.should_exit = True
+            refused = [answer.result(SECONDS) for answer in answers]
+        gate.open()
+    for answer in refused:
+        assert answer.status_code == 503 and int(answer.headers["Retry-After"]) >= 1
+        assert answer.json()["error"]["message"] == "the service is stopping"
+    assert "Traceback" not in caplog.text and "Exception in ASGI" not in caplog.text
 
+
+def test_while_the_model_is_loaded_the_service_says_so(tiny_encoder, monkeypatch) -> None:
     gate = threading.Event()
 
     def load(model: str | None) -> Any:
         assert gate.wait(SECONDS)
         return tiny_encoder
 
-    monkeypatch.setattr(turnwise.service.service, "load_encoder", load)
+    monkeypatch.setattr(service, "load_encoder", load)
     with run_server(wait=False) as server, server.client() as client:
         for path in ("/v1/models", "/health"):
             answer = client.get(path)

@@ -8,7 +8,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.replies.reply_model import ReplyModel
-from turnwise.store import ConversationStore, hits_table
+from turnwise.store import ConversationStore, finding, hits_table
 from turnwise.store.diversity import diverse
 
 
@@ -57,6 +57,27 @@ def test_diverse_hits(store) -> None:
     assert len({hit.text for hit in store.search_messages("thanks", limit=3, diversity=1)}) > 1
     with pytest.raises(ValueError, match="from 0 to 1"):
         store.search_messages("thanks", diversity=2)
+
+
+def test_only_the_best_thousand_are_compared_with_each_other(tmp_path, tiny_encoder, monkeypatch) -> None:
+    compared = []
+
+    def watched(scores, *given):
+        compared.append(len(scores))
+        return diverse(scores, *given)
+
+    monkeypatch.setattr(finding, "diverse", watched)
+    texts = [f"{word} {number}" for word in ("card", "pizza") for number in range(600)]
+    rows = [{"id": text, "messages": [{"role": "user", "content": text}]} for text in texts]
+    store = ConversationStore.open(tmp_path / "store", encoder=tiny_encoder)
+    store.add(rows)
+    found = store.search_messages("card", limit=1000, offset=150, diversity=0.5)
+    assert compared == [1000]
+    assert len({hit.conversation for hit in found}) == 1000
+    rest = [hit.score for hit in found[850:]]
+    assert rest == sorted(rest, reverse=True)
+    store.search_messages("card", limit=10, diversity=0.5)
+    assert compared == [1000, 50]
 
 
 def test_maximal_marginal_relevance() -> None:

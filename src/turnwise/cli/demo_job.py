@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
 
 from turnwise._utils.files import atomic_path, check_file, check_folder
 from turnwise._utils.names import DEFAULT_METHOD
@@ -40,14 +43,7 @@ def run_demo(
     with atomic_path(corpus) as temporary:
         sample_conversations(conversations, seed=seed).to_json(str(temporary), force_ascii=False)
     parts = split_conversations(read_conversations(corpus), train=0.8, dev=0.0, test=0.2)
-    seen = set(
-        texts_of(row["messages"] for row in parts["train"])
-    )  # the generator repeats itself: three quarters of the held-out messages
-    unseen = [
-        {"messages": [message for message in row["messages"] if message["content"] not in seen]}
-        for row in parts["test"]
-    ]
-    task = load_task("semantic-retrieval", unseen, seed=seed, max_queries=300)
+    task = load_task("semantic-retrieval", _unseen(parts), seed=seed, max_queries=300)
     encoder = load_encoder()
     untouched = evaluate_retrieval(lambda texts: encode_messages(encoder, texts), task, seed)
     recipe = get_recipe(DEFAULT_METHOD, settings={"max_steps": max_steps, "seed": seed})
@@ -61,3 +57,13 @@ def run_demo(
     )
     result = evaluate_retrieval(lambda texts: encode_messages(trained, texts), task, seed)
     return untouched, result, compare_results(untouched, result, seed)
+
+
+def _unseen(parts: dict[str, Dataset]) -> list[dict[str, Any]]:
+    """The held-out conversations without the messages that are in training, and only those that have others.
+
+    The generator repeats itself: three quarters of the held-out messages are in training as they are.
+    """
+    seen = set(texts_of(row["messages"] for row in parts["train"]))
+    left = ([message for message in row["messages"] if message["content"] not in seen] for row in parts["test"])
+    return [{"messages": messages} for messages in left if messages]

@@ -77,8 +77,12 @@ def explore(
         _write(report, export, force)
 
 
-def write_sample_report(folder: Path) -> None:
-    """Write the report at the end of the demo: sample conversations, embedded by the model that was trained on them."""
+def write_sample_report(folder: Path) -> bool:
+    """Write the report at the end of the demo: sample conversations, embedded by the model that was trained on them.
+
+    Returns:
+        Whether it was written; without the extra it is not.
+    """
     from turnwise._utils.optional import require
 
     try:
@@ -86,7 +90,7 @@ def write_sample_report(folder: Path) -> None:
             require(module, "explorer")
     except ImportError as error:
         note(f"No report of the conversations: {error}")
-        return
+        return False
     from turnwise.data.conversations import read_conversations
     from turnwise.explorer import build_report
     from turnwise.store import ConversationStore
@@ -96,6 +100,7 @@ def write_sample_report(folder: Path) -> None:
     conversations = read_conversations(folder / "conversations.jsonl")
     fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))))
     _write(build_report(opened), folder / "report", force=True)
+    return True
 
 
 def _check(export: Path, force: bool) -> None:

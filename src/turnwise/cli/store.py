@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from turnwise._utils.files import atomic_path, check_file, only_writer
+from turnwise._utils.files import atomic_path, only_writer
 from turnwise._utils.memory import keep_little_free_memory
 from turnwise._utils.progress import console, note, progress_bar
 from turnwise._utils.strict_json import strict_json
@@ -167,10 +167,10 @@ def compact(store: StoreArgument, retention: Retention = 10.0) -> None:
 @store.command()
 def export(store: StoreArgument, output: ChatFile, force: Force = False) -> None:
     """Write the conversations of a store as chat JSONL."""
-    from turnwise.data.conversations import write_chats
+    from turnwise.data.conversations import check_chat_file, write_chats
 
     opened = _open(store, read_only=True)
-    target = check_file(output, force)
+    target = check_chat_file(output, force)
     with only_writer(target), atomic_path(target) as temporary:
         count = write_chats(opened.export(), temporary)
     console.print(f"Wrote {count:,} conversations to {output}")

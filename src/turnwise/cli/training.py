@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -49,7 +51,7 @@ from turnwise.cli.terminal import quiet_transformers
 from turnwise.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
-    from turnwise.evaluation import TaskEvaluator
+    from turnwise.evaluation import RetrievalResult, TaskEvaluator
     from turnwise.training.recipes import Recipe
 
 _VALIDATION_TASKS: dict[LevelName, str] = {
@@ -80,8 +82,23 @@ def demo(
         "Intent retrieval on held-out sample conversations, messages unseen in training",
         {"untouched": {"semantic_retrieval": before.summary()}, "trained": {"semantic_retrieval": after.summary()}},
     )
-    console.print(f"Paired bootstrap over queries: p = {p:.4f}. Wrote the model to {output / 'model'}")
-    write_sample_report(output)
+    has_report = write_sample_report(output)
+    console.print(
+        f"\nIntents of unseen messages, mean average precision: {_with_interval(before)} before training, "
+        f"{_with_interval(after)} after it (95 % intervals; paired bootstrap, p = {p:.4f}).",
+        soft_wrap=True,
+    )
+    console.print(f"The model: {output / 'model'}", soft_wrap=True)
+    if has_report:
+        program = sys.argv[0] if Path(sys.argv[0]).name == "turnwise" and not shutil.which("turnwise") else "turnwise"
+        console.print(f"The page to open in a browser: {output / 'report' / 'index.html'}", soft_wrap=True)
+        console.print(f'Next: {program} search {output / "conversations.store"} "my card was stolen"', soft_wrap=True)
+        console.print(f"Next, your own file: {program} inspect chats.jsonl", soft_wrap=True)
+
+
+def _with_interval(result: RetrievalResult) -> str:
+    low, high = result.map_interval
+    return f"{result.map:.1f} ({low:.1f} to {high:.1f})"
 
 
 @reads_conversations

@@ -12,6 +12,8 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from turnwise._utils.texts import listed
+
 Row = dict[str, Any]
 
 
@@ -64,7 +66,7 @@ class TextCollator:
 
     def tokenize(self, texts: Iterable[str], max_length: int) -> list[Tensor]:
         """Token ids of each text, cut at ``max_length`` or the encoder's own limit."""
-        texts = list(texts)
+        texts = listed(texts, "texts")
         if not texts:
             return []
         limit = min(max_length, self.encoder.max_seq_length or max_length)

@@ -25,7 +25,7 @@ from filelock import FileLock
 from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file, discard, is_standard, only_writer, put_in_order
 from turnwise._utils.strict_json import strict_json
-from turnwise.data.messages import Messages, check_messages
+from turnwise.data.messages import Messages, checked_messages
 from turnwise.data.reading.archives import shown
 from turnwise.data.reading.arrow_file import arrow_table, write_arrow
 from turnwise.data.reading.columns import GivenColumns
@@ -186,7 +186,9 @@ def rows_of(conversations: Given) -> Iterable[Mapping[str, Any]]:
             return conversations
     elif isinstance(conversations, Sequence | Iterator) and not is_paths(conversations):
         rows = iter(conversations)
-        if (first := next(rows, None)) is None:
+        try:
+            first = next(rows)
+        except StopIteration:
             return ()
         if isinstance(conversations, Iterator):
             conversations = chain([first], rows)
@@ -208,8 +210,7 @@ def messages_of(conversations: Given) -> Sequence[Messages]:
     is_list = isinstance(conversations, Sequence) and not is_paths(conversations)
     if not is_list or (len(conversations) and not isinstance(conversations[0], list | tuple)):
         conversations = read_conversations(conversations)["messages"]
-    check_messages(conversations)
-    return cast("Sequence[Messages]", conversations)
+    return checked_messages(cast("Sequence[Messages]", conversations))
 
 
 def forget_conversations() -> Path:
@@ -287,10 +288,8 @@ def convert_conversations(
             conversation belongs to the split.
     """
     skipped = SkippedRows(on_error)
-    if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
-        raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
     check_apart(output, data)
-    target = check_file(output, force)
+    target = check_chat_file(output, force)
     options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
     conversations = _iterate(data, options, skipped)
     with only_writer(target), atomic_path(target) as temporary:
@@ -299,6 +298,17 @@ def convert_conversations(
         if not count:
             raise ValueError(f"no conversation has the label 'split' with the value {split!r}: leave the split out")
     return count
+
+
+def check_chat_file(output: str | os.PathLike[str], force: bool) -> Path:
+    """Return ``output`` if chats can be written there. Raises the errors of `check_file`, too.
+
+    Raises:
+        ValueError: It has another ending.
+    """
+    if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
+        raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
+    return check_file(output, force)
 
 
 def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:

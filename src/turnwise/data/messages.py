@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from turnwise.data.reading.parts import plain_message
+from turnwise.data.reading.source import BadRow
 from turnwise.errors import ConversationError
 
 Message = dict[str, Any]
@@ -15,11 +17,34 @@ Conversations = Iterable[Mapping[str, Any]]  # a datasets.Dataset is one
 def _messages(conversations: Conversations) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every message with its place, for errors."""
     for row, conversation in enumerate(conversations):
-        messages = conversation.get("messages")
+        messages = messages_in(conversation, f"row {row}")
         if not isinstance(messages, list):
             raise ConversationError(f"row {row}", 'expected "messages", a list of {"role", "content"}')
         for turn, message in enumerate(messages):
-            yield f"row {row}, message {turn}", message
+            place = f"row {row}, message {turn}"
+            yield place, _read(message, place)
+
+
+def messages_in(conversation: Any, where: str) -> Any:
+    """What a conversation has as its messages, which the caller checks.
+
+    Raises:
+        ConversationError: It is no row ``{"messages": […]}``, such as a letter of a file's name.
+    """
+    if not isinstance(conversation, Mapping):
+        problem = f'expected a conversation, {{"messages": […]}}, got {conversation!r:.60}'
+        raise ConversationError(where, f"{problem}; files are read by turnwise.read_conversations")
+    return conversation.get("messages")
+
+
+def _read(message: Any, where: str) -> Mapping[str, Any]:
+    """A message of any layout, as files of it are read."""
+    if not isinstance(message, Mapping):
+        raise ConversationError(where, f'expected {{"role", "content"}}, got {message!r:.60}')
+    try:
+        return plain_message(message)
+    except BadRow as problem:
+        raise ConversationError(where, str(problem)) from None
 
 
 def message_text(message: Mapping[str, Any], where: str) -> str:
@@ -88,30 +113,58 @@ def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
     return {text: value for text, value in labels.items() if value is not None}
 
 
-def check_messages(conversations: Sequence[Messages]) -> None:
-    """Raise ``ValueError`` if conversations are not lists of messages, or one is empty."""
+def checked_messages(conversations: Sequence[Messages]) -> Sequence[Messages]:
+    """Conversations given as lists of messages, with the text of every message under ``content``.
+
+    Raises:
+        ConversationError: A message has no role or text.
+        ValueError: They are no lists of messages, or one is empty.
+    """
     if len(conversations) and isinstance(conversations[0], Mapping):
         raise ValueError("expected lists of messages, got rows: give conversations['messages'] instead")
+    read: dict[int, Messages] = {}
     for number, messages in enumerate(conversations):
         if not messages:
             raise ValueError(f"conversation {number} has no messages: leave empty conversations out")
-        for turn, message in enumerate(messages):
-            if not (isinstance(message, Mapping) and type(message.get("content")) is str and "role" in message):
-                place = f"conversation {number}, message {turn}"
-                raise ConversationError(place, f'expected {{"role": …, "content": a text}}, got {message!r:.60}')
+        if not all(map(_is_plain, messages)):
+            read[number] = [
+                _checked(message, f"conversation {number}, message {n}") for n, message in enumerate(messages)
+            ]
+    if not read:
+        return conversations
+    return [read.get(number, messages) for number, messages in enumerate(conversations)]
+
+
+def _is_plain(message: Any) -> bool:
+    return isinstance(message, Mapping) and type(message.get("content")) is str and "role" in message
+
+
+def _checked(given: Any, where: str) -> Message:
+    message = dict(_read(given, where))
+    if not _is_plain(message):
+        raise ConversationError(where, f'expected {{"role": …, "content": a text}}, got {given!r:.60}')
+    return message
+
+
+def whole_messages(messages: Any, where: str) -> list[Mapping[str, Any]]:
+    """Every message with its text under ``content`` and all its labels; ``where`` is the place of the conversation."""
+    if not isinstance(messages, list) or not messages:
+        raise ConversationError(where, 'expected "messages", a list of one or more {"role", "content"}')
+    whole = []
+    for turn, given in enumerate(messages):
+        place = f"{where}, message {turn}"
+        message = _read(given, place)
+        message_text(message, place)
+        whole.append(message)
+    return whole
 
 
 def plain_messages(messages: Any, where: str) -> list[Message]:
     """Role and text of every message; ``where`` is the place of the conversation, for errors."""
-    if not isinstance(messages, list) or not messages:
-        raise ConversationError(where, 'expected "messages", a list of one or more {"role", "content"}')
-    plain = []
-    for turn, message in enumerate(messages):
-        place = f"{where}, message {turn}"
-        if not isinstance(message, Mapping):
-            raise ConversationError(place, f'expected {{"role", "content"}}, got {message!r}')
-        plain.append({"role": str(message.get("role", "")), "content": message_text(message, place)})
-    return plain
+    return [
+        {"role": str(message.get("role", "")), "content": message["content"].strip()}
+        for message in whole_messages(messages, where)
+    ]
 
 
 def document(messages: Messages, where: str = "conversation") -> str:

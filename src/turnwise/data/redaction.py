@@ -10,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from turnwise._utils.texts import listed
 from turnwise.data.personal.bank_numbers import cards, ibans
 from turnwise.data.personal.names import names_finder
 from turnwise.data.personal.persons import model_version, persons_finder
@@ -27,7 +28,7 @@ PATTERNS: dict[str, tuple[str, Finder]] = {
     "urls": ("[url]", urls),
     "ips": ("[ip]", ips),
 }
-_PATTERNS_VERSION = 2  # raised when patterns change, so that files which were read with older patterns are read again
+_PATTERNS_VERSION = 3  # raised when patterns change, so that files which were read with older patterns are read again
 _NAME = "[name]"
 _LONGEST_NAME = 200
 
@@ -50,7 +51,7 @@ class Redaction:
     persons: str | None = None
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.patterns if name not in PATTERNS]
+        unknown = [name for name in listed(self.patterns, "patterns") if name not in PATTERNS]
         if unknown or not (self.patterns or self.names or self.persons):
             actual = f"found {unknown[0]!r}" if unknown else "found nothing"
             expected = f"some of {', '.join(PATTERNS)}, names=FILE, persons=MODEL, separated by commas"

@@ -137,6 +137,7 @@ class ConversationEncoder(SentenceTransformer):
             ValueError: A single text, an unknown setting, texts where conversations are needed, an empty conversation,
                 or with ``"conversation"`` a ``batch_size``, ``prompt_name`` or ``cache``, or an encoder that is no
                 transformer.
+            TypeError: An item of a list of texts is no text.
         """
         if context not in (None, "history", "conversation"):
             raise ValueError(f"context must be None, 'history' or 'conversation', got {context!r}")

@@ -9,6 +9,7 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.texts import listed
 from turnwise._utils.vectors import embed_distinct
 from turnwise.encoders.inference import Half, encode_texts
 
@@ -43,8 +44,10 @@ def encode_messages(
 
     Raises:
         ValueError: The encoder has no such prompt, or an unknown ``dtype``.
+        TypeError: A single text, or an item that is no text.
     """
-    if not len(texts):
+    texts = listed(texts, "texts")
+    if not texts:
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
     prompt = _prompt(encoder, prompt_name)
     with progress_bar(show_progress_bar) as bar:

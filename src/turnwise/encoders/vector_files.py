@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from turnwise._utils.csv_cells import without_formula
 from turnwise._utils.files import atomic_path, check_file, is_standard
 from turnwise.data.reading.files import check_apart
 
@@ -69,7 +70,7 @@ def _write_csv(parts: list[Path], output: Path, metadata: dict[str, str]) -> Non
         writer.writerow(pq.read_schema(parts[0]).names)
         for row in _rows(parts):
             row[_VECTOR] = json.dumps(row[_VECTOR])
-            writer.writerow(row.values())
+            writer.writerow(map(without_formula, row.values()))
 
 
 def _write_array(parts: list[Path], output: Path, metadata: dict[str, str]) -> None:

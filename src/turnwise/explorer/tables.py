@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from turnwise._utils.csv_cells import without_formula
 from turnwise._utils.files import atomic_path, check_file
 from turnwise._utils.vectors import BoolArray
 from turnwise.explorer.groups.memory import Kind
@@ -68,9 +69,17 @@ def write_table(table: pa.Table, path: Path) -> None:
         if path.suffix.lower() == ".parquet":
             pyarrow.parquet.write_table(table, temporary)
         elif path.suffix.lower() == ".csv":
-            pyarrow.csv.write_csv(table, temporary)
+            pyarrow.csv.write_csv(_without_formulas(table), temporary)
         else:
             _write_lines(table, temporary)
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            cells = [without_formula(value) for value in table[place].to_pylist()]
+            table = table.set_column(place, field, pa.array(cells, field.type))
+    return table
 
 
 def _write_lines(table: pa.Table, path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from datasets import Dataset
 
 from turnwise._utils.files import atomic_path, existing_file, is_standard
+from turnwise._utils.texts import listed
 from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import distinct_texts
 from turnwise.data.reading.standard_input import standard_input
@@ -63,7 +64,7 @@ def candidate_embeddings(
     Raises:
         ValueError: The file belongs to other candidates or another model.
     """
-    path = Path(path)
+    path, candidates = Path(path), listed(candidates, "candidates")
     if path.suffix != ".npy":
         raise ValueError(f"{path}: expected a name ending in .npy")
     note = path.with_name(f"{path.name}.blake2b")

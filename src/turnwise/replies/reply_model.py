@@ -75,6 +75,10 @@ class ReplyModel:
     def _candidates(self, vectors: np.ndarray) -> np.ndarray:
         return unit_vectors(vectors)
 
+    def turns_read(self, mode: str | None = None) -> int | None:
+        """How many of the last turns a mode reads; ``None`` if it reads all of them."""
+        return _JOINED_TURNS if mode == "joined" else None
+
     def start(self, candidate_speaker: str | None = None) -> RunningConversation:
         """Start a conversation without turns. Candidates are said by ``candidate_speaker``; ``None`` is someone new."""
         return RunningConversation(self, candidate_speaker)
@@ -177,6 +181,10 @@ class ComposedReplies(ReplyModel):
         return map_candidates(self.head, vectors)
 
     @override
+    def turns_read(self, mode: str | None = None) -> int | None:
+        return self.head.turns
+
+    @override
     def start(self, candidate_speaker: str | None = None) -> RunningConversation:
         return _ComposedConversation(self, candidate_speaker)
 
@@ -185,11 +193,12 @@ class _ComposedConversation(RunningConversation):
     def __init__(self, model: ComposedReplies, candidate_speaker: str | None) -> None:
         super().__init__(model, candidate_speaker)
         self._context = ComposedContext(model.head)
+        self._read = model.head.turns
         self._composed = 0  # turns
 
     @override
     def _query(self, mode: str) -> np.ndarray:
-        new = self._turns[self._composed :]
+        new = self._turns[max(self._composed, len(self._turns) - self._read) :]
         for turn, vector in zip(new, self._encode(new, "")):
             self._context.add(vector, turn.same)
         self._composed = len(self._turns)

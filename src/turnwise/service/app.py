@@ -8,8 +8,9 @@ from fastapi_swagger import patch_fastapi
 from starlette.middleware import Middleware
 
 import turnwise
+from turnwise.service.answers import Answers
 from turnwise.service.authentication import Authentication
-from turnwise.service.bodies import Bodies
+from turnwise.service.bodies import LONGEST_AT_ONCE, Bodies
 from turnwise.service.endpoints import access, add_endpoints
 from turnwise.service.errors import add_error_handlers
 from turnwise.service.keys import read_keys
@@ -49,6 +50,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         middleware=[
             Middleware(Observing, service.metrics, settings.log_paths),
             Middleware(Authentication, keys, access, RateLimiter()),
+            Middleware(Answers, LONGEST_AT_ONCE * settings.max_body_bytes),
             Middleware(Bodies, settings.max_body_bytes, settings.max_requests, service.metrics.left.inc),
         ],
     )

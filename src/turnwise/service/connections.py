@@ -1,4 +1,4 @@
-"""Connections to clients: limits for clients that send too slowly or connect too often, and uvicorn's settings."""
+"""Connections to clients: limits for those that send or read too slowly or connect too often; uvicorn's settings."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _SECONDS_FOR_HEADERS = 15
+_SECONDS_TO_READ = 10  # for the next piece of an answer
 _SECONDS_IDLE = 75  # longer than clients keep connections open, so that none is closed just as it is used again
 _SECONDS_TO_STOP = 10  # for requests that were accepted; afterwards the threads get some more time
 
 
 class PatientProtocol(H11Protocol):
-    """Uvicorn's protocol with two limits: the time for sending headers, and the number of connections of an address.
+    """Uvicorn's protocol with limits: how slowly a client may send headers and read answers, and how often connect.
 
     Args:
         given: The arguments of uvicorn's own protocol.
         max_connections: The most connections of one address.
         seconds_for_headers: How long a new connection, or one that has begun a request, may take to send its headers.
+        seconds_to_read: How long a client may read nothing of an answer that waits for it.
         further: The keyword arguments of uvicorn's own protocol.
     """
 
@@ -31,12 +33,15 @@ class PatientProtocol(H11Protocol):
         *given: Any,
         max_connections: int,
         seconds_for_headers: float = _SECONDS_FOR_HEADERS,
+        seconds_to_read: float = _SECONDS_TO_READ,
         **further: Any,
     ) -> None:
         super().__init__(*given, **further)
         self._max_connections = max_connections
         self._seconds_for_headers = seconds_for_headers
+        self._seconds_to_read = seconds_to_read
         self._too_slow: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept a connection, unless its address has too many."""
@@ -55,7 +60,27 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_watching()
+        self._stop_waiting()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read, but not for long."""
+        super().pause_writing()
+        self._stop_waiting()
+        self._unread = self.loop.call_later(self._seconds_to_read, self._drop)
+
+    def resume_writing(self) -> None:
+        """Go on: the client has read."""
+        self._stop_waiting()
+        super().resume_writing()
+
+    def _stop_waiting(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def _drop(self) -> None:
+        self.transport.abort()  # closing it would first wait until all is read
 
     def _watch(self) -> None:
         if self.conn.their_state is not h11.IDLE:

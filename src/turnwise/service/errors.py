@@ -39,6 +39,8 @@ class Refusal(Exception):
         headers = {} if self.retry_after is None else {"Retry-After": str(max(1, math.ceil(self.retry_after)))}
         if self.status == HTTPStatus.UNAUTHORIZED:
             headers["WWW-Authenticate"] = "Bearer"
+        if self.status == HTTPStatus.REQUEST_TIMEOUT:
+            headers["Connection"] = "close"  # the rest of the request may never come
         return _error_response(self.status, self.message, self.param, headers)
 
 

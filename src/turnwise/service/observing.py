@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
@@ -11,12 +12,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from turnwise.service.authentication import key_of
-from turnwise.service.errors import unexpected
+from turnwise.service.errors import Refusal, unexpected
 from turnwise.service.metrics import Metrics
 
 _LOGGER = logging.getLogger("turnwise.service.requests")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _CLIENT_LEFT = 499  # the status that nginx uses
+_SECONDS_TO_RESTART = 5
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _SECURITY = {
     "Cache-Control": "no-store",
@@ -67,6 +69,11 @@ class Observing:
 
         try:
             await self._app(scope, receive, send_with_headers)
+        except asyncio.CancelledError:  # by the server, which ends before this is done
+            if status == _CLIENT_LEFT:
+                await Refusal(503, "the service is stopping", retry_after=_SECONDS_TO_RESTART).response()(
+                    scope, receive, send_with_headers
+                )
         except Exception as error:
             if status != _CLIENT_LEFT:  # the answer has begun
                 raise

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("turnwise.service")
 _Result = TypeVar("_Result")
-_READERS = 4
+_READERS = 2  # for ordinary searches, and as many for those that take long, which never keep an ordinary one waiting
 _SECONDS_TO_WRITE = 3600  # the largest request is embedded within some minutes on two cores
 
 
@@ -88,6 +88,7 @@ class Stores:
         self._folders = folders
         self._opened: dict[str, OpenStore] = {}
         self._readers = BoundedThreads("search", _READERS, waiting, seconds)
+        self._long_readers = BoundedThreads("long-search", _READERS, waiting, seconds)
         self._writer = BoundedThreads("writer", 1, waiting, _SECONDS_TO_WRITE)
 
     def open(self, encoder: Callable[[], SentenceTransformer]) -> None:
@@ -135,13 +136,18 @@ class Stores:
             raise Refusal(404, f"there is no store {name!r}", "store")
         return self._opened[name]
 
-    async def read(self, call: Callable[[], _Result]) -> _Result:
+    async def read(self, call: Callable[[], _Result], is_long: bool = False) -> _Result:
         """Run a search. Mistakes in the request become refusals.
+
+        Args:
+            call: The search.
+            is_long: It may take long, so it runs in other threads than ordinary searches.
 
         Raises:
             Refusal: The request is wrong (422), or too much is waiting (429).
         """
-        return await self._readers.run(lambda: _refusing(call))
+        threads = self._long_readers if is_long else self._readers
+        return await threads.run(lambda: _refusing(call))
 
     async def write(self, call: Callable[[], _Result]) -> _Result:
         """Make a change, after all earlier changes. Refuses as `read` does."""
@@ -150,7 +156,8 @@ class Stores:
     def stop(self, seconds: float) -> bool:
         """Finish the waiting work within this time, and return whether all threads have ended."""
         end = time.monotonic() + seconds
-        return all([threads.stop(max(0.0, end - time.monotonic())) for threads in (self._readers, self._writer)])
+        pools = (self._readers, self._long_readers, self._writer)
+        return all([threads.stop(max(0.0, end - time.monotonic())) for threads in pools])
 
 
 def _refusing(call: Callable[[], _Result]) -> _Result:

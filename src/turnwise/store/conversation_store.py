@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from turnwise._utils.texts import listed
 from turnwise.data.conversations import rows_of
 from turnwise.data.reading.given import Given
 from turnwise.store.adding import add_batch, batches, delete_conversations
@@ -110,10 +111,12 @@ class ConversationStore(StoreReader):
         Raises:
             ConversationError: As for `add`.
             StoreError: There is a store already, or the folder holds something else.
+            TypeError: The folder, which comes first, is no path.
         """
         path = folder_of(path)
         if Folder(path).exists():
             raise StoreError(f"{path} is already a store: open it and add to it instead")
+        data = rows_of(data)  # before there is a folder, which names of no files would leave behind
         store = cls.open(path, encoder=encoder, pooling=pooling, tokenizer=tokenizer, language=language)
         store.add(data, progress=progress, cache=cache)
         store.compact()
@@ -134,7 +137,8 @@ class ConversationStore(StoreReader):
 
         Args:
             data: Rows ``{"id", "messages", …labels}`` from a list, a `datasets.Dataset` or an iterator; or
-                anything else that `turnwise.read_conversations` reads, if it contains the conversations' ids.
+                anything else that `turnwise.read_conversations` reads, if it contains the conversations' ids. The
+                content of a message may be in any layout that files may have, such as a list of parts.
             progress: Called after each batch with the number of its conversations.
             cache: Keep the vectors of messages for next time, see `VectorCache`.
 
@@ -160,15 +164,20 @@ class ConversationStore(StoreReader):
 
         Their bytes stay in older files of the store until `erase` removes them.
 
+        Args:
+            ids: The conversations, in a list also if there is only one.
+
         Returns:
             How many there were.
 
         Raises:
             StoreError: As for `add`.
+            TypeError: A single id was given, not a list.
         """
         self._check_writable()
+        ids = list(dict.fromkeys(listed(ids, "ids")))
         with self._folder.changes(LOCK_SECONDS) as changes:
-            return delete_conversations(changes, list(dict.fromkeys(ids)))
+            return delete_conversations(changes, ids)
 
     def erase(self, ids: Sequence[str] = (), *, progress: Callable[[int], None] | None = None) -> int:
         """Delete conversations, and remove every byte of them and of all that was deleted or replaced before.
@@ -185,10 +194,12 @@ class ConversationStore(StoreReader):
 
         Raises:
             StoreError: As for `add`.
+            TypeError: As for `delete`.
         """
         self._check_writable()
+        ids = list(dict.fromkeys(listed(ids, "ids")))
         with self._folder.changes(LOCK_SECONDS) as changes:
-            return self._folder.erase(changes, list(dict.fromkeys(ids)), LOCK_SECONDS, progress)
+            return self._folder.erase(changes, ids, LOCK_SECONDS, progress)
 
     def compact(self, *, retention: timedelta = RETENTION) -> None:
         """Merge small files, update the indexes, build those that are worth it, and remove old versions.

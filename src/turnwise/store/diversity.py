@@ -28,12 +28,11 @@ def diverse(scores: FloatArray, vectors: FloatArray, count: int, diversity: floa
         return []
     spread = float(np.ptp(scores)) or 1.0
     relevance = (1 - diversity) * (np.asarray(scores) - np.min(scores)) / spread
-    likeness = np.full(len(scores), -1.0)  # similarity to the most similar row chosen
-    left = np.ones(len(scores), bool)
+    similarities = diversity * (vectors @ vectors.T)  # (n, n)
+    likeness = np.full(len(scores), -float(diversity))  # similarity to the most similar row chosen
     chosen: list[int] = []
-    while left.any() and len(chosen) < count:
-        value = relevance - (diversity * likeness if chosen else 0)
-        chosen.append(int(np.argmax(np.where(left, value, -np.inf))))
-        left[chosen[-1]] = False
-        likeness = np.maximum(likeness, vectors @ vectors[chosen[-1]])
+    for _ in range(min(count, len(scores))):
+        chosen.append(int(np.argmax(relevance - likeness)))
+        relevance[chosen[-1]] = -np.inf
+        np.maximum(likeness, similarities[chosen[-1]], out=likeness)
     return chosen

@@ -19,6 +19,7 @@ _COLUMNS = ["conversation", "turn", "role", "text", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
 _DEPTH = 5  # candidates per hit, where hits are diversified or ranked again
 _FUSED = 50  # at least, of each ranking
+_MOST_DIVERSE = 1000  # the best candidates are diversified: each is compared with each, so that the time is bounded
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
@@ -36,7 +37,11 @@ def find_messages(
     rerank: Callable[[Sequence[str]], np.ndarray] | None,
 ) -> list[MessageHit]:
     """Find messages similar to a vector (dim,), a text, or both; see `ConversationStore.search_messages`."""
-    depth = (limit + offset) * (_DEPTH if diversity is not None or rerank is not None else 1)
+    depth = limit + offset
+    if rerank is not None:
+        depth *= _DEPTH
+    elif diversity is not None:
+        depth = max(depth, min(depth * _DEPTH, _MOST_DIVERSE))
     columns = [*_COLUMNS, "vector"] if diversity is not None else _COLUMNS
     is_hybrid = vector is not None and text is not None
     fetched = max(depth, _FUSED) if is_hybrid else depth
@@ -49,8 +54,10 @@ def find_messages(
     if rerank is not None and len(rows):
         rows = _reranked(rows, rerank)
     if diversity is not None:
-        scores, vectors = np.asarray(rows["score"]), vectors_of(rows["vector"])
-        rows = rows.take(pa.array(diverse(scores, vectors, limit + offset, diversity), pa.int64()))
+        best, others = rows.slice(0, _MOST_DIVERSE), rows.slice(_MOST_DIVERSE)
+        scores, vectors = np.asarray(best["score"]), vectors_of(best["vector"])
+        chosen = best.take(pa.array(diverse(scores, vectors, limit + offset, diversity), pa.int64()))
+        rows = pa.concat_tables([chosen, others])
     return [_hit(MessageHit, row) for row in rows.slice(offset, limit).to_pylist()]
 
 

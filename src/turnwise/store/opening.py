@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Encoder: TypeAlias = SentenceTransformer | StoreEncoder | str | os.PathLike[str] | None
 
+_ORDER = "the folder comes first, then the conversations: ConversationStore.create(folder, conversations)"
+
 
 def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
     """The encoder as a store uses it; it is loaded if only its name is given."""
@@ -32,10 +34,15 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
     """The folder of a store.
 
     Raises:
-        StoreError: It is a URL.
+        StoreError: It is a URL or a file.
+        TypeError: It is no path.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path: expected the folder of the store, got {path!r:.60}; {_ORDER}")
     if is_url(path):
         raise StoreError(f"{path}: expected a folder on a disk, where a lock keeps a second writer out")
+    if Path(path).is_file():
+        raise StoreError(f"{path} is a file; expected the folder of a store; {_ORDER}")
     return Path(path)
 
 

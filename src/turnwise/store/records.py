@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from turnwise.data.messages import Message, plain_messages
+from turnwise.data.messages import Message, messages_in, plain_messages, whole_messages
 from turnwise.errors import ConversationError
 from turnwise.store.damage import damaged
 from turnwise.store.filters import label_entry
@@ -78,15 +78,18 @@ class Record:
         """Make a record of a conversation in chat form, and check it.
 
         Raises:
-            ConversationError: It has no id, or its messages are not a list of ``{"role", "content"}``.
+            ConversationError: It has no id, or its messages are not a list of ``{"role", "content"}`` in a layout of
+                chats that is known.
         """
-        name = conversation.get("id")
+        given_messages, name = messages_in(conversation, where), conversation.get("id")
         if not isinstance(name, str) or not name:
             raise ConversationError(where, f"expected an id, a text, got {name!r}")
-        messages = conversation.get("messages")
-        plain_messages(messages, where)
+        messages = whole_messages(given_messages, where)
+        for turn, message in enumerate(messages):
+            if message.get("role") in (None, ""):
+                raise ConversationError(f"{where}, message {turn}", "expected a speaker's name under 'role', got none")
         given = {key: value for key, value in conversation.items() if key not in ("id", "messages")}
-        return cls(name, [_present(message) for message in messages or ()], _present(given))
+        return cls(name, [_present(message) for message in messages], _present(given))
 
     @cached_property
     def digest(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 SearchMode = Literal["vector", "text", "hybrid"]
 _MODES = ("vector", "text", "hybrid")
-_PREFIX_TURNS = 5
 
 
 class StoreReader:
@@ -39,7 +38,12 @@ class StoreReader:
         path: Its folder.
         encoder: Its encoder; ``None`` loads the one it names when it is needed.
         digest: The hash of the encoder.
+
+    Attributes:
+        PREFIX_TURNS: How many of the last turns `similar_prefix` compares.
     """
+
+    PREFIX_TURNS = 5
 
     def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None) -> None:
         self.path = path
@@ -49,6 +53,8 @@ class StoreReader:
 
     def get(self, id: str) -> dict[str, Any] | None:
         """A conversation as it was added; ``None`` if it is not there."""
+        if not isinstance(id, str):
+            raise TypeError(f"id: expected a text, got {id!r:.60}")
         return next(conversations_of(self._folder.tables(), [id]), None)
 
     def export(self) -> Iterator[dict[str, Any]]:
@@ -90,6 +96,7 @@ class StoreReader:
 
         Raises:
             ValueError: A setting is out of range, or the query does not fit the mode.
+            TypeError: The query is neither a text nor a vector, such as a list of texts.
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
@@ -121,7 +128,7 @@ class StoreReader:
         _check_range(limit, offset)
         tables = self._folder.tables()
         messages = [{"role": "user", "content": query}] if isinstance(query, str) else query
-        vector = self._encoder(tables.state).conversation_query(plain_messages(list(messages), "the conversation"))
+        vector = self._encoder(tables.state).conversation_query(_said(messages))
         condition = None if where is None else read_filter(where, CONVERSATION_COLUMNS)
         return find_conversations(tables, vector, condition, limit, offset)
 
@@ -150,7 +157,7 @@ class StoreReader:
         """
         _check_range(limit, offset)
         tables = self._folder.tables()
-        last = plain_messages(list(messages), "the conversation")[-_PREFIX_TURNS:]
+        last = _said(messages)[-self.PREFIX_TURNS:]
         columns = self._encoder(tables.state).messages([message["content"] for message in reversed(last)])
         return similar_places(tables, columns["vector"], _condition(where), limit, offset, next_turns)
 
@@ -182,7 +189,7 @@ class StoreReader:
         """
         _check_range(limit, offset)
         tables = self._folder.tables()
-        plain = plain_messages(list(messages), "the conversation")
+        plain = _said(messages)
         query = self._encoder(tables.state).reply_query(plain, mode, speaker)
         return find_replies(tables, query, _condition(where), limit, offset, distinct)
 
@@ -216,10 +223,22 @@ class StoreReader:
             return self._encoder(state).text_query(query)
         if self._given is not None:
             self._encoder(state)  # whoever gave the encoder made the vector with it
-        vector = np.asarray(query, np.float32)
+        try:
+            vector = np.asarray(query, np.float32)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"query: expected one text or a vector of {state.dim} numbers, got {query!r:.60}: search for one text "
+                "at a time"
+            ) from None
         if vector.shape != (state.dim,):
             raise ValueError(f"expected a vector of {state.dim} numbers, got shape {vector.shape}")
         return unit_vectors(vector)
+
+
+def _said(messages: Sequence[Message]) -> list[Message]:
+    if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
+        raise TypeError(f'messages: expected a list of {{"role", "content"}}, got {messages!r:.60}')
+    return plain_messages(list(messages), "the conversation")
 
 
 def _condition(where: str | None) -> Condition | None:

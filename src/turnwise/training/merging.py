@@ -9,6 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from turnwise._utils.files import check_folder
+from turnwise._utils.texts import refuse_single
 from turnwise.data.reading.files import check_apart
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import as_encoder, encoder_source, load_encoder
@@ -45,7 +46,9 @@ def merge(
     Raises:
         FileExistsError: The output exists and ``force`` is not given.
         ValueError: There is no encoder, one was trained from another base, or the scale is out of range.
+        TypeError: ``encoders`` is a single path.
     """
+    refuse_single(encoders, "encoders")
     if output is not None:
         check_folder(output, force)
         for encoder in encoders:

@@ -107,3 +107,11 @@ def test_a_quote_that_is_never_closed(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", 'conversation_id,speaker,text\na,b,"open\n' + "a,b,c\n" * 30_000)
     with pytest.raises(ConversationError, match="a quote that is never closed"):
         read(path)
+
+
+def test_blank_rows_are_passed_over_and_incomplete_ones_are_not(tmp_path: Path) -> None:
+    text = "conversation_id,speaker,text\n,,\na,user,one\n , ,\t\n,\na,bot,two\n\n,,\n"
+    (row,) = read(write(tmp_path / "t.csv", text))
+    assert [message["content"] for message in row["messages"]] == ["one", "two"]
+    with pytest.raises(ConversationError, match=r"t\.csv:3: no conversation id"):
+        read(write(tmp_path / "t.csv", "conversation_id,speaker,text\na,user,one\n,user,two\n"))

@@ -74,7 +74,7 @@ def test_bad_workbooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as parts:
         parts.writestr("xl/sharedStrings.xml", b" " * (17 << 20))
     monkeypatch.setenv("TURNWISE_MAX_LINE_MB", "1")
-    with pytest.raises(ConversationError, match="the unpacked workbook is larger than 16 MB"):
+    with pytest.raises(ConversationError, match="the unpacked workbook is larger than 1 MB"):
         read(tmp_path / "bomb.xlsx")
 
 
@@ -93,3 +93,41 @@ def test_a_workbook_without_its_first_part_is_no_error_of_the_disk(tmp_path: Pat
     path.write_bytes(path.read_bytes()[types + 20 :])
     with pytest.raises(ConversationError, match="not a readable Excel workbook"):
         read(path)
+
+
+def unpacked(path: Path, strings: str, rows: str = "") -> Path:
+    """A workbook with these shared strings, and these rows after the first ones."""
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    part = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/>'
+    original = workbook(path.with_name("original.xlsx"), [HEADER, *ROWS])
+    with zipfile.ZipFile(original) as given, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as changed:
+        for name in given.namelist():
+            text = given.read(name).decode().replace("</Types>", f"{part}</Types>")
+            changed.writestr(name, text.replace("</sheetData>", f"{rows}</sheetData>"))
+        space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        changed.writestr("xl/sharedStrings.xml", f'<sst xmlns="{space}">{strings}</sst>')
+    return path
+
+
+@pytest.mark.parametrize(
+    ("strings", "rows"),
+    [
+        (f"<si>{'<r/>' * 300_000}</si>", ""),
+        ("", f"<row>{'<c/>' * 300_000}</row>"),
+        ("", '<row r="1000000000000"/>'),
+    ],
+    ids=["string", "row", "number"],
+)
+def test_a_workbook_that_takes_far_more_than_its_size_is_refused(tmp_path: Path, strings: str, rows: str) -> None:
+    path = unpacked(tmp_path / "bomb.xlsx", strings, rows)
+    assert path.stat().st_size < 20_000
+    with pytest.raises(ConversationError, match="not a readable Excel workbook"):
+        read(path)
+
+
+def test_one_long_string_in_many_cells_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURNWISE_MAX_LINE_MB", "1")
+    string = "<si><t>" + "x" * 500_000 + "</t></si>"
+    rows = "<row>" + '<c t="s"><v>0</v></c>' * 40 + "</row>"
+    with pytest.raises(ConversationError, match="the text of the workbook is larger than 16 MB"):
+        read(unpacked(tmp_path / "bomb.xlsx", string, rows))

@@ -12,12 +12,13 @@ from typing import Any
 
 import datasets
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
 from turnwise.data.conversations import convert_conversations, iterate_conversations, read_conversations
 from turnwise.errors import ConversationError
+
+pl = pytest.importorskip("polars", reason="needs polars, of the extra dev")
 
 TABLE = """Ticket ID,Author,Body,created_at,priority,agents
 7,user,Where is my parcel?,2024-05-31 10:01:00,high,2

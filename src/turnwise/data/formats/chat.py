@@ -24,13 +24,10 @@ from turnwise.data.reading.columns import conversation_field, joined_time, time_
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head
 from turnwise.data.reading.moments import DateOrder, moment
-from turnwise.data.reading.parts import add_labels, text_and_labels
+from turnwise.data.reading.parts import SAID_OTHERWISE, plain_message
 from turnwise.data.reading.source import BadRow, Source, parse_record, parse_value
 
-# Instead of a text, a message may have one of these.
-_SAID_OTHERWISE = {"tool_calls", "function_call", "refusal", "audio", "reasoning_content"}
-_MESSAGE_KEYS = {"role", "content", "name", "tool_call_id", "timestamp", "time", "annotations", *_SAID_OTHERWISE}
-_SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}
+_MESSAGE_KEYS = {"role", "content", "name", "tool_call_id", "timestamp", "time", "annotations", *SAID_OTHERWISE}
 
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
@@ -64,7 +61,7 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 def plain_messages(messages: list[Any]) -> list[Any]:
     """Messages of ``role`` and ``content`` from any of the layouts; what is no message stays as it is."""
-    plain = [_plain(message) if isinstance(message, dict) else message for message in messages]
+    plain = [plain_message(message) if isinstance(message, dict) else message for message in messages]
     return list(_timed(plain)) if any(isinstance(message, dict) and len(message) > 2 for message in plain) else plain
 
 
@@ -83,22 +80,6 @@ def _timed(messages: list[Any]) -> Iterator[Any]:
         with suppress(BadRow):
             labels = moment(time, "+".join(names), 0, dates).labels if names else {}
         yield {**{name: value for name, value in message.items() if name not in names}, **labels} if labels else message
-
-
-def _plain(message: dict[str, Any]) -> dict[str, Any]:
-    if len(message) == 2 and type(message.get("content")) is str:
-        return message  # most are; there may be millions
-    if {"from", "value"} <= message.keys():
-        role, content = message.pop("from"), message.pop("value")
-        message = {"role": _SHAREGPT_ROLES.get(role, role), "content": content, **message}
-    content = message.get("content")
-    if isinstance(content, list):
-        message["content"], labels = text_and_labels(content)
-        add_labels(message, labels)
-    elif content is None and _SAID_OTHERWISE & message.keys():
-        message["content"] = ""
-    # an empty list says nothing, and would be of another type than the tool calls of other messages
-    return {name: value for name, value in message.items() if value != []}
 
 
 def _is_collection(head: Head) -> bool:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from turnwise.data.personal.spans import NUMBER_START, Span
 
 _BETWEEN = r"(?:[ \t.-]{1,3}|[ \t]{0,2}\r?\n[ \t]{0,2})"  # groups may go on in the next line
-_RUN = re.compile(rf"{NUMBER_START}(?<![+(])\d++(?:{_BETWEEN}\d++)*+")
+# Numbers in lists and dates have such signs between them too, but rarely four digits each.
+_BETWEEN_FOURS = r"[ \t]{0,2}[,/_][ \t]{0,2}(?=\d{4})"
+_RUN = re.compile(rf"{NUMBER_START}(?<![+(])\d++(?:(?:{_BETWEEN}|{_BETWEEN_FOURS})\d++)*+")
 _GROUP = re.compile(r"\d++")
 _CARD_DIGITS = range(13, 20)
 # The first digits of card numbers by length. Unusual lengths are rare for cards, but common for parcels and devices.
@@ -17,11 +19,15 @@ _BEGINNINGS = {
     **dict.fromkeys((17, 18, 19), tuple("456")),
 }
 
-_ACCOUNT_START = re.compile(r"(?<![A-Za-z\d])[A-Za-z]{2}\d{2}(?=[ \t.-]?[A-Za-z\d]|\r?\n)")
-_ACCOUNT = re.compile(rf"[A-Za-z]{{2}}\d{{2}}(?:{_BETWEEN}?[A-Za-z\d]){{11,30}}")
+# The country may be glued to a word (`IBANDE89…`), or stand apart (`DE 89 …`).
+_ACCOUNT_START = re.compile(
+    r"(?:(?<!\d)[A-Za-z]{2}|(?<![A-Za-z\d])[A-Za-z]{2}(?:[ \t.:-]{1,2}|\r?\n))\d{2}(?=[ \t.-]?[A-Za-z\d]|\r?\n)"
+)
+_ACCOUNT = re.compile(rf"[A-Za-z]{{2}}(?:{_BETWEEN}|:[ \t]?)?\d{{2}}(?:{_BETWEEN}?[A-Za-z\d]){{11,30}}")
 _ACCOUNT_GROUP = re.compile(r"[A-Za-z\d]++")
 # Written like an account number, even with wrong check digits: no telephone number is searched inside it.
 ACCOUNT_LIKE = re.compile(r"(?<![A-Za-z\d])[A-Z]{2}\d{2}(?: [A-Z\d]{4}){3,7}(?: [A-Z\d]{1,3})?(?![A-Za-z\d])")
+_WORD_AFTER = re.compile(r"(?<=\d)[A-Za-z]++$")
 _ACCOUNT_LETTERS = range(15, 35)
 
 
@@ -87,9 +93,13 @@ def _account_end(text: str, start: int, end: int) -> int | None:
     for group in _ACCOUNT_GROUP.finditer(text, start, end):
         letters += group[0]
         follows = text[group.end() : group.end() + 1]
+        word = _WORD_AFTER.search(group[0])  # `…013000bitte`
+        glued = 0 if word is None else len(word[0])
         is_whole = not (follows.isascii() and follows.isalnum())
         if is_whole and len(letters) in _ACCOUNT_LETTERS and is_iban(letters):
             longest = group.end()
+        elif glued and len(letters) - glued in _ACCOUNT_LETTERS and is_iban(letters[:-glued]):
+            longest = group.end() - glued
     return longest
 
 

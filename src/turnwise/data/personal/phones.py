@@ -27,8 +27,9 @@ _OTHER_NUMBER = re.compile(
     r"|(?:19|20)\d\d ?- ?(?:19|20)\d\d(?!\d)|\d{5}-\d{4}(?!\d)"
 )
 _ABROAD = re.compile(r"\+|0011(?=\d)|00(?=[1-9])|011(?=[1-9])")
-# Without signs between: a Chinese mobile number, a North American or Indian one, or one with the zero of an area code.
-_PLAIN = re.compile(r"1[3-9]\d{9}|1?[2-9]\d{2}[2-9]\d{6}|[6-9]\d{9}|0[1-9]\d{7,10}")
+# Without signs between: a Russian or Chinese mobile number, a North American or Indian one, or one with the zero of
+# an area code.
+_PLAIN = re.compile(r"89\d{9}|1[3-9]\d{9}|1?[2-9]\d{2}[2-9]\d{6}|[6-9]\d{9}|0[1-9]\d{7,10}")
 # The groups that countries make of numbers without a zero first, and how many first digits are only for calls within.
 _NATIONAL: dict[tuple[int, ...], tuple[str, int]] = {
     (3, 3, 3): ("ES PL PT CZ SK", 0),
@@ -152,7 +153,8 @@ def phone_rank(written: str, word: str | None = None) -> int:
     sizes = tuple(map(len, re.findall(r"\d+", written)))
     if (abroad := _ABROAD.match(plain)) is not None:
         rank = _international_rank(plain[abroad.end() :].replace("+", ""))
-        if rank > 1 or abroad[0] == "+":
+        is_long = len(plain) - len(abroad[0]) >= _DIGITS.start  # 0049 2024 is not
+        if (rank > 1 and is_long) or abroad[0] == "+":
             return 0 if rank == 1 and set(sizes[1:]) == {3} else rank  # +100 000 000 is an amount
     if sum(sizes) not in _NATIONAL_DIGITS or _OTHER_NUMBER.match(written) or word == "id":
         return 0

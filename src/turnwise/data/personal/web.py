@@ -12,10 +12,18 @@ _LOCAL = re.compile(rf"{LETTER}|[.+%'’-]")
 _UNSPACED_LOCAL = re.compile(r"[\w.+%'’-]")
 _DOMAIN = re.compile(rf"@(?:{LETTER}(?:{LETTER}|-)*+(?:\.(?:{LETTER}|-)++)++|\w++(?:\.\w++)++)")
 
+# `ann[at]example[dot]org`, `ann%40example.com`, `ann @ example.com`
+_AT = r"(?:[ \t]{0,2}[\[({][ \t]?(?:at|@)[ \t]?[\])}][ \t]{0,2}|%40|[ \t]@[ \t]?|@[ \t])"
+_DOT = r"(?:\.|[ \t]{0,2}[\[({][ \t]?(?:dot|\.)[ \t]?[\])}][ \t]{0,2})"
+_DISGUISED = re.compile(rf"{_AT}{LETTER}(?:{LETTER}|-)*+(?:{_DOT}({LETTER}(?:{LETTER}|-)*+))++", re.IGNORECASE)
+_LONGEST_QUOTED = 66  # `"john doe"@example.org`, with its quotation marks
+_SECRET = r"[\w.%+~-]{0,100}+:[^\s/?#]{0,200}@"  # `user:secret@`
+_CREDENTIALS = re.compile(rf"(?<=://){_SECRET}[\w.-]++")
+
 _REST = r"[^\s<>\"“”«»，。；！？、）】｜|]++"
 _AFTER_URL = ".,;:!?'’)]}"
 _URL = re.compile(
-    rf"(?<![A-Za-z])(?:[a-z][a-z\d+.-]{{0,20}}+://|www\.|localhost(?::\d{{1,5}})?/){_REST}", re.IGNORECASE
+    rf"(?<![A-Za-z])(?:[a-z][a-z\d+.-]{{0,20}}+://|www\.|localhost(?::\d{{1,5}})?/)(?:{_SECRET})?{_REST}", re.IGNORECASE
 )
 _BARE_URL = re.compile(
     rf"(?<!{LETTER})(?<![.@/:%-])(?:{LETTER}(?:{LETTER}|-){{0,62}}+\.)++({LETTER}{{1,24}}+)(?::\d{{1,5}}+)?([/?#]{_REST})"
@@ -30,7 +38,8 @@ _TOP_DOMAIN = re.compile(
 _QUERY = re.compile(r"\?[^=\s]{0,100}=")
 _NETWORK_SIZE = re.compile(r"/\d{1,2}")
 
-_IP4 = re.compile(rf"(?<!{LETTER})(?<!\.)(?<![A-Za-z]-)\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?!{LETTER}|\.\d)")
+_VERSION_END = r"-(?i:alpha|beta|rc|pre|dev|snapshot|release|final|hotfix)"  # 1.2.3.4-beta
+_IP4 = re.compile(rf"(?<!{LETTER})(?<!\.)(?<![A-Za-z]-)\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?!{LETTER}|\.\d|{_VERSION_END})")
 _IP6 = re.compile(
     rf"(?<!{LETTER})(?<![:.])(?=[\da-fA-F:.]{{0,43}}\d)([\da-fA-F]{{0,4}}:[\da-fA-F:.]{{2,43}}+)(?!{LETTER}|:)(%\w{{1,15}}+)?"
 )
@@ -42,18 +51,36 @@ _WORD_BEFORE = 15
 
 
 def emails(text: str) -> Iterator[Span]:
-    """E-mail addresses, in any script."""
+    """E-mail addresses, in any script, and what is written like one: the name and the secret before a host."""
+    credentials = [match.span() for match in _CREDENTIALS.finditer(text)]
+    yield from credentials
+    text = covered(text, credentials)
     for match in _DOMAIN.finditer(text):
-        start = at = match.start()
         if match[0].rpartition(".")[2].isdigit():  # package@1.2.3
             continue
-        local = _LOCAL if _LOCAL.match(text[at - 1]) else _UNSPACED_LOCAL
-        while start > 0 and local.match(text[start - 1]):
-            start -= 1
-        while start < at and text[start] in "'’.-":  # a quotation mark or a bullet
-            start += 1
-        if start < at:
+        start = _local_start(text, match.start())
+        if start < match.start():
             yield start, match.end()
+    done = 0
+    for match in _DISGUISED.finditer(text):
+        start = _local_start(text, match.start(), done)
+        done = match.end()
+        if start < match.start() and _TOP_DOMAIN.fullmatch(match[1]):
+            yield start, match.end()
+
+
+def _local_start(text: str, at: int, since: int = 0) -> int:
+    """Where the local part before a place begins, no earlier than ``since``; the place itself if there is none."""
+    start = at
+    if text[at - 1 : at] == '"':
+        opening = text.rfind('"', max(since, at - _LONGEST_QUOTED), at - 1)
+        return at if opening < 0 or "\n" in text[opening:at] else opening
+    local = _LOCAL if _LOCAL.match(text[at - 1]) else _UNSPACED_LOCAL
+    while start > since and local.match(text[start - 1]):
+        start -= 1
+    while start < at and text[start] in "'’.-":  # a quotation mark or a bullet
+        start += 1
+    return start
 
 
 def urls(text: str) -> Iterator[Span]:

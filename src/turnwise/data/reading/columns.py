@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from turnwise._utils.spelling import did_you_mean
+from turnwise._utils.texts import listed
 from turnwise.data.reading.headings import PLACES, is_clock, is_date, plain_name, tells_when
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.source import BadRow
@@ -51,6 +52,9 @@ class Columns:
     messages: str | None = None
     ignore: tuple[str, ...] = ()
     time_is_guessed: bool = False
+
+    def __post_init__(self) -> None:
+        listed(self.ignore, "ignore")
 
     @classmethod
     def of(cls, given: GivenColumns) -> Columns:

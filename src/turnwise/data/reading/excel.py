@@ -10,16 +10,20 @@ from collections.abc import Iterator
 from datetime import datetime, time
 from errno import EINVAL
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
+from xml.parsers import expat
 
 from turnwise.data.reading.limits import TooLargeError, line_limit
 from turnwise.errors import ConversationError
 
-_LINES_UNPACKED = 16  # times the limit of a line: what a workbook may take unpacked
+_LINES_OF_TEXT = 16  # times the limit of a line: the text of all cells, which may be one string again and again
+_MOST_ELEMENTS = 200_000  # of XML in a row or string, for which the library takes a kilobyte each; 16,384 columns fit
+_LAST_ROW = 1 << 20  # of any spreadsheet; the library counts up to the one that a file names
+_READ_AT_ONCE = 1 << 16  # bytes
 # What the library raises where a workbook is damaged; of XML, SyntaxError.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, EOFError, LookupError, ValueError, TypeError, AttributeError, SyntaxError),
-    *(NotImplementedError, ArithmeticError, RuntimeError),
+    *(NotImplementedError, ArithmeticError, RuntimeError, expat.ExpatError),
 )
 
 
@@ -60,9 +64,34 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
 
 def _check_size(file: BinaryIO) -> None:
     with zipfile.ZipFile(file) as parts:
-        if sum(part.file_size for part in parts.infolist()) > _LINES_UNPACKED * line_limit():
-            raise TooLargeError("the unpacked workbook", _LINES_UNPACKED)
+        if sum(part.file_size for part in parts.infolist()) > line_limit():
+            raise TooLargeError("the unpacked workbook")
+        for part in parts.infolist():
+            if part.filename.endswith((".xml", ".rels")):
+                with parts.open(part) as xml:
+                    _check_xml(xml)
     file.seek(0)
+
+
+def _check_xml(xml: IO[bytes]) -> None:
+    """Raise ``ValueError`` if some XML takes the library far more memory or time than its size tells."""
+    elements = 0
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal elements
+        name = name.rpartition(":")[2]
+        elements = 1 if name in ("row", "si") else elements + 1
+        if elements > _MOST_ELEMENTS or (name == "row" and int(attributes.get("r", 0)) > _LAST_ROW):
+            raise ValueError("no spreadsheet writes such XML")
+
+    def refuse(*_: object) -> None:
+        raise ValueError("no spreadsheet defines entities")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.StartDoctypeDeclHandler = refuse
+    while piece := xml.read(_READ_AT_ONCE):
+        parser.Parse(piece)
 
 
 def _rows(sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]] | None:
@@ -76,9 +105,12 @@ def _rows(sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]] | None:
 
 
 def _as_text(rows: Iterator[tuple[int, tuple[Any, ...]]]) -> Iterator[tuple[int, list[str]]]:
-    width = None
+    width, size = None, 0
     for number, row in rows:
         cells = [_text(value) for value in row]
+        size += sum(map(len, cells))
+        if size > _LINES_OF_TEXT * line_limit():
+            raise TooLargeError("the text of the workbook", _LINES_OF_TEXT)
         if width is None:
             width = max(place for place, cell in enumerate(cells, start=1) if cell)
         yield number, [*cells[:width], *[""] * (width - len(cells))]

@@ -116,8 +116,11 @@ def _files_of(path: Path, format: str) -> list[Path]:
         inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
         files = sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS)
         return _sources(without_models(files, path), format)
-    if path.exists():
+    if path.is_file():
         return [path]
+    if path.exists():  # a pipe that nobody writes to would be waited for without end
+        problem = "is not a regular file; pipe what it gives into turnwise, and give - in its place"
+        raise ConversationError(str(path), problem)
     # not Path.glob, which takes no absolute patterns
     matched = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
     endings = (*ENDINGS, ".zip")

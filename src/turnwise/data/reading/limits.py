@@ -1,7 +1,7 @@
 """How much of a file is taken into memory at once: a line, a table cell, or a value of JSON.
 
-The limit is 64 MB, or what the environment variable ``TURNWISE_MAX_LINE_MB`` says; a workbook may be 16 times as large
-unpacked, and what is read of a zip file 64 times.
+The limit is 64 MB, or what the environment variable ``TURNWISE_MAX_LINE_MB`` says. It is also that of an unpacked
+workbook; the text of its cells may be 16 times as large, and what is read of a zip file 64 times.
 """
 
 from __future__ import annotations

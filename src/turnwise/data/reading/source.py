@@ -164,10 +164,12 @@ class Source:
                 raise ConversationError(self.place(lines_before + 1), problem) from None
 
     def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
-        """Rows of a CSV or TSV file, or of a workbook, by column name."""
+        """Rows of a CSV or TSV file, or of a workbook, by column name, without those that are blank."""
         cells = self.excel_cells() if self.ending == ".xlsx" else self.cells()
         header = _told_apart(next(cells, (1, []))[1])
         for number, row in cells:
+            if not any(cell.strip() for cell in row):  # spreadsheets leave blank rows
+                continue
             if len(row) == len(header):
                 yield number, dict(zip(header, row))
             else:

@@ -9,6 +9,7 @@ import numpy as np
 
 from turnwise._utils.citations import TRIPLE_ENCODERS
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.texts import listed
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.evaluation.levels import REPLY
 from turnwise.evaluation.replies.context_scores import ContextScores
@@ -77,7 +78,7 @@ def evaluate_next_message(
         ConversationError: No length is left.
     """
     served = modes_of(embedded)
-    names = tuple(modes) if modes is not None else served.served
+    names = tuple(listed(modes, "modes")) if modes is not None else served.served
     served.check(names)
     return rank_next_messages(served, names, seed, lengths)
 

@@ -26,6 +26,7 @@ from torch.nn.functional import cross_entropy, gelu, normalize
 from typing_extensions import override
 
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.texts import listed
 from turnwise.data.cleaning import merge_runs
 from turnwise.data.messages import Conversations, plain_messages
 from turnwise.papers.baselines.corpus import fitted
@@ -210,11 +211,11 @@ class ConveRT:
 
     def encode_contexts(self, contexts: Sequence[Sequence[str]]) -> np.ndarray:
         """The vectors of contexts of one or more turns, oldest first: float32 (contexts, dim), of length 1."""
-        return self._encoded(contexts, lambda batch: self._contexts(batch)[2])
+        return self._encoded([listed(turns, "contexts") for turns in contexts], lambda batch: self._contexts(batch)[2])
 
     def encode_replies(self, texts: Sequence[str]) -> np.ndarray:
         """The vectors of replies: float32 (texts, dim), of length 1."""
-        return self._encoded(texts, lambda batch: self._vectors(batch, "reply"))
+        return self._encoded(listed(texts, "texts"), lambda batch: self._vectors(batch, "reply"))
 
     def _encoded(self, items: Sequence[Any], encode: Callable[[Sequence[Any]], Tensor]) -> np.ndarray:
         fitted(self.network, self)

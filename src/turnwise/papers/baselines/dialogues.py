@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from turnwise.data.messages import Messages, check_messages, document
+from turnwise.data.messages import Messages, checked_messages, document
 from turnwise.papers.baselines.protocols import UtteranceBaseline
 from turnwise.papers.baselines.token_pooling import TokenPooling
 
@@ -35,7 +35,7 @@ class MeanOfUtterances:
         Raises:
             ValueError: A dialogue has no messages, or rows are given instead of lists of messages.
         """
-        check_messages(conversations)
+        conversations = checked_messages(conversations)
         contents = [[message["content"] for message in messages] for messages in conversations]
         place = {text: row for row, text in enumerate(dict.fromkeys(text for turns in contents for text in turns))}
         embeddings = self.utterances.encode_messages(list(place))  # (distinct utterances, dim)
@@ -72,7 +72,7 @@ class Concatenation:
         Raises:
             ValueError: A dialogue has no messages, or rows are given instead of lists of messages.
         """
-        check_messages(conversations)
+        conversations = checked_messages(conversations)
         spoken = [self._with_speakers(messages) for messages in conversations]
         return self.utterances.encode_messages(
             [document(messages[:turns]) for messages, turns in zip(spoken, self.fitting(spoken))]

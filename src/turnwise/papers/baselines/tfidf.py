@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from turnwise._utils.texts import listed
 from turnwise.data.messages import Conversations
 from turnwise.data.tokens import tokenize
 from turnwise.papers.baselines.corpus import fitted, utterances
@@ -42,6 +43,7 @@ class TfIdf:
     def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, words)."""
         vectorizer = fitted(self.vectorizer, self)
-        if not len(texts):
+        texts = listed(texts, "texts")
+        if not texts:
             return np.zeros((0, len(vectorizer.vocabulary_)), dtype=np.float32)
         return np.asarray(vectorizer.transform(texts).toarray())

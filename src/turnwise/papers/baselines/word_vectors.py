@@ -15,6 +15,7 @@ import numpy as np
 
 from turnwise._utils.optional import require
 from turnwise._utils.progress import progress_bar
+from turnwise._utils.texts import listed
 from turnwise.data.messages import Conversations
 from turnwise.data.tokens import tokenize
 from turnwise.errors import ConversationError
@@ -30,6 +31,7 @@ class _Averaged:
     def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, dim)."""
         known = fitted(self.vectors, self)
+        texts = listed(texts, "texts")
         means = np.zeros((len(texts), known.vector_size), dtype=np.float32)
         for row, text in enumerate(texts):
             places = [known.key_to_index[word] for word in tokenize(text) if word in known.key_to_index]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
+from turnwise._utils.texts import listed
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
 from turnwise.encoders.messages import encode_messages
@@ -87,6 +88,7 @@ def rank(
     Raises:
         ValueError: There is no context utterance or no candidate.
     """
+    candidates = listed(candidates, "candidates")
     if not context or not candidates:
         raise ValueError(f"expected turns and candidates, got {len(context)} turns and {len(candidates)} candidates")
     if isinstance(model, ComposedReplies):

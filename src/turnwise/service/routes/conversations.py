@@ -6,8 +6,9 @@ from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, with_config
+from pydantic_core import to_json
 from typing_extensions import TypedDict
 
 from turnwise.service.authentication import key_of
@@ -120,12 +121,17 @@ def _rows_of_lines(body: bytes, max_values: int) -> list[StoredConversation]:
     return rows
 
 
-async def get_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[str, Any]:
+async def get_conversation(id: str, service: ServiceOf, store: StoreOf) -> Response:
     """A conversation as it was added."""
-    conversation = await service.stores.read(lambda: store.reader.get(id))
-    if conversation is None:
+
+    def read() -> bytes | None:
+        conversation = store.reader.get(id)
+        return None if conversation is None else to_json(conversation, exclude_none=True, inf_nan_mode="null")
+
+    answer = await service.stores.read(read, is_long=True)
+    if answer is None:
         raise Refusal(404, "there is no such conversation", "id")
-    return conversation
+    return Response(answer, media_type=JSON)
 
 
 async def delete_conversation(id: str, service: ServiceOf, store: StoreOf) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
-    NonNegativeInt,
     PositiveInt,
     Tag,
     model_validator,
@@ -36,11 +35,12 @@ _MANY_NUMBERS = 20_000  # more numbers are turned into text by another thread
 def _kind(value: Any) -> str | None:
     if isinstance(value, list):
         first = value[0] if value else ""
-        return "token_lists" if isinstance(first, list) else "tokens" if isinstance(first, int) else "texts"
+        return "token_lists" if isinstance(first, list) else "tokens" if type(first) is int else "texts"
     return "text"
 
 
-_Tokens = Annotated[list[NonNegativeInt], Field(min_length=1, fail_fast=True)]
+# strict, since true would count as 1
+_Tokens = Annotated[list[Annotated[int, Field(ge=0, strict=True)]], Field(min_length=1, fail_fast=True)]
 _Input = Annotated[
     Annotated[str, Tag("text")]
     | Annotated[list[str], Field(min_length=1, fail_fast=True), Tag("texts")]
@@ -59,7 +59,12 @@ class EmbeddingRequest(Request):
         }
     )
 
-    input: _Input | None = Field(None, description="A text, several texts, or token ids of the served model")
+    input: _Input | None = Field(
+        None, description="A text, several texts, or, with tokenizer, token ids of the served model"
+    )
+    tokenizer: str | None = Field(
+        None, description="For token ids: the name of the served model, to say that they are of its own tokenizer"
+    )
     messages: Conversation | Annotated[list[Conversation], Field(min_length=1, fail_fast=True)] | None = Field(
         None, description="A conversation, or several, instead of input"
     )
@@ -115,19 +120,26 @@ async def embeddings(
     if body.messages is not None:
         vectors, tokens = await _embed_conversations(service, body)
     else:
-        vectors, tokens = await _embed_input(service, body.input)
+        vectors, tokens = await _embed_input(service, body.input, body.tokenizer)
     render = partial(_render, vectors, tokens, model.name, body.encoding_format, body.dimensions)
     content = await service.json.run(render) if vectors.size > _MANY_NUMBERS else render()
     return Response(content, media_type="application/json")
 
 
-async def _embed_input(service: Service, given: Any) -> tuple[FloatArray, int]:
+async def _embed_input(service: Service, given: Any, tokenizer: str | None) -> tuple[FloatArray, int]:
     if isinstance(given, str):
         return await service.embed_texts([given], "input")
     if isinstance(given[0], str):
         return await service.embed_texts(given, "input")
     rows = [given] if isinstance(given[0], int) else given
     model = service.model
+    if tokenizer not in model.names:
+        # ids of another tokenizer give a vector of other words, and nothing in them tells whose they are
+        problem = (
+            "token ids are read only if the request says that they are of this model's own tokenizer, by "
+            f'"tokenizer": "{model.name}"; otherwise send texts (in LangChain: check_embedding_ctx_length=False)'
+        )
+        raise Refusal(422, f"input: {problem}", "tokenizer" if tokenizer else "input")
     limit = model.limit or max(map(len, rows))
     for number, row in enumerate(rows):
         if len(row) > limit:

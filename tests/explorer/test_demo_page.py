@@ -1,0 +1,22 @@
+"""What `make demo` has left in this checkout: its files, and its page in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+DEMO = Path(__file__).parents[2] / "demo-output"
+pytestmark = pytest.mark.skipif(not (DEMO / "report").is_dir(), reason="`make demo` has not been run in this checkout")
+
+
+def test_the_demo_has_written_conversations_and_a_model() -> None:
+    rows = [line for line in (DEMO / "conversations.jsonl").read_text(encoding="utf-8").splitlines() if line]
+    assert len(rows) == 1500
+    assert SentenceTransformer(str(DEMO / "model"), device="cpu").encode(["My card is gone."]).shape == (1, 384)
+
+
+def test_the_page_of_the_demo_shows_what_people_ask(open_page) -> None:
+    page = open_page((DEMO / "report" / "index.html").as_uri()).open("overview")
+    assert page.locator("main table tbody tr").count() >= 5

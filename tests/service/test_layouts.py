@@ -1,0 +1,82 @@
+"""Every route that takes messages takes them in the layouts that files may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra service is not installed")
+pytest.importorskip("lancedb", reason="the extra store is not installed")
+
+import turnwise
+from closeness import assert_same_vectors
+from message_layouts import LAYOUTS, PLAIN, TEXTS, WRONG
+
+from .server import Running, run_server
+
+
+@pytest.fixture(scope="module")
+def serving(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    store = tmp_path_factory.mktemp("layouts") / "talks"
+    rows = [{"id": "talk", "messages": PLAIN}]
+    turnwise.ConversationStore.create(store, rows, encoder=tiny_encoder_path)
+    with run_server(model=str(tiny_encoder_path), model_name="tiny", stores={"talks": store}) as server:
+        yield server
+
+
+def test_conversations_are_added_in_all_layouts(serving: Running) -> None:
+    with serving.client() as client:
+        answer = client.post("/v1/conversations", json={"conversations": [{"id": "new", "messages": LAYOUTS}]})
+        assert answer.status_code == 200, answer.text
+        stored = client.get("/v1/conversations/new").json()["messages"]
+        client.delete("/v1/conversations/new")
+    assert [message["content"] for message in stored] == TEXTS
+    assert stored[1]["tool_calls"] == LAYOUTS[1]["tool_calls"]
+
+
+@pytest.mark.parametrize(
+    ("path", "hits", "further"),
+    [
+        ("/v1/next", "replies", {}),
+        ("/v1/next", "replies", {"candidates": ["thanks", "bye"]}),
+        ("/v1/search", "results", {"level": "conversation"}),
+        ("/v1/search", "results", {"level": "prefix"}),
+    ],
+)
+def test_running_conversations_are_read_in_all_layouts(serving: Running, path: str, hits: str, further: dict) -> None:
+    with serving.client() as client:
+        answers = [client.post(path, json={"messages": said, **further}) for said in (LAYOUTS, PLAIN)]
+    assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
+    found, expected = (
+        next(iter(hits for hits in answer.json().values() if isinstance(hits, list))) for answer in answers
+    )
+    assert [hit["text"] for hit in found] == [hit["text"] for hit in expected]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_conversations_are_embedded_in_all_layouts(serving: Running, several: bool) -> None:
+    with serving.client() as client:
+        answers = [
+            client.post("/v1/embeddings", json={"messages": [said, said] if several else said}).json()
+            for said in (LAYOUTS, PLAIN)
+        ]
+    assert_same_vectors(*([row["embedding"] for row in answer["data"]] for answer in answers))
+
+
+def test_labels_are_given_to_messages_in_all_layouts(serving: Running) -> None:
+    with serving.client() as client:  # the store has no groups; a body that is refused is refused before that
+        answer = client.post("/v1/label", json={"messages": LAYOUTS})
+    assert "has no groups" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(("message", "problem"), WRONG)
+def test_what_no_layout_has_is_refused_with_its_place(serving: Running, message: dict, problem: str) -> None:
+    with serving.client() as client:
+        said = {"id": "new", "messages": [PLAIN[0], message]}
+        added = client.post("/v1/conversations", json={"conversations": [said]})
+        ranked = client.post("/v1/next", json={"messages": said["messages"]})
+    for answer, place in ((added, "conversations.0.messages.1"), (ranked, "messages.1")):
+        error = answer.json()["error"]
+        assert answer.status_code == 422 and error["param"] == place and problem in error["message"]

@@ -1,0 +1,73 @@
+"""No call takes a single text for a list of its letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import turnwise
+from turnwise._utils.texts import listed
+from turnwise.data import Columns, Redaction
+from turnwise.encoders.contexts import encode_contexts
+from turnwise.errors import ConversationError
+from turnwise.evaluation import build_retrieval_task, build_sequences, evaluate_next_message, labelled_conversations
+from turnwise.evaluation.replies.sequences import EmbeddedSequences
+from turnwise.papers import planning
+from turnwise.papers.baselines import TfIdf
+from turnwise.replies import ReplyModel, candidate_embeddings
+
+
+def test_lists_of_any_kind_are_taken() -> None:
+    for given in (["a", "b"], ("a", "b"), iter("ab"), np.array(["a", "b"]), {"a": 1, "b": 2}):
+        assert listed(given, "ids") == ["a", "b"]
+    assert listed([], "ids") == []
+
+
+@pytest.mark.parametrize("given", ["12", b"12", Path("12")])
+def test_a_single_text_or_path_is_an_error_with_the_remedy(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"ids: expected a list, got the single .*12.*: put it in a list, ids=\[…\]"):
+        listed(given, "ids")
+
+
+def test_something_else_than_texts_is_an_error_with_its_place() -> None:
+    with pytest.raises(TypeError, match="ids: expected texts, got None at position 1"):
+        listed(["a", None], "ids")  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="ids: expected a list of texts, got 12"):
+        listed(12, "ids")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("ignore", lambda encoder, talks: Columns(ignore="secret")),
+        ("patterns", lambda encoder, talks: Redaction(patterns="emails")),
+        ("encoders", lambda encoder, talks: turnwise.merge("model")),
+        ("encoders", lambda encoder, talks: turnwise.merge(Path("model"))),
+        ("texts", lambda encoder, talks: ReplyModel(encoder).encode_candidates("yes")),
+        ("candidates", lambda encoder, talks: candidate_embeddings(ReplyModel(encoder), "yes", "yes.npy")),
+        ("texts", lambda encoder, talks: encode_contexts(encoder, ["yes"])),
+        ("texts", lambda encoder, talks: TfIdf().fit(talks).encode_messages("yes")),
+        ("candidates", lambda encoder, talks: planning.rank(ReplyModel(encoder), talks[0]["messages"], "yes", "no")),
+        ("modes", lambda encoder, talks: evaluate_next_message(_sequences(encoder, talks), modes="bi")),
+    ],
+)
+def test_public_calls_refuse_a_single_text(
+    tiny_encoder: Any, conversations: Any, name: str, call: Callable[[Any, Any], object]
+) -> None:
+    with pytest.raises(TypeError, match=f"{name}: expected a list, got the single"):
+        call(tiny_encoder, conversations)
+
+
+@pytest.mark.parametrize("build", [build_sequences, build_retrieval_task, labelled_conversations])
+@pytest.mark.parametrize("given", ["chats.jsonl", ["my card"]])
+def test_tasks_are_built_of_no_text(build: Callable[[Any], object], given: Any) -> None:
+    with pytest.raises(ConversationError, match=r"row 0: expected a conversation.*files are read by"):
+        build(given)
+
+
+def _sequences(encoder: Any, talks: Any) -> EmbeddedSequences:
+    return EmbeddedSequences(encoder, build_sequences(talks))
