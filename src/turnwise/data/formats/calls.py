@@ -19,6 +19,7 @@ from typing import Any
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.history import joined_calls
 from turnwise.data.reading.model_bodies import answer, asked, usage
+from turnwise.data.reading.model_streams import whole
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.source import BadRow, Source, parse_record
 
@@ -28,7 +29,7 @@ _SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "convers
 _PLACES = ("properties", "request_properties", "metadata")
 _TIMES = ("request_created_at", "startTime", "start_time", "timestamp", "created_at", "created")
 _COSTS = ("response_cost", "cost", "cost_usd", "spend")
-_LATENCIES = ("latency", "delay_ms", "response_time", "duration_ms")
+_LATENCIES = ("latency", "latency_ms", "delay_ms", "response_time", "duration_ms")
 
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
@@ -83,6 +84,7 @@ def _call(record: dict[str, Any]) -> dict[str, Any]:
     if not request:
         raise BadRow("found a response and no request; join it with the file of requests, by 'custom_id' in a batch")
     system, messages = asked(request)
+    response = whole(response)
     time = _time(record)
     said = answer(response)
     if said is not None:
@@ -140,9 +142,10 @@ def _order(record: dict[str, Any]) -> float:
 
 
 def _number(record: dict[str, Any], names: tuple[str, ...]) -> float | None:
-    value = next((record[name] for name in names if record.get(name) not in (None, "")), None)
+    """The first of these numbers that there is; milliseconds, which a name ends with, as seconds."""
+    name = next((name for name in names if record.get(name) not in (None, "")), None)
     with suppress(TypeError, ValueError):
-        return None if value is None else float(value)
+        return None if name is None else float(record[name]) / (1000 if name.endswith("_ms") else 1)
     return None
 
 

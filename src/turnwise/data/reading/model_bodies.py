@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any
 
 from turnwise.data.reading.parts import add_labels, text_and_labels
@@ -26,14 +24,9 @@ def asked(request: dict[str, Any]) -> tuple[str | None, list[dict[str, Any]]]:
 
 
 def answer(response: Any) -> dict[str, Any] | None:
-    """The message of a response; None where it has none, as after an error."""
+    """The message of a response that came at once; None where it has none, as after an error."""
     if isinstance(response, str):
-        events = re.findall(r"^data:\s*(\{.*)$", response, re.MULTILINE)
-        if events:  # a stream as it came
-            return _streamed([json.loads(event) for event in events])
         return {"role": "assistant", "content": response} if response else None
-    if isinstance(response, list):
-        return _streamed(response)
     if not isinstance(response, dict):
         return None
     if response.get("choices"):
@@ -80,15 +73,3 @@ def _summary(item: dict[str, Any]) -> str:
 
 def _content(content: Any) -> tuple[str, dict[str, Any]]:
     return text_and_labels(content) if isinstance(content, list) else (str(content or ""), {})
-
-
-def _streamed(chunks: list[Any]) -> dict[str, Any] | None:
-    """The answer of a stream: the whole one that Responses end with, or the texts of all chunks."""
-    text = []
-    for chunk in chunks:
-        if chunk.get("type") == "response.completed":
-            return answer(chunk["response"])
-        choices = chunk.get("choices") or [{}]
-        delta = choices[0].get("delta") or chunk.get("delta") or {}
-        text.append(delta if isinstance(delta, str) else delta.get("content") or delta.get("text") or "")
-    return {"role": "assistant", "content": "".join(text)} if any(text) else None
