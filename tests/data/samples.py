@@ -405,6 +405,22 @@ ANTHROPIC = {
     ],
 }
 
+CALLS = [
+    {
+        "session_id": "s",
+        "timestamp": f"2024-05-01T10:0{minute}:00Z",
+        "request": {"model": "m", "messages": [{"role": "system", "content": "Be kind."}, *history]},
+        "response": {
+            "choices": [{"message": {"role": "assistant", "content": reply}}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 2},
+        },
+    }
+    for minute, history, reply in (
+        (2, turns(HELLO, SALAM, SHALOM), NIHAO),
+        (1, turns(HELLO), SALAM),
+    )
+]
+
 TRANSCRIPT = f"""Interview, 1 May
 
 Änn: {HELLO}
@@ -434,6 +450,7 @@ _EXPORTS: list[tuple[str, str, Any]] = [
     ("whatsapp", "_chat.txt", WHATSAPP_IOS),
     ("whatsapp", "WhatsApp Chat with Ann.txt", WHATSAPP_ANDROID),
     ("mbox", "inbox.mbox", MBOX),
+    ("calls", "calls.jsonl", lines(*CALLS)),
     ("chat", "parts.jsonl", lines(OPENAI_PARTS)),
     ("chat", "anthropic.jsonl", lines(ANTHROPIC)),
     ("chat", "lists.jsonl", lines(turns(HELLO, SALAM), turns(SHALOM))),

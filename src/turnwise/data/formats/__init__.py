@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnwise.data.formats import (
     bitod,
+    calls,
     cbt,
     chat,
     chatgpt,
@@ -46,6 +47,7 @@ _MODULES = (
     subtitles,
     mbox,
     whatsapp,
+    calls,
     chat,
     sgd,
     multiwoz,

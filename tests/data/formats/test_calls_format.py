@@ -1,0 +1,181 @@
+"""Requests to language models with their responses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from format_cases import read, turns, write
+from samples import CALLS, HELLO, NIHAO, SALAM, SHALOM, lines
+
+from turnwise.errors import ConversationError
+
+
+def _said(path: Path, *records: Any) -> list[list[tuple[str, str]]]:
+    rows = read(write(path / "log.jsonl", lines(*records)))
+    return [[(message["role"], message["content"]) for message in row["messages"]] for row in rows]
+
+
+def test_calls_of_a_session_are_joined_in_order_of_time(tmp_path: Path) -> None:
+    (row,) = read(write(tmp_path / "log.jsonl", lines(*CALLS)))
+    assert [message["content"] for message in row["messages"]] == [HELLO, SALAM, SHALOM, NIHAO]
+    assert (row["id"], row["system"], row["model"], row["calls"]) == ("s", "Be kind.", "m", 2)
+    assert (row["input_tokens"], row["output_tokens"], row["time"]) == (10, 4, "2024-05-01T10:01:00+00:00")
+
+
+def test_an_answer_asked_for_again_is_counted_as_a_branch(tmp_path: Path) -> None:
+    again = {**CALLS[1], "timestamp": "2024-05-01T10:01:30Z"}
+    again["response"] = {"choices": [{"message": {"role": "assistant", "content": "regenerated"}}]}
+    (row,) = read(write(tmp_path / "log.jsonl", lines(*CALLS, again)))
+    assert [message["content"] for message in row["messages"]] == [HELLO, SALAM, SHALOM, NIHAO]
+    assert row["branches"] == 2
+
+
+OUTPUT = {"type": "output_text", "text": "Yes"}
+ANSWERS: dict[str, Any] = {
+    "chat": {"choices": [{"message": {"role": "assistant", "content": "Yes"}}]},
+    "responses": {"output": [{"type": "message", "role": "assistant", "content": [OUTPUT]}]},
+    "anthropic": {"role": "assistant", "content": [{"type": "text", "text": "Yes"}]},
+    "stream": [{"choices": [{"delta": {"content": text}}]} for text in ("Y", "es")],
+    "anthropic stream": [
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": t}} for t in ("Y", "es")
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_responses_of_every_kind(tmp_path: Path, kind: str) -> None:
+    asked = {"input": "Here?"} if kind == "responses" else {"messages": turns("Here?")}
+    record = {"request": {"model": "m", **asked}, "response": ANSWERS[kind]}
+    assert _said(tmp_path, record, record) == [[("user", "Here?"), ("assistant", "Yes")]] * 2
+
+
+def test_logs_of_gateways_and_batches(tmp_path: Path) -> None:
+    body, answer = {"model": "m", "messages": turns("Here?")}, ANSWERS["chat"]
+    logs: list[dict[str, Any]] = [
+        {"request_body": body, "response_body": answer, "request_created_at": "2024-05-01T10:00:00Z"},
+        {"messages": body["messages"], "response": answer, "call_type": "acompletion", "startTime": 1.7e9},
+        {"custom_id": "1", "method": "POST", "url": "/v1", "body": body, "response": {"body": answer}, "error": None},
+    ]
+    for number, log in enumerate(logs):
+        assert _said(tmp_path / str(number), log) == [[("user", "Here?"), ("assistant", "Yes")]]
+
+
+def test_tools_are_apart_from_what_is_said(tmp_path: Path) -> None:
+    call = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    history = [*turns("Here?"), {"role": "assistant", "content": None, "tool_calls": [call]}]
+    history.append({"role": "tool", "tool_call_id": "t", "content": "a cake"})
+    record = {"request": {"model": "m", "messages": history}, "response": ANSWERS["chat"]}
+    (said,) = _said(tmp_path, record)
+    assert said == [("user", "Here?"), ("assistant", ""), ("tool", ""), ("assistant", "Yes")]
+
+
+def test_a_batch_of_answers_only_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ConversationError, match="a response and no request; join it"):
+        _said(tmp_path, {"id": "b", "custom_id": "1", "response": {"body": ANSWERS["chat"]}, "error": None})
+
+
+def test_a_history_that_is_cut_at_its_beginning_is_counted_once(tmp_path: Path) -> None:
+    histories = (turns("a"), turns("a", "Yes", "b"), turns("b", "Yes", "c"))
+    records = [
+        {"session_id": "s", "request": {"model": "m", "messages": history}, "response": ANSWERS["chat"]}
+        for history in histories
+    ]
+    (said,) = _said(tmp_path, *records)
+    assert [text for _, text in said] == ["a", "Yes", "b", "Yes", "c", "Yes"]
+
+
+def _read_stream(path: Path, chunks: list[Any], **labels: Any) -> dict[str, Any]:
+    record = {"request": {"model": "m", "messages": turns("Here?")}, "response": chunks, **labels}
+    as_it_came = {**record, "response": "".join(f"event: e\ndata: {json.dumps(chunk)}\n\n" for chunk in chunks)}
+    row, other = read(write(path / "log.jsonl", lines(record, as_it_came)))
+    assert row["messages"] == other["messages"]
+    return row
+
+
+def test_a_stream_of_responses_without_its_end_says_only_its_text(tmp_path: Path) -> None:
+    chunks = [
+        {"type": "response.reasoning_summary_text.delta", "delta": "Hm."},
+        {"type": "response.output_text.delta", "delta": "Y"},
+        {"type": "response.output_text.delta", "delta": "es"},
+        {"type": "response.function_call_arguments.delta", "delta": '{"a": 1}'},
+        {"type": "error", "code": "server_error", "message": "cut off"},
+    ]
+    assert _read_stream(tmp_path, chunks)["messages"][1] == {"role": "assistant", "content": "Yes"}
+
+
+@pytest.mark.parametrize("end", ["completed", "incomplete"])
+def test_a_stream_of_responses_ends_with_the_whole_one(tmp_path: Path, end: str) -> None:
+    whole = {**ANSWERS["responses"], "usage": {"input_tokens": 5, "output_tokens": 2}}
+    chunks = [{"type": "response.output_text.delta", "delta": "Y"}, {"type": f"response.{end}", "response": whole}]
+    row = _read_stream(tmp_path, chunks)
+    assert row["messages"][1] == {"role": "assistant", "content": "Yes"}
+    assert (row["input_tokens"], row["output_tokens"]) == (5, 2)
+
+
+def test_tool_calls_thinking_and_tokens_of_streamed_chat_completions(tmp_path: Path) -> None:
+    calls = [{"id": i, "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}} for i in ("t", "u")]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"reasoning_content": "Hm"}, {"reasoning_content": "."}, {"content": "Y"}, {"content": "es"}]
+    for index, call in enumerate(calls):
+        begun = {**call, "index": index, "function": {"name": "look", "arguments": ""}}
+        pieces = [{"index": index, "function": {"arguments": piece}} for piece in ('{"a"', ": 1}")]
+        deltas += [{"tool_calls": [piece]} for piece in (begun, *pieces)]
+    chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}], "usage": None} for delta in deltas]
+    chunks.append({"choices": [{"index": 1, "delta": {"content": "another answer"}}]})
+    chunks.append({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
+    row = _read_stream(tmp_path, chunks)
+    said = row["messages"][1]
+    assert said == {"role": "assistant", "content": "Yes", "thinking": "Hm.", "tool_calls": said["tool_calls"]}
+    assert json.loads(said["tool_calls"]) == calls
+    assert (row["input_tokens"], row["output_tokens"]) == (5, 2)
+
+
+def _block(index: int, begun: dict[str, Any], kind: str, name: str, *pieces: str) -> list[dict[str, Any]]:
+    deltas = [{"type": "content_block_delta", "index": index, "delta": {"type": kind, name: text}} for text in pieces]
+    return [{"type": "content_block_start", "index": index, "content_block": begun}, *deltas]
+
+
+def test_tool_calls_thinking_and_tokens_of_anthropics_streams(tmp_path: Path) -> None:
+    used = {"type": "tool_use", "id": "t", "name": "look"}
+    chunks = [
+        {"type": "message_start", "message": {"role": "assistant", "usage": {"input_tokens": 5, "output_tokens": 1}}},
+        *_block(0, {"type": "thinking", "thinking": ""}, "thinking_delta", "thinking", "Hm", "."),
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "x"}},
+        {"type": "ping"},
+        *_block(1, {"type": "text", "text": ""}, "text_delta", "text", "Y", "es"),
+        *_block(2, {**used, "input": {}}, "input_json_delta", "partial_json", "", '{"a"', ": 1}"),
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
+    ]
+    row = _read_stream(tmp_path, chunks)
+    said = row["messages"][1]
+    assert said == {"role": "assistant", "content": "Yes", "thinking": "Hm.", "tool_calls": said["tool_calls"]}
+    assert json.loads(said["tool_calls"]) == [{"id": "t", "name": "look", "input": {"a": 1}}]
+    assert (row["input_tokens"], row["output_tokens"]) == (5, 7)
+
+
+def test_a_streamed_tool_call_is_known_again_in_the_history_of_the_next_call(tmp_path: Path) -> None:
+    call = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    chunk = {"choices": [{"delta": {"tool_calls": [{"index": 0, **call}]}}]}
+    history = [*turns("Here?"), {"role": "assistant", "content": None, "tool_calls": [call]}]
+    history.append({"role": "tool", "tool_call_id": "t", "content": "a cake"})
+    records = [
+        {"session_id": "s", "request": {"model": "m", "messages": turns("Here?")}, "response": [chunk]},
+        {"session_id": "s", "request": {"model": "m", "messages": history}, "response": ANSWERS["chat"]},
+    ]
+    (said,) = _said(tmp_path, *records)
+    assert said == [("user", "Here?"), ("assistant", ""), ("tool", ""), ("assistant", "Yes")]
+
+
+def test_a_tool_call_that_was_cut_off_keeps_what_there_is(tmp_path: Path) -> None:
+    begun = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
+    row = _read_stream(tmp_path, _block(0, begun, "input_json_delta", "partial_json", '{"a"'))
+    assert json.loads(row["messages"][1]["tool_calls"]) == [{"id": "t", "name": "look", "input": '{"a"'}]
+
+
+def test_latencies_of_any_unit_are_added_up_in_seconds(tmp_path: Path) -> None:
+    for number, latency in enumerate(({"delay_ms": 1500}, {"duration_ms": 1500}, {"response_time": 1.5})):
+        (row,) = read(write(tmp_path / f"{number}.jsonl", lines(*({**call, **latency} for call in CALLS))))
+        assert row["latency"] == 3.0
