@@ -64,7 +64,7 @@ _VALIDATION_TASKS: dict[LevelName, str] = {
 def demo(
     output: OutputFolder = Path("demo-output"),
     conversations: SampleSize = 1500,
-    max_steps: DemoSteps = 40,
+    max_steps: DemoSteps = 25,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
