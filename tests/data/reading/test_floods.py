@@ -15,7 +15,9 @@ N = 50_000
 MARK = "\u200e"
 
 
-@pytest.mark.parametrize("html", ["<", "<a ", "<!--", "</", "<!", "<?", "<blockquote>", "&", "<p>", "<p ", "<b>x", "<p\t"])
+@pytest.mark.parametrize(
+    "html", ["<", "<a ", "<!--", "</", "<!", "<?", "<blockquote>", "&", "<p>", "<p ", "<b>x", "<p\t"]
+)
 def test_html(html: str) -> None:
     assert isinstance(html_text(html * N)[0], str)
     assert isinstance(without_markup(html * N), str)
