@@ -224,7 +224,7 @@ def test_a_body_beyond_the_limit_is_refused(tiny_encoder_path: Path, announced: 
     ("path", "body"),
     [
         ("embeddings", {"input": ["a"] * 4}),
-        ("embeddings", {"input": [[5]] * 4}),
+        ("embeddings", {"input": [[5]] * 4, "tokenizer": "encoder"}),
         ("embeddings", {"input": "a b c d e f g h i j k"}),
         ("embeddings", {"messages": [[{"role": "u", "content": "a"}]] * 4}),
         ("embeddings", {"messages": [{"role": "u", "content": "a b c d e f g h i j k"}]}),
