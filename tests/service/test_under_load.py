@@ -7,7 +7,7 @@ import json
 import logging
 import socket
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -120,13 +120,19 @@ def test_what_a_client_asked_for_that_left_is_not_embedded(gate: Gate) -> None:
     assert gate.passes == [1, 1]  # the five texts never went through the model
 
 
+def kept_waiting(server: Running, gate: Gate, pool: ThreadPoolExecutor) -> list[Future[Any]]:
+    """Four requests, the first of which is in the model, behind a gate that is shut."""
+    gate.shut()
+    answers = [pool.submit(embed, server, "a")]
+    assert gate.reached.wait(SECONDS)
+    answers += [pool.submit(embed, server, "a", "b") for _ in range(3)]
+    waiting(server, 3 + 3 * 6)
+    return answers
+
+
 def test_a_stopping_server_finishes_what_waits(gate: Gate) -> None:
     with run_server() as server, ThreadPoolExecutor(8) as pool:
-        gate.shut()
-        answers = [pool.submit(embed, server, "a")]
-        assert gate.reached.wait(SECONDS)
-        answers += [pool.submit(embed, server, "a", "b") for _ in range(3)]
-        waiting(server, 3 + 3 * 6)
+        answers = kept_waiting(server, gate, pool)
         server.uvicorn_server.should_exit = True
         gate.open()
         assert [answer.result(SECONDS).status_code for answer in answers] == [200] * 4
@@ -140,11 +146,7 @@ def test_what_a_stopping_server_cannot_finish_is_503(gate: Gate, monkeypatch, ca
     monkeypatch.setattr(connections, "_SECONDS_TO_STOP", 1)
     monkeypatch.setattr(service, "_SECONDS_TO_STOP", 1)
     with run_server() as server, ThreadPoolExecutor(8) as pool:
-        gate.shut()
-        answers = [pool.submit(embed, server, "a")]
-        assert gate.reached.wait(SECONDS)
-        answers += [pool.submit(embed, server, "a", "b") for _ in range(3)]
-        waiting(server, 3 + 3 * 6)
+        answers = kept_waiting(server, gate, pool)
         with caplog.at_level(logging.INFO):
             server.uvicorn_server.should_exit = True
             refused = [answer.result(SECONDS) for answer in answers]

@@ -167,6 +167,11 @@ def plain_messages(messages: Any, where: str) -> list[Message]:
     ]
 
 
+def plain_messages_in(conversation: Any, where: str) -> list[Message]:
+    """Role and text of every message of a row; raises as `messages_in` and `plain_messages` do."""
+    return plain_messages(messages_in(conversation, where), where)
+
+
 def document(messages: Messages, where: str = "conversation") -> str:
     """All turns of a conversation as one text."""
     return " ".join(message_text(message, where) for message in messages)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.data.conversations import rows_of
-from turnwise.data.messages import messages_in, plain_messages
+from turnwise.data.messages import plain_messages_in
 from turnwise.data.reading.given import Given
 from turnwise.encoders.history import add_history
 from turnwise.explorer.groups.memory import FILE, Basis, GroupMemory, KnownGroup, read_memory_file
@@ -182,7 +182,7 @@ def _places(groups: ConversationStore | str | os.PathLike[str]) -> tuple[Path, P
 
 
 def _labelled(batch: Sequence[tuple[int, Mapping[str, Any]]], labeller: Labeller, embedder: Any) -> pa.Table:
-    talks = [plain_messages(messages_in(row, f"row {number}"), f"row {number}") for number, row in batch]
+    talks = [plain_messages_in(row, f"row {number}") for number, row in batch]
     ids = [str(number if row.get("id") is None else row["id"]) for number, row in batch]
     turns = [len(messages) for messages in talks]
     texts = [message["content"] for messages in talks for message in messages]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct
-from turnwise.data.messages import Conversations, Message, messages_in, plain_messages
+from turnwise.data.messages import Conversations, Message, plain_messages_in
 from turnwise.errors import ConversationError
 from turnwise.evaluation.conversations.ranking import ConversationRanking, rank_conversations
 from turnwise.evaluation.load_settings import LoadSettings
@@ -151,7 +151,7 @@ def _read_rows(
     messages: list[list[Message]] = []
     values: dict[str, list[Any]] = {column: [] for column in columns}
     for number, row in enumerate(conversations):
-        messages.append(plain_messages(messages_in(row, f"row {number}"), f"row {number}"))
+        messages.append(plain_messages_in(row, f"row {number}"))
         seen.update(dict.fromkeys(row))
         identifier = row.get("id")
         ids.append(str(number) if identifier is None else str(identifier))

@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.data.cleaning import merge_runs
-from turnwise.data.messages import Conversations, Message, messages_in, plain_messages
+from turnwise.data.messages import Conversations, Message, plain_messages_in
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.messages import encode_messages
 from turnwise.errors import ConversationError
@@ -73,7 +73,7 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
     roles: dict[str, int] = {}
     ids, kept, total = [], [], 0
     for row in conversations:
-        said = plain_messages(messages_in(row, f"row {total}"), f"row {total}")
+        said = plain_messages_in(row, f"row {total}")
         messages = merge_runs([message for message in said if message["content"]])[:TURNS]
         if len(messages) >= 3:
             kept.append(
