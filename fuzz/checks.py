@@ -36,7 +36,9 @@ def check_reading(path: Path, format: str = "auto", columns: str | None = None) 
     with in_time():
         rows: list[dict[str, Any]] = []
         for on_error in ("raise", "skip"):
-            options = ReadingOptions.of(format, on_error, columns, "all" if on_error == "skip" else None)
+            options = ReadingOptions.of(
+                format=format, on_error=on_error, columns=columns, redact="all" if on_error == "skip" else None
+            )
             try:
                 rows = list(read_rows([path], options, SkippedRows(on_error)))
             except ConversationError as error:

@@ -108,7 +108,7 @@ def test_functions_take_the_data_first_and_everything_else_by_keyword(room: str)
     for name, function in functions.items():
         kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
         assert kinds[0] is inspect.Parameter.POSITIONAL_OR_KEYWORD, name
-        assert set(kinds[1:]) <= {inspect.Parameter.KEYWORD_ONLY}, name
+        assert set(kinds[1:]) <= {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}, name
 
 
 def test_all_is_what_the_stub_imports() -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from filelock import FileLock
+from typing_extensions import Unpack
 
 from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file, discard, is_standard, only_writer, put_in_order
@@ -28,15 +29,13 @@ from turnwise._utils.strict_json import strict_json
 from turnwise.data.messages import Messages, checked_messages
 from turnwise.data.reading.archives import shown
 from turnwise.data.reading.arrow_file import arrow_table, write_arrow
-from turnwise.data.reading.columns import GivenColumns
 from turnwise.data.reading.companions import split_lists
 from turnwise.data.reading.files import check_apart, find_files, is_paths
 from turnwise.data.reading.folders import states_of
 from turnwise.data.reading.given import ROW, Given, GivenSource, in_python
 from turnwise.data.reading.loop import SkippedRows, read_rows, read_sources
-from turnwise.data.reading.options import OnError, ReadingOptions
+from turnwise.data.reading.options import ReadingOptions, ReadOptions
 from turnwise.data.reading.standard_input import is_spooled
-from turnwise.data.redaction import Redaction
 from turnwise.errors import ConversationError
 
 if TYPE_CHECKING:
@@ -48,16 +47,7 @@ _COMPRESSION_LEVEL = 6
 _OF_MESSAGE = ("role", "content")
 
 
-def read_conversations(
-    data: Given,
-    *,
-    format: str = "auto",
-    on_error: OnError = "raise",
-    columns: GivenColumns | None = None,
-    redact: Redaction | str | None = None,
-    encoding: str | None = None,
-    split_by: str | None = None,
-) -> Dataset:
+def read_conversations(data: Given, **options: Unpack[ReadOptions]) -> Dataset:
     """Read conversations from files of any known format, or from data frames, data sets and lists.
 
     The rows of files are streamed to an Arrow file in the cache directory of `datasets`, so memory stays small. Reading
@@ -69,17 +59,7 @@ def read_conversations(
             input). Or a pandas or polars DataFrame, or another Arrow table: of messages, one a row, or of conversations
             with a column ``messages``. Or a `datasets.Dataset` of either. Or a list of conversations
             (``{"messages": […]}``), of lists of messages, or of messages that name their conversation.
-        format: Name of the source format; ``"auto"`` detects it from the content of each file.
-        on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out and logs a summary.
-        columns: Which columns of tables, or fields of records, hold what, as
-            ``"conversation=ticket_id,speaker=author.type,text=body,time=created_at"``, or as a mapping of these names:
-            see `Columns`.
-        redact: What becomes placeholders before anything is kept, as ``"emails,phones,names=people.txt"`` or
-            ``"all,names=people.txt"``: see `Redaction`.
-        encoding: The encoding of texts, such as ``"cp1252"``. By default UTF-8, or UTF-16 with its mark; a file in
-            neither is read in the likeliest other encoding, with a warning that names it.
-        split_by: At what conversations are split, for exports of one long chat: ``"day"``, or a pause, such as
-            ``"30m"`` or ``"6h"``.
+        **options: The format, the columns of tables, what is redacted and more: see `ReadOptions`.
 
     Returns:
         Columns ``id`` (``<file stem>-<row number>`` where the source has none, preceded by as much of the path
@@ -88,43 +68,35 @@ def read_conversations(
 
     Raises:
         ConversationError: Nothing to read, or a bad row; names the file and line.
-        ValueError: ``on_error``, ``columns``, ``redact``, ``encoding`` or ``split_by`` is none of these.
+        ValueError: An option has a bad value.
     """
-    options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
-    skipped = SkippedRows(on_error)
+    how = ReadingOptions.of(**options)
+    skipped = SkippedRows(how.on_error)
     if not is_paths(data):
-        if _is_dataset(data) and options == ReadingOptions() and _is_chat(data):
+        if _is_dataset(data) and how == ReadingOptions() and _is_chat(data):
             return data if "id" in data.column_names else data.add_column("id", _default_ids(len(data)))
         from datasets import Dataset
         from datasets.table import InMemoryTable
 
-        return Dataset(InMemoryTable(arrow_table(_read_given(data, options, skipped))))
-    files = find_files(data, options.format)
-    cached = _cache_folder(files, options)
+        return Dataset(InMemoryTable(arrow_table(_read_given(data, how, skipped))))
+    files = find_files(data, how.format)
+    cached = _cache_folder(files, how)
     if cached.exists():
         SkippedRows.from_json((cached / "skipped.json").read_text(encoding="utf-8")).report()
     else:
         cached.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{cached}.lock"):  # of processes that start together, one reads and the others wait
             if not cached.exists():
-                _read_into(cached, files, options, skipped)
+                _read_into(cached, files, how, skipped)
     from datasets import Dataset  # takes a second, which reading row by row does without
 
     return Dataset.from_file(str(cached / "conversations.arrow"))
 
 
-def iterate_conversations(
-    data: Given,
-    format: str = "auto",
-    on_error: OnError = "raise",
-    columns: GivenColumns | None = None,
-    redact: Redaction | str | None = None,
-    encoding: str | None = None,
-    split_by: str | None = None,
-) -> Iterator[dict[str, Any]]:
+def iterate_conversations(data: Given, **options: Unpack[ReadOptions]) -> Iterator[dict[str, Any]]:
     """Yield the conversations that `read_conversations` gives one at a time, without keeping any of them."""
-    options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
-    return _iterate(data, options, SkippedRows(on_error))
+    how = ReadingOptions.of(**options)
+    return _iterate(data, how, SkippedRows(how.on_error))
 
 
 def _iterate(data: Given, options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
@@ -254,28 +226,18 @@ def convert_conversations(
     data: Given,
     *,
     output: str | os.PathLike[str],
-    format: str = "auto",
-    on_error: OnError = "raise",
     force: bool = False,
     split: str | None = None,
-    columns: GivenColumns | None = None,
-    redact: Redaction | str | None = None,
-    encoding: str | None = None,
-    split_by: str | None = None,
+    **options: Unpack[ReadOptions],
 ) -> int:
     """Write conversations of any known format as chat JSONL.
 
     Args:
         data: As for `read_conversations`.
         output: A ``.jsonl`` or ``.jsonl.gz`` file, which appears only when complete; or ``-``, the standard output.
-        format: As for `read_conversations`.
-        on_error: As for `read_conversations`.
         force: Overwrite ``output`` if it exists.
         split: Write only conversations whose label ``split`` is this, such as ``"test"``.
-        columns: As for `read_conversations`.
-        redact: As for `read_conversations`.
-        encoding: As for `read_conversations`.
-        split_by: As for `read_conversations`.
+        **options: See `ReadOptions`.
 
     Returns:
         The number of conversations written.
@@ -287,11 +249,9 @@ def convert_conversations(
         ValueError: ``output`` has another ending or is one of the files that are read, an option has a bad value, or no
             conversation belongs to the split.
     """
-    skipped = SkippedRows(on_error)
     check_apart(output, data)
     target = check_chat_file(output, force)
-    options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
-    conversations = _iterate(data, options, skipped)
+    conversations = iterate_conversations(data, **options)
     with only_writer(target), atomic_path(target) as temporary:
         rows = (row for row in conversations if split is None or row.get("split") == split)
         count = write_chats(rows, temporary)

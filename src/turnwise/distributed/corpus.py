@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from typing_extensions import Unpack
+
 from turnwise._utils.progress import progress_bar
-from turnwise.data.reading.columns import GivenColumns
 from turnwise.data.reading.files import is_paths
 from turnwise.data.reading.given import Given
 from turnwise.data.reading.loop import SkippedRows, nothing_left
-from turnwise.data.reading.options import OnError, ReadingOptions
-from turnwise.data.redaction import Redaction
+from turnwise.data.reading.options import ReadingOptions, ReadOptions
 from turnwise.distributed.embedder import Embedder, ShardWriter
 from turnwise.distributed.inputs import GivenInput, InputFile, find_inputs, total
 from turnwise.distributed.job import Embedding, Job
@@ -36,13 +36,8 @@ def embed_corpus(
     actors: int | None = None,
     resume: bool = False,
     force: bool = False,
-    format: str = "auto",
-    on_error: OnError = "raise",
-    columns: GivenColumns | None = None,
-    redact: Redaction | str | None = None,
-    encoding: str | None = None,
-    split_by: str | None = None,
     shard_size: int = CONVERSATIONS_IN_SHARD,
+    **options: Unpack[ReadOptions],
 ) -> int:
     """Embed conversations into a folder of Parquet parts, one for each shard, with a manifest.
 
@@ -66,13 +61,8 @@ def embed_corpus(
             GPU, or one for every four CPUs.
         resume: Continue with the parts that are already there.
         force: Remove the parts that are already there.
-        format: As for `turnwise.read_conversations`.
-        on_error: As for `turnwise.read_conversations`.
-        columns: As for `turnwise.read_conversations`.
-        redact: As for `turnwise.read_conversations`.
-        encoding: As for `turnwise.read_conversations`.
-        split_by: As for `turnwise.read_conversations`.
         shard_size: Conversations in a shard. If it is changed, existing parts are not recognised.
+        **options: As for `turnwise.read_conversations`.
 
     Returns:
         The number of rows.
@@ -87,14 +77,14 @@ def embed_corpus(
         raise ValueError(f"engine is {engine!r}; expected 'local' or 'ray'")
     if shard_size < 1:
         raise ValueError(f"shard_size is {shard_size}; expected at least 1")
+    how = ReadingOptions.of(**options)
     files: list[InputFile]
-    files = find_inputs(data, format) if engine == "ray" or is_paths(data) else [GivenInput.of(data)]
-    options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
+    files = find_inputs(data, how.format) if engine == "ray" or is_paths(data) else [GivenInput.of(data)]
     embedding = Embedding(None if encoder is None else str(encoder), level, pooling, dtype)
     folder = PartFolder(str(output))
     embedder = Embedder(embedding)
     settings = embedder.settings
-    job = Job(folder, embedding, settings, options, shard_size)
+    job = Job(folder, embedding, settings, how, shard_size)
     with folder.writing(settings, resume, force):
         parts = folder.parts()
         if engine == "ray":

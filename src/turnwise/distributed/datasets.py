@@ -7,13 +7,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from typing_extensions import Unpack
 
 from turnwise._utils.optional import require
-from turnwise.data.reading.columns import GivenColumns
 from turnwise.data.reading.files import Paths
 from turnwise.data.reading.loop import SkippedRows
-from turnwise.data.reading.options import OnError, ReadingOptions
-from turnwise.data.redaction import Redaction
+from turnwise.data.reading.options import ReadingOptions, ReadOptions
 from turnwise.distributed.cluster import Actors
 from turnwise.distributed.inputs import InputFile, find_inputs
 from turnwise.distributed.job import Embedding
@@ -25,26 +24,12 @@ if TYPE_CHECKING:
     from turnwise.encoders.inference import Half
 
 
-def read_dataset(
-    paths: Paths,
-    *,
-    format: str = "auto",
-    on_error: OnError = "raise",
-    columns: GivenColumns | None = None,
-    redact: Redaction | str | None = None,
-    encoding: str | None = None,
-    split_by: str | None = None,
-) -> ray.data.Dataset:
+def read_dataset(paths: Paths, **options: Unpack[ReadOptions]) -> ray.data.Dataset:
     """Read conversations of any known format as a dataset of Ray Data, one task for each file.
 
     Args:
         paths: Files, folders, globs, or URLs of any of them, which all workers can read.
-        format: As for `turnwise.read_conversations`.
-        on_error: As for `turnwise.read_conversations`.
-        columns: As for `turnwise.read_conversations`.
-        redact: As for `turnwise.read_conversations`.
-        encoding: As for `turnwise.read_conversations`.
-        split_by: As for `turnwise.read_conversations`.
+        **options: As for `turnwise.read_conversations`.
 
     Returns:
         Columns ``id`` and ``messages``, a list of ``{"role", "content"}``.
@@ -54,12 +39,12 @@ def read_dataset(
         ImportError: Ray is not installed.
     """
     data = require("ray.data", "ray")
-    files = find_inputs(paths, format)
-    options = ReadingOptions.of(format, on_error, columns, redact, encoding, split_by)
+    how = ReadingOptions.of(**options)
+    files = find_inputs(paths, how.format)
 
     def read(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        skipped = SkippedRows(on_error)
-        for conversation in InputFile(**row).rows(options, skipped):
+        skipped = SkippedRows(how.on_error)
+        for conversation in InputFile(**row).rows(how, skipped):
             messages = [{"role": m["role"], "content": m["content"]} for m in conversation["messages"]]
             yield {"id": conversation["id"], "messages": messages}
         skipped.report()

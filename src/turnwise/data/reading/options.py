@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypedDict
+
+from typing_extensions import Unpack
 
 from turnwise.data.formats import FORMATS
 from turnwise.data.formats.nested import nested
@@ -20,17 +22,35 @@ from turnwise.errors import ConversationError
 OnError = Literal["raise", "skip"]
 
 
+class ReadOptions(TypedDict, total=False):
+    """How conversations are read: the keyword arguments of every function that reads some.
+
+    Attributes:
+        format: Name of the source format; ``"auto"``, the default, detects it from the content of each file.
+        on_error: ``"raise"``, the default, stops at the first bad row, ``"skip"`` leaves bad rows out and logs a
+            summary.
+        columns: Which columns of tables, or fields of records, hold what, as
+            ``"conversation=ticket_id,speaker=author.type,text=body,time=created_at"``, or as a mapping of these names:
+            see `Columns`.
+        redact: What becomes placeholders before anything is kept, as ``"emails,phones,names=people.txt"`` or
+            ``"all,names=people.txt"``: see `Redaction`.
+        encoding: The encoding of texts, such as ``"cp1252"``. By default UTF-8, or UTF-16 with its mark; a file in
+            neither is read in the likeliest other encoding, with a warning that names it.
+        split_by: At what conversations are split, for exports of one long chat: ``"day"``, or a pause, such as
+            ``"30m"`` or ``"6h"``.
+    """
+
+    format: str
+    on_error: OnError
+    columns: GivenColumns | None
+    redact: Redaction | str | None
+    encoding: str | None
+    split_by: str | None
+
+
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How files are read.
-
-    Args:
-        format: Name of the source format; ``"auto"`` detects it from the content of each file.
-        on_error: ``"raise"`` stops at the first bad row, ``"skip"`` leaves bad rows out.
-        columns: What the columns of tables, or the fields of records, hold.
-        redaction: What is replaced by placeholders.
-        encoding: The encoding of texts; by default UTF-8, UTF-16 by its mark, or the one that the letters show.
-        split_by: ``day``, or the length of a pause such as ``6h``, at which conversations are split.
+    """`ReadOptions`, parsed and checked.
 
     Raises:
         ConversationError: The format is unknown, or has no columns.
@@ -56,23 +76,14 @@ class ReadingOptions:
             raise ConversationError(f"format {self.format!r}", "its fields are known; columns are for tables")
 
     @classmethod
-    def of(
-        cls,
-        format: str = "auto",
-        on_error: OnError = "raise",
-        columns: GivenColumns | None = None,
-        redact: Redaction | str | None = None,
-        encoding: str | None = None,
-        split_by: str | None = None,
-    ) -> ReadingOptions:
+    def of(cls, **options: Unpack[ReadOptions]) -> ReadingOptions:
         """The options from the arguments of `read_conversations`."""
+        others: dict[str, Any] = dict(options)
+        columns, redact = others.pop("columns", None), others.pop("redact", None)
         return cls(
-            format,
-            on_error,
-            Columns.of(columns) if columns is not None else None,
-            Redaction.parse(redact) if isinstance(redact, str) else redact,
-            encoding,
-            split_by,
+            columns=None if columns is None else Columns.of(columns),
+            redaction=Redaction.parse(redact) if isinstance(redact, str) else redact,
+            **others,
         )
 
     @property
