@@ -26,6 +26,7 @@ def test_ecd(tmp_path: Path) -> None:
     for rows in (detected, named):
         assert [[(m["role"], m["content"]) for m in row["messages"]] for row in rows] == expected
     assert detected[0]["id"] == "train-1"
+    assert [message.get("negatives") for message in detected[0]["messages"]] == [None, None, ["不要了"], None]
 
 
 @pytest.mark.parametrize(

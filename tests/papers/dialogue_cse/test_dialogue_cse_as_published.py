@@ -10,7 +10,12 @@ import torch
 from datasets import Dataset
 
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings, context_turns_of
-from turnwise.papers.dialogue_cse.response_negatives import ResponseNegatives, ResponseNegativesCollator
+from turnwise.papers.dialogue_cse.published import PublishedDialogueCSE
+from turnwise.papers.dialogue_cse.response_negatives import (
+    ReleasedNegatives,
+    ResponseNegatives,
+    ResponseNegativesCollator,
+)
 from turnwise.papers.dialogue_cse.table import SUITE
 from turnwise.papers.experiments.cells import Cell
 from turnwise.papers.pieces import PieceCollator, cut_samples
@@ -133,3 +138,31 @@ def test_a_corpus_that_says_one_thing_has_no_negatives() -> None:
     negatives = ResponseNegatives(UtterancePool(Dataset.from_list(rows)), 1)
     with pytest.raises(ValueError, match="no utterance outside the conversation '0' found that differs"):
         negatives.of("0", 0, rows[0]["messages"], [0])
+
+
+def released(texts: list[str], response: int, negatives: list[str]) -> list[dict]:
+    messages = [{"role": "ab"[turn % 2], "content": text, "negatives": None} for turn, text in enumerate(texts)]
+    messages[response]["negatives"] = negatives
+    return messages
+
+
+def test_released_negatives_are_those_of_the_response_and_new_in_each_epoch() -> None:
+    messages = released(["hello", "hi there"], 1, ["no", "yes", "maybe", "hi there"])
+    (drawn,) = ReleasedNegatives(3).of("0", 0, messages, [1])
+    assert sorted(drawn) == ["maybe", "no", "yes"]
+    (many,) = ReleasedNegatives(5).of("0", 0, messages, [1])
+    assert len(many) == 5 and set(many) <= {"maybe", "no", "yes"}
+    assert len({tuple(ReleasedNegatives(2, epoch=epoch).of("0", 0, messages, [1])[0]) for epoch in range(20)}) > 1
+
+
+def test_a_corpus_released_with_negatives_is_learned_from_with_these(tiny_encoder) -> None:
+    rows = [
+        {"id": "0", "messages": released(["where is it", "on its way", "thanks"], 1, ["red", "blue"])},
+        {"id": "1", "messages": released(["too late", "sorry", "refund me", "done"], 3, ["green", "done"])},
+    ]
+    recipe = PublishedDialogueCSE(negatives=2, adaptation=None)
+    inputs = recipe.inputs(tiny_encoder, Dataset.from_list(rows))
+    samples = inputs["train_dataset"].to_list()
+    assert [(sample["row"], sample["start"] + sample["response"]) for sample in samples] == [(0, 1), (1, 3)]
+    batch = inputs["data_collator"](samples)
+    assert (batch["messages_negative_text"] >= 0).any(1).sum() == 2

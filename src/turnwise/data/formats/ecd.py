@@ -10,7 +10,8 @@ The layout, inferred from the files (six columns separated by tabs, lists separa
 5. the candidates for the response
 6. one flag per candidate; 1 marks the true response
 
-The session is restored: before, the true response, after. The negative candidates are left out.
+The session is restored: before, the true response, after. The other candidates are a label of the response,
+``negatives``, from which DialogueCSE learns with the settings of its paper.
 """
 
 from __future__ import annotations
@@ -38,11 +39,15 @@ def convert(raw: bytes, source: Source) -> dict[str, Any]:
     is_true = _split(flags)
     if is_true.count("1") != 1 or is_true.index("1") >= len(_split(candidates)):
         raise BadRow("expected exactly one 1 in the last column, marking one of the candidates")
-    texts = [*_split(before), _split(candidates)[is_true.index("1")], *_split(after)]
+    others = _split(candidates)
+    response = others.pop(is_true.index("1"))
+    texts = [*_split(before), response, *_split(after)]
     roles = [_ROLES[flag] for part in speakers.split("-") for flag in _split(part)]
     if len(roles) != len(texts):
         raise BadRow(f"found {len(roles)} speakers in the third column for {len(texts)} utterances")
-    return {"messages": [{"role": role, "content": text} for role, text in zip(roles, texts)]}
+    messages: list[dict[str, Any]] = [{"role": role, "content": text} for role, text in zip(roles, texts)]
+    messages[len(_split(before))]["negatives"] = others
+    return {"messages": messages}
 
 
 def matches(head: Head) -> bool:

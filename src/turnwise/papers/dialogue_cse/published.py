@@ -13,7 +13,12 @@ from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers.dialogue_cse.loss import TurnWeights
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
-from turnwise.papers.dialogue_cse.response_negatives import ResponseNegatives, ResponseNegativesCollator
+from turnwise.papers.dialogue_cse.response_negatives import (
+    ReleasedNegatives,
+    ResponseNegatives,
+    ResponseNegativesCollator,
+    released_responses,
+)
 from turnwise.papers.pieces import PieceCollator, cut_samples
 from turnwise.papers.utterance_pool import UtterancePool
 from turnwise.training.recipes.base import Adaptation, Inputs
@@ -22,6 +27,9 @@ from turnwise.training.recipes.base import Adaptation, Inputs
 @dataclass(frozen=True)
 class PublishedDialogueCSE(DialogueCSE):
     """``batch_size`` counts samples, which are single responses with their context; negatives come from the corpus.
+
+    If the corpus was released with negatives of its own for some responses, as the E-commerce corpus was, these
+    responses alone are the samples, and their negatives are drawn from those.
 
     The paper's main results use 9 negatives (compare Tables 4 and 2). In 96 % of the released examples, they have the
     response's own role. Eq. 7 is read literally. ``max_length`` and ``min_turns`` are those of the E-commerce corpus:
@@ -45,10 +53,19 @@ class PublishedDialogueCSE(DialogueCSE):
 
     @override
     def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
-        drawn = ResponseNegatives(UtterancePool(conversations), int(self.negatives), same_role=True, seed=self.seed)
-        collator = ResponseNegativesCollator(encoder, self.max_length, negatives=drawn)
+        samples, count = cut_samples(conversations, self.reach), int(self.negatives)
+        negatives: ResponseNegatives | ReleasedNegatives
+        if responses := released_responses(conversations):
+            negatives = ReleasedNegatives(count, self.seed)
+            turns = zip(
+                samples["row"], (start + response for start, response in zip(samples["start"], samples["response"]))
+            )
+            samples = samples.select([number for number, turn in enumerate(turns) if turn in responses])
+        else:
+            negatives = ResponseNegatives(UtterancePool(conversations), count, same_role=True, seed=self.seed)
+        collator = ResponseNegativesCollator(encoder, self.max_length, negatives=negatives)
         return {
             **super().inputs(encoder, conversations),
-            "train_dataset": cut_samples(conversations, self.reach),
+            "train_dataset": samples,
             "data_collator": PieceCollator(collator, conversations),
         }

@@ -1,12 +1,14 @@
-"""Random responses from the whole corpus, as negatives of DialogueCSE (section 3)."""
+"""Negatives of DialogueCSE (section 3): random responses of the whole corpus, or those that were released with it."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
+from datasets import Dataset
 from torch import Tensor
 from typing_extensions import override
 
@@ -51,6 +53,46 @@ class ResponseNegatives:
         raise ValueError(f"no utterance outside the conversation {conversation!r} found that differs from a response")
 
 
+@dataclass
+class ReleasedNegatives:
+    """Draws from the candidates that a released corpus has for its responses, the label ``negatives`` of a message.
+
+    Attributes:
+        count: Negatives for each response; drawn with repetitions only where there are fewer.
+        seed: Seed of the draws.
+        epoch: The epoch; each one gets new draws.
+    """
+
+    count: int
+    seed: int = 0
+    epoch: int = 0
+
+    def of(
+        self, conversation: str, start: int, messages: Sequence[Mapping[str, Any]], responses: Sequence[int]
+    ) -> list[list[str]]:
+        """As `ResponseNegatives.of`."""
+        generator = random.Random(f"{self.seed} {self.epoch} {conversation} {start}")
+        return [self._some(messages[turn], generator) for turn in responses]
+
+    def _some(self, response: Mapping[str, Any], generator: random.Random) -> list[str]:
+        others = [text for text in response["negatives"] if text != response["content"]]
+        if len(others) < self.count:
+            return generator.choices(others, k=self.count)
+        return generator.sample(others, self.count)
+
+
+def released_responses(conversations: Dataset) -> set[tuple[int, int]]:
+    """The responses that come with negatives, as numbers of conversation and message; empty for most corpora."""
+    if "negatives" not in str(conversations.features["messages"]):
+        return set()
+    return {
+        (row, turn)
+        for row, messages in enumerate(conversations["messages"])
+        for turn, message in enumerate(messages)
+        if any(text != message["content"] for text in message.get("negatives") or ())
+    }
+
+
 @dataclass(frozen=True)
 class ResponseNegativesCollator(TextCollator):
     """Collates utterances together with negatives of each response, which are drawn from the corpus and encoded, too.
@@ -59,7 +101,7 @@ class ResponseNegativesCollator(TextCollator):
         negatives: Draws the negatives.
     """
 
-    negatives: ResponseNegatives = field(kw_only=True)
+    negatives: ResponseNegatives | ReleasedNegatives = field(kw_only=True)
 
     def set_epoch(self, epoch: int) -> None:
         """Draw different negatives from now on."""
