@@ -32,6 +32,7 @@ MODULES = {
     "ray": "ray.data",
     "s3": "s3fs",
     "service": "fastapi, uvicorn, pydantic_settings, prometheus_client",
+    "mcp": "mcp",
     "redact": "presidio_analyzer",
 }
 

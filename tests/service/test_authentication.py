@@ -30,6 +30,8 @@ SCOPES = {
     ("POST", "/v1/next"): "read",
     ("POST", "/v1/search"): "read",
     ("POST", "/v1/label"): "read",
+    ("POST", "/mcp"): "read",
+    ("GET", "/mcp"): "read",
     ("GET", "/v1/stores"): "read",
     ("POST", "/v1/conversations"): "write",
     ("GET", "/v1/conversations/{id:text}"): "read",

@@ -30,6 +30,7 @@ from turnwise.service.routes.conversations import (
 )
 from turnwise.service.routes.embeddings import EmbeddingRequest, EmbeddingResponse, embeddings
 from turnwise.service.routes.labels import LabelRequest, LabelResponse, label
+from turnwise.service.routes.mcp import mcp, no_stream
 from turnwise.service.routes.ranking import RerankRequest, RerankResponse, rerank
 from turnwise.service.routes.replies import NextRequest, NextResponse, next_replies
 from turnwise.service.routes.search import SearchRequest, SearchResponse, search
@@ -103,6 +104,8 @@ ENDPOINTS = (
     Endpoint("POST", "/v1/next", "read", next_replies, NextResponse, {JSON: NextRequest}, "embed and rank"),
     Endpoint("POST", "/v1/search", "read", search, SearchResponse, {JSON: SearchRequest}, "conversations"),
     Endpoint("POST", "/v1/label", "read", label, LabelResponse, {JSON: LabelRequest}, "conversations"),
+    Endpoint("POST", "/mcp", "read", mcp, tag="conversations"),
+    Endpoint("GET", "/mcp", "read", no_stream, tag="conversations"),
     Endpoint("GET", "/v1/stores", "read", stores, StoreList, tag="conversations"),
     Endpoint(
         "POST",

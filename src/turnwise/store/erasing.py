@@ -28,6 +28,7 @@ from turnwise.store.tables import FIRST_FOLDER, Transaction, create_tables, tran
 
 GROUPS_FILE = "groups.safetensors"  # the explorer's memory of groups
 FINDINGS_FILE = "report.safetensors"  # what the explorer has computed about each message and conversation
+OVERVIEW_FILE = "groups.json"  # its groups in brief
 
 
 def erase(
@@ -64,7 +65,8 @@ def erase(
     for folder in other_folders(path, state):
         shutil.rmtree(folder)
     _forget_words(path / GROUPS_FILE)
-    (path / FINDINGS_FILE).unlink(missing_ok=True)
+    for name in (FINDINGS_FILE, OVERVIEW_FILE):
+        (path / name).unlink(missing_ok=True)
     return count
 
 

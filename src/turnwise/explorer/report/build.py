@@ -12,12 +12,14 @@ from turnwise._utils.progress import note, progress_bar
 from turnwise.explorer.corpus import Corpus, read_corpus
 from turnwise.explorer.groups.memory import Memory, is_remembered, read_memory, write_memory
 from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.overview import write_overview
 from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings, read_findings, write_findings
 from turnwise.explorer.report.report import Report
 from turnwise.explorer.seeds import Seeds, examples_of, plant
 from turnwise.explorer.speakers import Speakers, speakers_of
 from turnwise.store import ConversationStore, StoreError
+from turnwise.store.erasing import OVERVIEW_FILE
 
 if TYPE_CHECKING:
     from turnwise.explorer.report.groups import Naming
@@ -81,23 +83,24 @@ def build_report(
             from turnwise.explorer.report.shown import add_shown
 
             findings, memory = add_shown(store, corpus, findings, memory, former, settings.seed)
-        if findings is not kept and not store.read_only:
-            _keep(store.path, memory, findings if former is None else None, stamp, corpus)
-    report = _report(
-        store.path.name.removesuffix(".store"), tables.state.encoder, stamp, settings, corpus, speakers, findings
-    )
+        report = _report(
+            store.path.name.removesuffix(".store"), tables.state.encoder, stamp, settings, corpus, speakers, findings
+        )
+        if not store.read_only and (findings is not kept or not (store.path / OVERVIEW_FILE).exists()):
+            _keep(store.path, memory, findings if former is None else None, report)
     if examples and plant(store, examples, speakers.asker):
         return build_report(store, seed=seed, settings=settings, former=report, naming=naming, page=page)
     return report
 
 
-def _keep(path: Path, memory: Memory, findings: Findings | None, stamp: str, corpus: Corpus) -> None:
+def _keep(path: Path, memory: Memory, findings: Findings | None, report: Report) -> None:
     """Keep in a store what was found out. After edits, which follow each other quickly, only the groups are kept."""
     try:
         if not is_remembered(path, memory):
             write_memory(path, memory)
         if findings is not None:
-            write_findings(path, stamp, corpus.ids, findings)
+            write_findings(path, report.stamp, report.ids, findings)
+        write_overview(path, report)
     except OSError as error:  # a store on a read-only disk can be explored all the same
         note(f"the groups cannot be kept in {path}: {error}")
 
