@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -162,6 +163,17 @@ def test_the_papers_way_of_training(corpus, pairs, tiny_encoder_path, tmp_path) 
 def test_a_file_of_pairs_that_is_missing_is_noticed_before_anything_is_written(
     corpus, tiny_encoder_path, tmp_path
 ) -> None:
-    with pytest.raises(FileNotFoundError, match=r"AllNLI.tsv.gz: no such file .*--set nli=none"):
-        train(corpus, method="c3l", preset="paper", encoder=tiny_encoder_path, output=tmp_path / "model")
+    recipe = get_recipe("c3l", settings={"nli": "pairs.jsonl"}, preset="paper")
+    with pytest.raises(FileNotFoundError, match=r"pairs.jsonl: no such file .*--set nli=none"):
+        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("method", ["ccl", "c3l"])
+def test_as_published_without_its_pairs_says_what_is_left_out(method, tmp_path, monkeypatch, caplog) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe = get_recipe(method, preset="paper")
+    assert recipe.nli is None
+    assert [record.message.split(":")[0] for record in caplog.records] == ["AllNLI.tsv.gz is not in this folder"]
+    Path("AllNLI.tsv.gz").touch()
+    assert get_recipe(method, preset="paper").nli == "AllNLI.tsv.gz"

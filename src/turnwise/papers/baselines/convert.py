@@ -32,7 +32,7 @@ from turnwise.data.messages import Conversations, plain_messages
 from turnwise.papers.baselines.corpus import fitted
 
 _POSITIONS = (47, 11)  # rows of the two tables; a position is looked up in each by its remainder
-_REACH = (3, 5, 47, 47, 47, 47)  # the largest relative position that each layer tells from others
+_REACH = (3, 5, 48, 48, 48, 48)  # the largest relative position that each layer tells from others
 _HEADS = 2  # of the reduction
 _TOWER = 3  # feed-forward layers of a tower
 _SMOOTHING = 0.2  # of labels

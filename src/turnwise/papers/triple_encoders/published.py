@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from datasets import Dataset
@@ -20,6 +22,8 @@ from turnwise.papers.triple_encoders.corpus_negatives import CorpusNegatives
 from turnwise.papers.triple_encoders.recipe import C3L, CCL, TurnOrder
 from turnwise.papers.triple_encoders.views import TokenOrder
 from turnwise.papers.utterance_pool import UtterancePool
+
+_PAIRS = "AllNLI.tsv.gz"  # as it is distributed, in the folder where the training is started
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,15 @@ class Published(TurnOrder):
     epochs: float = 10.0
     max_length: int = 512
     negatives: Negatives = 1
-    nli: str | None = "AllNLI.tsv.gz"
+    nli: str | None = _PAIRS
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.nli == _PAIRS and not Path(_PAIRS).is_file():
+            logging.getLogger("turnwise").warning(
+                "%s is not in this folder: the paper's inference pairs are left out; --set nli=FILE adds some", _PAIRS
+            )
+            object.__setattr__(self, "nli", None)
         if self.negatives == "batch":
             raise ValueError("negatives must be a number, such as 1: as published, they are drawn from the corpus")
         if self.frozen_layers != 0:

@@ -103,7 +103,7 @@ SUITE = Suite(
     full=Scale(settings=same_settings(_TRAININGS, max_steps=300), test=1000),
     quick=Scale(
         settings=same_settings(_TRAININGS, max_steps=10, batch_size=4) | same_settings(_PAPER, max_steps=10),
-        train=400,
+        train=100,  # ConveRT reads them all several times
         test=100,
         queries=50,
     ),
