@@ -36,6 +36,8 @@ class MessageCollator:
             What `TextCollator` returns, with a turn for each message, and both numbers as
             ``messages_conversation`` and ``messages_message`` (messages,).
         """
-        batch = self.messages([{"id": "", "messages": [{"content": row["text"]}]} for row in messages])
-        numbers = {name: torch.tensor([row[name] for row in messages]) for name in ("conversation", "message")}
-        return batch | {f"messages_{name}": tensor for name, tensor in numbers.items()}
+        texts, batch = self.messages.distinct(
+            [row["text"] for row in messages], [row["conversation"] for row in messages]
+        )
+        batch["messages_message"] = torch.tensor([row["message"] for row in messages])
+        return batch | self.messages.padded(self.messages.tokenize(texts, self.messages.max_length))

@@ -50,18 +50,16 @@ class TextCollator:
 
     def turns(self, conversations: Sequence[Row]) -> tuple[dict[str, int], dict[str, Tensor]]:
         """The distinct texts of a batch, each with its row, and the tensors about turns that need no tokens."""
+        said = [(number, message["content"]) for number, row in enumerate(conversations) for message in row["messages"]]
+        return self.distinct([text for _, text in said], [number for number, _ in said])
+
+    def distinct(self, turns: Sequence[str], conversation: Sequence[int]) -> tuple[dict[str, int], dict[str, Tensor]]:
+        """As `turns`, from the text and the conversation of each turn."""
         texts: dict[str, int] = {}
-        turn_text, conversation, keys = [], [], []
-        for number, row in enumerate(conversations):
-            for message in row["messages"]:
-                text = message["content"]
-                turn_text.append(texts.setdefault(text, len(texts)))
-                conversation.append(number)
-                keys.append(text_key(text))
         return texts, {
-            "messages_turn_text": torch.tensor(turn_text),
+            "messages_turn_text": torch.tensor([texts.setdefault(text, len(texts)) for text in turns]),
             "messages_conversation": torch.tensor(conversation),
-            "messages_text_key": torch.tensor(keys),
+            "messages_text_key": torch.tensor([text_key(text) for text in turns]),
         }
 
     def tokenize(self, texts: Iterable[str], max_length: int) -> list[Tensor]:
