@@ -243,5 +243,4 @@ def _print_layout(unknown: UnknownLayout, data: list[Path], reading: Reading) ->
             console.print(f"where {UNKNOWN} stands for a column that could not be guessed.")
     if columns is not None and not logging.getLogger("turnwise").isEnabledFor(logging.INFO):
         return
-    console.print(f"\nOther layouts: {', '.join(f.name for f in FORMATS.values() if not f.is_corpus)}", soft_wrap=True)
-    console.print(f"Corpora: {', '.join(f.name for f in FORMATS.values() if f.is_corpus)}", soft_wrap=True)
+    console.print(f"\nOther layouts: {', '.join(FORMATS)}", soft_wrap=True)

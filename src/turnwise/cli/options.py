@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import turnwise
+from turnwise._utils.names import DEFAULT_METHOD, METHODS
 
 
 def _print_version(wanted: bool) -> None:
@@ -150,9 +151,9 @@ DistillConversations = Annotated[
 Method = Annotated[
     str | None,
     typer.Option(
-        help="complete (the default: in-context, then a reply head and a centre), in-context (messages), reply-head "
-        "(next replies), or the method of a paper: dialogue-cse, siamese, single-vector, dial2vec, ccl, c3l, "
-        "local-to-global, unified."
+        help=f"By default {DEFAULT_METHOD}; of "
+        + ", ".join(f"{name} ({METHODS.about(name)})" if METHODS.about(name) else name for name in METHODS)
+        + "."
     ),
 ]
 Preset = Annotated[

@@ -26,10 +26,11 @@ from typing_extensions import Unpack
 from turnwise._compat import datasets_cache
 from turnwise._utils.files import atomic_path, check_file, discard, is_standard, only_writer, put_in_order
 from turnwise._utils.strict_json import strict_json
+from turnwise.data.formats import FORMATS
 from turnwise.data.messages import Messages, checked_messages
 from turnwise.data.reading.archives import shown
 from turnwise.data.reading.arrow_file import arrow_table, write_arrow
-from turnwise.data.reading.companions import split_lists
+from turnwise.data.reading.companions import companions_in
 from turnwise.data.reading.files import check_apart, find_files, is_paths
 from turnwise.data.reading.folders import states_of
 from turnwise.data.reading.given import ROW, Given, GivenSource, in_python
@@ -212,10 +213,10 @@ def _read_into(cached: Path, files: list[Path], options: ReadingOptions, skipped
 
 
 def _cache_folder(files: list[Path], options: ReadingOptions) -> Path:
-    lists = [file for folder in {file.parent for file in files} for file in split_lists(folder).values()]
-    states = [state for file in [*files, *sorted(lists)] for state in states_of(file)]
+    beside = {file for folder in {file.parent for file in files} for file in companions_in(folder)}  # such as splits
+    states = [state for file in [*files, *sorted(beside - set(files))] for state in states_of(file)]
     # the names as given count too: they are in the ids and the skip summary
-    key = json.dumps([_CACHE_VERSION, options.key, states, [shown(str(file)) for file in files]])
+    key = json.dumps([_CACHE_VERSION, [*FORMATS], options.key, states, [shown(str(file)) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     # temporary input is never read again, so nothing is cached for it
     passing = next((file.parent for file in files if is_spooled(file)), None)

@@ -2,69 +2,29 @@
 
 from __future__ import annotations
 
-from turnwise.data.formats import (
-    bitod,
-    calls,
-    cbt,
-    chat,
-    chatgpt,
-    claude,
-    dailydialog,
-    dial2vec,
-    discord,
-    doc2dial,
-    ecd,
-    intercom,
-    jddc,
-    mbox,
-    mdc,
-    metalwoz,
-    multiwoz,
-    pairs,
-    personachat,
-    self_dialogue,
-    sgd,
-    slack,
-    subtitles,
-    table,
-    taskmaster,
-    transcript,
-    whatsapp,
-    whisper,
-    zendesk,
-)
+from turnwise._utils.extensions import Table
 from turnwise.data.reading.format import Format
 
-# Detection takes the first match, so the formats with the most distinctive layouts come first.
-_MODULES = (
-    chatgpt,
-    claude,
-    discord,
-    slack,
-    intercom,
-    zendesk,
-    whisper,
-    subtitles,
-    mbox,
-    whatsapp,
-    calls,
-    chat,
-    sgd,
-    multiwoz,
-    bitod,
-    doc2dial,
-    metalwoz,
-    taskmaster,
-    self_dialogue,
-    mdc,
-    jddc,
-    dailydialog,
-    ecd,
-    dial2vec,
-    personachat,
-    cbt,
-    table,
-    pairs,
-    transcript,
+_HERE = "turnwise.data.formats"
+# Detection takes the first match, so the formats with the most distinctive layouts come first. Extensions' formats
+# precede only those of `_GENERAL`, which match much that is not theirs.
+_DISTINCTIVE = (
+    "chatgpt",
+    "claude",
+    "discord",
+    "slack",
+    "intercom",
+    "zendesk",
+    "whisper",
+    "subtitles",
+    "mbox",
+    "whatsapp",
+    "calls",
+    "chat",
 )
-FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _MODULES}
+_GENERAL = ("table", "pairs", "transcript")
+FORMATS: Table[Format] = Table(
+    {name: f"{_HERE}.{name}:FORMAT" for name in _DISTINCTIVE},
+    "FORMATS",
+    last={name: f"{_HERE}.{name}:FORMAT" for name in _GENERAL},
+)

@@ -4,34 +4,10 @@ from __future__ import annotations
 
 import logging
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
-# Names in lower case, and what the files hold. Known names only: other files that hold no conversations are most
-# likely a mistake, which should be an error.
-_COMPANIONS = {
-    "schema.json": "services and slots (SGD, MultiWOZ 2.2)",
-    "ontology.json": "slots and values (MultiWOZ)",
-    "slot_descriptions.json": "descriptions of slots (MultiWOZ 2.1)",
-    "dialog_acts.json": "dialogue acts (MultiWOZ 2.2)",
-    "dialogue_acts.json": "dialogue acts (MultiWOZ)",
-    "system_acts.json": "dialogue acts (MultiWOZ 2.1)",
-    "vallistfile.*": "ids of a split (MultiWOZ)",
-    "testlistfile.*": "ids of a split (MultiWOZ)",
-    **{
-        f"{domain}_db.json": "a database (MultiWOZ)"
-        for domain in ("attraction", "bus", "hospital", "hotel", "police", "restaurant", "taxi", "train")
-    },
-    "dict_en_zh.json": "translated values (BiToD)",
-    "??_fewshot_dials.json": "ids of a split (BiToD)",
-    "doc2dial_doc.json": "documents (Doc2Dial)",
-    "multidoc2dial_doc.json": "documents (MultiDoc2Dial)",
-    "tasks.txt": "descriptions of tasks (MetaLWOZ)",
-    "dialogues_act.txt": "dialogue acts (DailyDialog)",
-    "dialogues_emotion.txt": "emotions (DailyDialog)",
-    "dialogues_topic.txt": "topics (DailyDialog)",
-    "readme.txt": "a description",
-    "license.txt": "a licence",
-}
+_COMPANIONS = {"readme.txt": "a description", "license.txt": "a licence"}
 # Beside the conversations.json of an assistant's export only: elsewhere, files of these names may hold anything.
 _EXPORTED = "conversations.json"
 _BESIDE_EXPORTED = {
@@ -44,18 +20,9 @@ _BESIDE_EXPORTED = {
 _MODEL_FILES = ("modules.json", "run.json")
 
 
-# The parts that MultiWOZ lists in files of ids; dialogues in neither list are for training.
-_SPLITS = {"vallistfile.*": "dev", "testlistfile.*": "test"}
-
-
-def split_lists(folder: Path) -> dict[str, Path]:
-    """The files in a folder that list the ids of a split, by the split's name."""
-    lists = {}
-    for file in sorted(folder.iterdir()):
-        split = next((split for pattern, split in _SPLITS.items() if fnmatchcase(file.name.lower(), pattern)), None)
-        if split is not None and file.is_file():
-            lists[split] = file
-    return lists
+def companions_in(folder: Path) -> list[Path]:
+    """The files in a folder that are known to accompany conversations."""
+    return [file for file in sorted(folder.iterdir()) if file.is_file() and _companion_content(file) is not None]
 
 
 def without_companions(files: list[Path]) -> list[Path]:
@@ -88,4 +55,15 @@ def _companion_content(file: Path) -> str | None:
     name = file.name.lower().removesuffix(".gz")
     if name in _BESIDE_EXPORTED and (file.parent / _EXPORTED).exists():
         return _BESIDE_EXPORTED[name]
-    return next((content for pattern, content in _COMPANIONS.items() if fnmatchcase(name, pattern)), None)
+    return next((content for pattern, content in _known().items() if fnmatchcase(name, pattern)), None)
+
+
+@cache
+def _known() -> dict[str, str]:
+    """The companions of all formats."""
+    from turnwise.data.formats import FORMATS  # here, since formats are made from what this package has
+
+    known = dict(_COMPANIONS)
+    for format in FORMATS.values():
+        known |= {pattern: f"{content} ({format.name})" for pattern, content in format.companions.items()}
+    return known

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from turnwise.data.formats import FORMATS, slack
+from turnwise.data.formats import FORMATS
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head, record_head, text_head
 from turnwise.data.reading.source import ENDINGS, Source
@@ -30,7 +30,7 @@ def detect_format(source: Source) -> Format:
         ConversationError: The file is empty, its first records are all malformed, or no format matches.
     """
     if source.is_folder:  # the only folders that `find_files` gives
-        return slack.FORMAT
+        return FORMATS["slack"]
     if source.ending in _PACKED:
         raise ConversationError(source.name, f"a {source.ending} is not read: unpack it and give the folder or file")
     if source.ending not in ENDINGS:

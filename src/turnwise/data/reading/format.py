@@ -48,7 +48,8 @@ class Format:
             conversation that an app opened and nothing was said in. Raises `BadRow` or the ``KeyError``, ``TypeError``,
             … of a record with an unexpected layout.
         matches: Whether a file that begins like this has this format.
-        is_corpus: It is the layout of one released corpus, which no other file has by chance.
+        companions: Files beside its files that hold no conversations: patterns of their names in lower case, and what
+            they hold. Known names only: any other file is most likely a mistake, which should be an error.
     """
 
     name: str
@@ -57,4 +58,4 @@ class Format:
     records: Callable[[Source], Iterator[tuple[int, Any]]]
     convert: Callable[[Any, Source], dict[str, Any] | None]
     matches: Callable[[Head], bool]
-    is_corpus: bool = False
+    companions: Mapping[str, str] = field(default_factory=dict)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from turnwise._utils.lazy_table import LazyTable
+from turnwise._utils.extensions import Table
 from turnwise.papers.experiments.baseline_row import baseline_row
 from turnwise.papers.experiments.data_sets import DataSet
 from turnwise.papers.experiments.method import Method
 from turnwise.papers.experiments.papers import check_data_sets
 from turnwise.papers.experiments.suite import Suite
 
-SUITES: LazyTable[Suite] = LazyTable(
+SUITES: Table[Suite] = Table(
     {
         "dialoguecse": "turnwise.papers.dialogue_cse.table:SUITE",
         "dial2vec": "turnwise.papers.dial2vec.table:SUITE",

@@ -1,0 +1,1 @@
+"""The files of published corpora, on which papers report."""

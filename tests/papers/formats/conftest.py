@@ -1,0 +1,7 @@
+"""Every test of the room reads into a cache of its own."""
+
+from __future__ import annotations
+
+from tests.data.conftest import own_cache
+
+__all__ = ["own_cache"]

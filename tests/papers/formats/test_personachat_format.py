@@ -1,0 +1,78 @@
+"""PersonaChat and ConvAI2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.data.format_cases import read, turns, write
+from turnwise.errors import ConversationError
+
+PERSONACHAT = {
+    "self": [
+        "1 your persona: i like tea.",
+        "2 your persona: i have a cat.",
+        "3 hi , how are you ?\tfine . you ?\t\tno .|it rains .|fine . you ?",
+        "4 good , thanks .\tdo you like tea ?\t\tbye .|do you like tea ?",
+        "1 your persona: i ski.",
+        "2 hello\thi",
+    ],
+    "both": ["1 your persona: i ski.", "2 partner's persona: i read.", "3 hello\thi"],
+    "none": ["1 hello\thi\t\tno .|hi", "2 bye\tso long\t\tso long|hi", "1 yes ?\tno\t\tno"],
+}
+
+
+PERSONACHAT_ROWS = {
+    "self": [
+        {
+            "id": "train-1",
+            "messages": turns("hi , how are you ?", "fine . you ?", "good , thanks .", "do you like tea ?"),
+            "persona": ["i like tea.", "i have a cat."],
+        },
+        {"id": "train-5", "messages": turns("hello", "hi"), "persona": ["i ski."]},
+    ],
+    "both": [
+        {
+            "id": "train-1",
+            "messages": turns("hello", "hi"),
+            "persona": ["i ski."],
+            "partner_persona": ["i read."],
+        }
+    ],
+    "none": [
+        {"id": "train-1", "messages": turns("hello", "hi", "bye", "so long")},
+        {"id": "train-3", "messages": turns("yes ?", "no")},
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", PERSONACHAT)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_personachat(tmp_path: Path, kind: str, end: str) -> None:
+    path = write(tmp_path / "train.txt", end.join([*PERSONACHAT[kind], ""]))
+    assert read(path) == read(path, "personachat") == PERSONACHAT_ROWS[kind]
+
+
+def test_personachat_repetitions_with_the_sides_exchanged_are_left_out(tmp_path: Path) -> None:
+    repeated = ["1 your persona: i read.", "2 __SILENCE__\thello\t\tno .|hello", "3 hi\tare you there ?\t\tyes"]
+    path = write(tmp_path / "train.txt", "\n".join([*PERSONACHAT["self"], *repeated, *PERSONACHAT["none"][2:]]))
+    last = {"id": "train-10", "messages": turns("yes ?", "no")}
+    assert read(path) == [*PERSONACHAT_ROWS["self"], last]
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (b"1 hi\tyes\n2 bye\n", r":4: found 'bye' without a reply; expected lines numbered"),
+        (b"1 hi\tyes\nbye\tso long\n", r":4: found 'bye\\tso long' without a number"),
+        (b"1 your persona: i ski.\n", r":3: the conversation has no messages"),
+        (b"1 hi\tyes \xff\n", r":3: message 2 is not UTF-8"),
+    ],
+)
+def test_bad_personachat_lines(tmp_path: Path, bad: bytes, problem: str) -> None:
+    path = tmp_path / "train.txt"
+    path.write_bytes(b"1 a\tb\n2 c\td\n" + bad + b"1 e\tf\n")
+    with pytest.raises(ConversationError, match=r"train\.txt" + problem):
+        read(path)
+    assert [row["messages"] for row in read(path, on_error="skip")] == [turns("a", "b", "c", "d"), turns("e", "f")]
