@@ -161,4 +161,5 @@ def test_messages_that_call_tools_may_say_nothing(tmp_path: Path) -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "search"}}]}
     row = {"messages": [{"role": "user", "content": "find it"}, call, {"role": "tool", "content": "found"}]}
     messages = read_conversations(write_jsonl(tmp_path / "chat.jsonl", [row]))[0]["messages"]
-    assert [message["content"] for message in messages] == ["find it", "", "found"]
+    assert [message["content"] for message in messages] == ["find it", "", ""]
+    assert "found" in messages[2]["tool_results"]

@@ -179,3 +179,43 @@ def test_latencies_of_any_unit_are_added_up_in_seconds(tmp_path: Path) -> None:
     for number, latency in enumerate(({"delay_ms": 1500}, {"duration_ms": 1500}, {"response_time": 1.5})):
         (row,) = read(write(tmp_path / f"{number}.jsonl", lines(*({**call, **latency} for call in CALLS))))
         assert row["latency"] == 3.0
+
+
+def _record(*history: str, answer: str) -> dict[str, Any]:
+    response = {"choices": [{"message": {"role": "assistant", "content": answer}}]}
+    return {"request": {"model": "m", "messages": turns(*history)}, "response": response}
+
+
+def test_calls_without_a_session_are_joined_by_the_history_that_they_repeat(tmp_path: Path) -> None:
+    chain = [_record("a", answer="b"), _record("a", "b", "c", answer="d"), _record("a", "b", "c", "d", "e", answer="f")]
+    again = _record("a", "b", "c", answer="d2")
+    other = _record("x", answer="y")
+    rows = read(write(tmp_path / "log.jsonl", lines(chain[2], other, again, chain[0], chain[1])))
+    said = {"".join(message["content"] for message in row["messages"]): row for row in rows}
+    assert set(said) == {"abcdef", "xy"}
+    assert (said["abcdef"]["calls"], said["abcdef"]["branches"]) == (4, 1)
+
+
+def test_calls_that_could_continue_several_others_stay_apart(tmp_path: Path) -> None:
+    records = [_record("hi", answer="hello"), _record("hi", answer="hello"), _record("hi", "hello", "c", answer="d")]
+    assert sorted(len(said) for said in _said(tmp_path, *records)) == [2, 2, 4]
+
+
+def test_what_helicone_tells_beside_the_bodies(tmp_path: Path) -> None:
+    record = {
+        "request_id": "r",
+        "request_created_at": "2024-05-01T10:00:00Z",
+        "request_body": json.dumps({"model": "m", "messages": turns("Here?")}),
+        "response_body": json.dumps({**ANSWERS["chat"], "usage": None}),
+        "request_properties": {"Helicone-Session-Id": "s"},
+        "delay_ms": 1500,
+        "prompt_tokens": 5,
+        "completion_tokens": 2,
+        "costUSD": 0.5,
+        "feedback_rating": False,
+        "scores": {"tone": 3},
+    }
+    (row,) = read(write(tmp_path / "log.jsonl", lines(record)))
+    expected = {"id": "s", "latency": 1.5, "input_tokens": 5.0, "output_tokens": 2.0, "cost": 0.5}
+    assert expected.items() <= row.items()
+    assert (row["feedback"], row["score_tone"]) == ("negative", 3.0)

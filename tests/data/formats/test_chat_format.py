@@ -27,7 +27,7 @@ def test_sharegpt(tmp_path: Path) -> None:
         {"role": "system", "content": "be kind"},
         {"role": "user", "content": "hello"},
         {"role": "assistant", "content": "hi", "weight": 1},
-        {"role": "tool", "content": "42"},
+        {"role": "tool", "content": "", "tool_results": '[{"content": "42"}]'},
     ]
     in_array = read(write(tmp_path / "array.json", json.dumps(rows, indent=2)))
     in_lines = read(write(tmp_path / "lines.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
@@ -68,7 +68,7 @@ def test_parts_that_are_no_text_are_labels(tmp_path: Path) -> None:
             "attachments": ["image_url: https://a.b/c.png", "input_image", "input_audio"],
         },
         {"role": "assistant", "content": "", "tool_calls": '[{"id": "t", "function": {"name": "look"}}]'},
-        {"role": "tool", "content": "a cake", "tool_call_id": "t"},
+        {"role": "tool", "content": "", "tool_results": '[{"call_id": "t", "content": "a cake"}]'},
         {"role": "assistant", "content": "", "refusal": "I may not."},
         {"role": "assistant", "content": "", "refusal": "No."},
         {"role": "assistant", "content": "蛋糕"},

@@ -1,69 +1,152 @@
-"""The bodies of requests to language models and of their responses, as OpenAI and Anthropic define them."""
+"""What was asked of a language model and what it answered, in bodies of APIs and in inputs and outputs of traces."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from turnwise.data.reading.parts import add_labels, text_and_labels
+from turnwise.data.reading.parts import add_labels, parsed, plain_message, text_and_labels
 from turnwise.data.reading.source import BadRow
 
-_CALLS = ("function_call", "reasoning", "function_call_output")  # items of Responses beside messages
+_ITEMS = ("function_call", "custom_tool_call", "reasoning", "function_call_output", "custom_tool_call_output")
+_INSTRUCTING = ("system", "developer")
+# Where an input or an output that is an object keeps the messages, and else the text.
+_MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents")
+_ASKED = ("question", "query", "input", "prompt", "text", "content", "message", "user_input", "user_message", "value")
+_ANSWERS = ("output", "answer", "response", "result", "text", "content", "completion", "output_text", "generation")
+_TOKENS = {  # ours -> OpenAI's, Anthropic's, LangChain's and older names
+    "input_tokens": ("input_tokens", "prompt_tokens", "input", "promptTokens"),
+    "output_tokens": ("output_tokens", "completion_tokens", "output", "completionTokens"),
+}
+KEPT = ("role", "content", "name", "tool_calls", "tool_results", "thinking", "refusal", "attachments", "documents")
 
 
-def asked(request: dict[str, Any]) -> tuple[str | None, list[dict[str, Any]]]:
-    """The system prompt and the other messages of a request."""
-    items = request.get("messages", request.get("input"))
-    items = [{"role": "user", "content": items}] if isinstance(items, str) else items
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+def asked(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
+    """The system prompt and the other messages of a request.
+
+    Raises:
+        BadRow: It holds none.
+    """
+    request = parsed(request)
+    items = _messages_of(request)
+    if items is None:
         raise BadRow("found a request without a list of messages under 'messages' or 'input'")
-    system = [_content(request.get(name))[0] for name in ("system", "instructions") if request.get(name)]
+    told = [request.get(name) for name in ("system", "instructions")] if isinstance(request, dict) else []
+    system = [_content(content)[0] for content in told if content]
     messages = [_message(item) for item in items]
-    apart = [message["content"] for message in messages if message["role"] in ("system", "developer")]
-    said = [message for message in messages if message["role"] not in ("system", "developer")]
-    return "\n".join([*system, *apart]) or None, said
+    leading = next((n for n, message in enumerate(messages) if message["role"] not in _INSTRUCTING), len(messages))
+    system += [message["content"] for message in messages[:leading]]
+    return "\n".join(filter(None, system)) or None, [instructions_apart(message) for message in messages[leading:]]
+
+
+def instructions_apart(message: dict[str, Any]) -> dict[str, Any]:
+    """The message; where it instructs the model in mid-conversation, its text is the label ``notice``."""
+    if message["role"] not in _INSTRUCTING or not message["content"]:
+        return message
+    return {**message, "content": "", "notice": message["content"]}
 
 
 def answer(response: Any) -> dict[str, Any] | None:
     """The message of a response that came at once; None where it has none, as after an error."""
+    response = parsed(response)
+    if isinstance(response, list):  # of messages, or of LangChain's generations
+        response = {"generations": response} if response and isinstance(response[0], list) else _last(response)
     if isinstance(response, str):
         return {"role": "assistant", "content": response} if response else None
     if not isinstance(response, dict):
         return None
     if response.get("choices"):
-        return _message({"role": "assistant", **response["choices"][0]["message"]})
-    if isinstance(response.get("output"), list):
-        message: dict[str, Any] = {"role": "assistant", "content": ""}
-        for item in map(_message, response["output"]):
-            message["content"] += item.pop("content")
-            add_labels(message, {name: value for name, value in item.items() if name != "role"})
-        return message
-    return _message(response) if response.get("role") == "assistant" else None
+        choice = response["choices"][0]
+        return _message({"role": "assistant", **(choice.get("message") or {"content": choice.get("text")})})
+    if response.get("generations"):
+        generation = response["generations"][0]
+        generation = generation[0] if isinstance(generation, list) else generation
+        message = generation.get("message") or {}
+        return _message({"role": "assistant", "content": generation.get("text"), **_as_message(message)})
+    output = response.get("output")
+    if isinstance(output, list) and output and isinstance(output[0], dict):
+        joined: dict[str, Any] = {"role": "assistant", "content": ""}
+        for item in map(_message, output):
+            joined["content"] += item.pop("content")
+            add_labels(joined, {name: value for name, value in item.items() if name != "role"})
+        return joined
+    if _is_message(response):
+        message = _message({"role": "assistant", **response})
+        return message if message["role"] == "assistant" else None
+    if isinstance(response.get("messages"), list):
+        return answer(response["messages"])
+    inner = next((response[name] for name in (*_ANSWERS, "message") if response.get(name)), None)
+    inner = next(iter(response.values())) if inner is None and len(response) == 1 else inner
+    return answer(inner) if inner is not response else None
 
 
 def usage(response: Any) -> dict[str, Any]:
     """The tokens that a response counts."""
-    counts = (response.get("usage") if isinstance(response, dict) else None) or {}
+    counts = parsed(response.get("usage")) if isinstance(response, dict) else None
+    counts = counts if isinstance(counts, dict) else {}
     return {
-        "input_tokens": counts.get("input_tokens", counts.get("prompt_tokens")),
-        "output_tokens": counts.get("output_tokens", counts.get("completion_tokens")),
+        ours: next((counts[n] for n in names if counts.get(n) is not None), None) for ours, names in _TOKENS.items()
     }
+
+
+def _messages_of(value: Any) -> list[dict[str, Any]] | None:
+    """The messages in an input of any kind; None if it holds none."""
+    if isinstance(value, str):
+        return [{"role": "user", "content": value}] if value.strip() else None
+    if isinstance(value, list) and value and isinstance(value[0], list):  # a batch of LangChain's
+        value = value[0]
+    if isinstance(value, list):
+        if value and all(isinstance(item, str) for item in value):
+            return [{"role": "user", "content": "\n".join(value)}]
+        are_messages = value and all(isinstance(item, dict) for item in value)
+        return list(map(_as_message, value)) if are_messages else None
+    if not isinstance(value, dict):
+        return None
+    if _is_message(value):
+        return [value]
+    for name in _MESSAGES:
+        inner = parsed(value.get(name))
+        if isinstance(inner, list | dict) and inner and (messages := _messages_of(inner)):
+            question = next((value[n] for n in _ASKED if isinstance(value.get(n), str)), None)
+            return (
+                [*messages, {"role": "user", "content": question}] if name == "chat_history" and question else messages
+            )
+    text = next((value[name] for name in _ASKED if value.get(name)), None)
+    if text is None and len(value) == 1:
+        text = next(iter(value.values()))
+    return _messages_of(parsed(text)) if text is not value else None
+
+
+def _is_message(value: dict[str, Any]) -> bool:
+    keys = value.keys()
+    return bool(keys & {"role", "lc", "message.role"}) or {"type", "data"} <= keys or {"type", "content"} <= keys
+
+
+def _as_message(item: dict[str, Any]) -> dict[str, Any]:
+    """Without the object that some traces wrap each message in."""
+    inner = item.get("message")
+    return inner if isinstance(inner, dict) and "role" not in item else item
+
+
+def _last(items: list[Any]) -> Any:
+    return items[-1] if items else None
 
 
 def _message(item: dict[str, Any]) -> dict[str, Any]:
     kind = item.get("type")
-    if kind in _CALLS:
+    if kind in _ITEMS:
         part = {**item, "thinking": _summary(item)} if kind == "reasoning" else item
         _, labels = text_and_labels([part])
-        return {"role": "tool" if kind == "function_call_output" else "assistant", "content": "", **labels}
-    role = item["role"]
-    text, labels = _content(item.get("content"))
-    if role == "tool":
-        return {"role": role, "content": "", "tool_results": [{"call_id": item.get("tool_call_id"), "content": text}]}
-    if role == "user" and not text and list(labels) == ["tool_results"]:  # as Anthropic gives them back
-        role = "tool"
-    message = {"role": role, "content": text, **labels}
-    further = {"tool_calls": item.get("tool_calls"), "refusal": item.get("refusal")}
-    add_labels(message, {**further, "thinking": item.get("reasoning_content")})
+        return {"role": "tool" if kind.endswith("_output") else "assistant", "content": "", **labels}
+    plain = dict(plain_message(item))
+    role = {"model": "assistant", "human": "user", "ai": "assistant"}.get(plain["role"], plain["role"])
+    text = plain.get("content")
+    if isinstance(text, dict):
+        text = text_and_labels([text])[0]
+    message = {"role": role, "content": str(text or "")}
+    add_labels(message, {name: plain.get(name) for name in KEPT[2:]})
+    add_labels(message, {"thinking": item.get("reasoning_content") or item.get("reasoning")})
+    if role == "user" and not text and list(message) == ["role", "content", "tool_results"]:  # as Anthropic has them
+        message["role"] = "tool"
     return message
 
 
@@ -72,4 +155,5 @@ def _summary(item: dict[str, Any]) -> str:
 
 
 def _content(content: Any) -> tuple[str, dict[str, Any]]:
+    content = parsed(content)
     return text_and_labels(content) if isinstance(content, list) else (str(content or ""), {})

@@ -1,14 +1,16 @@
-"""Messages in any layout of chats, and contents given as a list of parts: what is text, and labels for all that is not.
+"""Messages in any layout of chats, and contents given as a list of parts: what is text, and labels for all else.
 
-Files, stores, encoders and the service all read messages by `plain_message`. The parts are those of OpenAI's chat
-completions and responses, Anthropic's messages and Hugging Face's chat templates:
-``{"type": "text", "text": …}`` and many more types, of which new ones appear with every year. A type that is not known
-becomes an attachment.
+Files, stores, encoders and the service all read messages by `plain_message`. Its layouts are those of OpenAI, Anthropic
+and Hugging Face's chat templates, ShareGPT, Vercel's AI SDK (``parts``), LangChain (``type``, ``data``), OpenTelemetry
+(``parts`` with ``content``) and OpenInference (``message.role``). A part is a text, ``{"type": "text", "text": …}``, or
+one of many more types, of which new ones appear with every year; a type that is not known becomes an attachment.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from turnwise.data.reading.source import BadRow
@@ -17,25 +19,26 @@ from turnwise.data.reading.source import BadRow
 _REFERENCES = ("file_name", "filename", "name", "title", "url", "image_url", "file_id", "path", "asset_pointer", "id")
 # Instead of a text, a message may have one of these.
 SAID_OTHERWISE = {"tool_calls", "function_call", "refusal", "audio", "reasoning_content"}
-_JOINED = {"refusal": "refusal", "thinking": "thinking", "reasoning": "thinking"}  # type of a part -> label
-_SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}
+# type of a part -> label
+_JOINED = {"refusal": "refusal", "thinking": "thinking", "reasoning": "thinking", "think": "thinking"}
+_NOT_SAID = ("step-start", "token_budget", "flag", "redacted_thinking")
+_ROLES = {"human": "user", "gpt": "assistant", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool"}
+_LANGCHAIN = {"human", "ai", "system", "tool", "function", "chat", "AIMessageChunk"}
+_PREFIXES = ("message.", "message_content.", "tool_call.")  # of OpenInference
 
 
 def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """A message of any of the layouts with its text under ``content`` and all else as labels; ``given`` stays as it is.
 
-    What is wrong with it otherwise, such as no text at all, is left for the caller to find.
+    What tools return is the label ``tool_results`` whatever the layout, and their message has no text. What is wrong
+    with a message otherwise, such as no text at all, is left for the caller to find.
 
     Raises:
         BadRow: As for `text_and_labels`.
     """
-    if len(given) == 2 and type(given.get("content")) is str:
+    if len(given) == 2 and type(given.get("content")) is str and given.get("role") != "tool":
         return given  # most are; there may be millions
-    message = dict(given)
-    if {"from", "value"} <= message.keys():
-        role, content = message.pop("from"), message.pop("value")
-        role = _SHAREGPT_ROLES.get(role, role) if isinstance(role, str) else role
-        message = {"role": role, "content": content, **message}
+    message = _unpacked(dict(given))
     content = message.get("content")
     if isinstance(content, list):
         try:
@@ -45,8 +48,47 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
         add_labels(message, labels)
     elif content is None and SAID_OTHERWISE & message.keys():
         message["content"] = ""
+    if message.get("role") in ("tool", "function") and (message.get("content") or "tool_call_id" in message):
+        result = {"call_id": message.pop("tool_call_id", None), "content": message.get("content")}
+        message |= {"content": "", "tool_results": [{name: value for name, value in result.items() if value}]}
     # an empty list says nothing, and would be of another type than the tool calls of other messages
     return {name: value for name, value in message.items() if not (isinstance(value, list) and not value)}
+
+
+def _unpacked(message: dict[str, Any]) -> dict[str, Any]:
+    """The message with ``role`` and ``content``, whatever its layout calls them."""
+    if message.get("type") == "constructor" and isinstance(message.get("kwargs"), dict):  # LangChain, serialised
+        name = str((message.get("id") or [""])[-1])
+        message = {"type": name.split("Message")[0].lower(), **message["kwargs"]}
+    if message.get("type") in _LANGCHAIN and isinstance(message.get("data"), dict):
+        message = {**message["data"], "type": message["type"]}
+    if message.keys() & {"message.role", "message.content", "message.contents"}:
+        message = _without_prefix(message)
+        message["content"] = message.pop("contents", None) or message.get("content")
+    if {"from", "value"} <= message.keys():
+        role, content = message.pop("from"), message.pop("value")
+        return {"role": _ROLES.get(role, role) if isinstance(role, str) else role, "content": content, **message}
+    if "role" not in message and message.get("type") in _LANGCHAIN and "content" in message:
+        kind = message.pop("type")
+        message = {"role": _ROLES.get(kind, kind), **message}
+        for name in ("additional_kwargs", "response_metadata", "usage_metadata", "invalid_tool_calls", "example"):
+            message.pop(name, None)
+    if isinstance(message.get("parts"), list) and not message.get("content"):
+        message["content"] = message.pop("parts")
+    return message
+
+
+def _without_prefix(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_prefix(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    plain: dict[str, Any] = {}
+    for name, inner in value.items():
+        inner = _without_prefix(inner)
+        prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), "")
+        plain |= inner if name == "message_content" or name == "tool_call" else {name[len(prefix) :]: inner}
+    return plain
 
 
 def text_and_labels(parts: list[Any]) -> tuple[str, dict[str, Any]]:
@@ -57,8 +99,8 @@ def text_and_labels(parts: list[Any]) -> tuple[str, dict[str, Any]]:
 
     Returns:
         The text, with a line break where a part that is no text stood between, and those of ``attachments`` (type and
-        name or address of images, audio, files, …), ``tool_calls``, ``tool_results``, ``refusal`` and ``thinking``
-        that there are.
+        name or address of images, audio, files, …), ``tool_calls``, ``tool_results``, ``documents`` (sources that were
+        looked up), ``refusal`` and ``thinking`` that there are.
 
     Raises:
         BadRow: A part is neither a text nor an object with a type.
@@ -94,9 +136,10 @@ def _text_of(part: Any) -> str | None:
         return part
     if not isinstance(part, dict):
         raise BadRow("a message's 'content' has a part that is neither a text nor {\"type\": …}; remove it")
-    kind, text = part.get("type", "text"), part.get("text")
+    kind, text = part.get("type", "text"), part.get("text", part.get("content"))
     if kind not in ("text", "input_text", "output_text"):
         return None
+    text = text.get("value") if isinstance(text, dict) else text
     if not isinstance(text, str):
         raise BadRow(f"a part of a message has the type {kind!r} and no text under 'text'; remove it")
     return text
@@ -104,23 +147,44 @@ def _text_of(part: Any) -> str | None:
 
 def _add_label(part: dict[str, Any], labels: dict[str, Any]) -> None:
     kind = str(part["type"])
+    inner = part.get("toolInvocation") if kind == "tool-invocation" else part.get("tool_call")
+    part = {**part, **inner} if isinstance(inner, dict) else part
     if kind in _JOINED:
-        labels.setdefault(_JOINED[kind], []).append(str(part.get(_JOINED[kind]) or part.get("text") or ""))
-    elif kind.endswith(("tool_use", "tool_call", "function_call")):
-        call = {name: value for name, value in part.items() if name in ("id", "name", "input", "arguments")}
+        said = next((part[name] for name in (_JOINED[kind], kind, "text", "content") if part.get(name)), "")
+        labels.setdefault(_JOINED[kind], []).append(str(said))
+    elif "toolCallId" in part and kind not in (
+        "tool-call",
+        "tool-result",
+    ):  # Vercel: a call, and its result if there is one
+        call = {"id": part["toolCallId"], "name": part.get("toolName", kind.removeprefix("tool-"))}
+        labels.setdefault("tool_calls", []).append({**call, "input": part.get("input", part.get("args"))})
+        content = next((part[name] for name in ("output", "result", "errorText") if part.get(name) is not None), None)
+        if content is not None:
+            labels.setdefault("tool_results", []).append({"call_id": part["toolCallId"], "content": content})
+    elif kind.endswith(("tool_use", "tool_call", "function_call", "tool-call", "web_search_call", "custom_tool_call")):
+        names = {"toolCallId": "id", "toolName": "name", "args": "arguments"}
+        known = ("id", "name", "input", "arguments")
+        call = {names.get(name, name): value for name, value in part.items() if names.get(name, name) in known}
         labels.setdefault("tool_calls", []).append(call)
-    elif kind.endswith(("tool_result", "function_call_output")):
+        if kind == "tool_call" and part.get("output") is not None:  # LibreChat keeps both in one part
+            labels.setdefault("tool_results", []).append({"call_id": part.get("id"), "content": part["output"]})
+    elif kind.endswith(("tool_result", "call_output", "tool_call_response", "tool-result")):
         labels.setdefault("tool_results", []).append(_tool_result(part))
-    else:
+    elif kind.startswith("source-") or kind == "source":
+        labels.setdefault("documents", []).append(attachment(part, kind))
+    elif kind not in _NOT_SAID:
         labels.setdefault("attachments", []).append(attachment(part, kind))
 
 
 def _tool_result(part: dict[str, Any]) -> dict[str, Any]:
-    content = part.get("content", part.get("output"))
+    content = next((part[name] for name in ("content", "output", "response", "result") if part.get(name)), None)
     result = {name: part[name] for name in ("tool_use_id", "call_id", "is_error") if part.get(name)}
+    call = part.get("toolCallId") or (part.get("id") if part["type"] == "tool_call_response" else None)
+    result |= {"call_id": call} if call else {}
     if isinstance(content, list):
-        text, labels = text_and_labels(content)
-        return {**result, "content": text, **labels}
+        with suppress(BadRow):
+            text, labels = text_and_labels(content)
+            return {**result, "content": text, **labels}
     return {**result, "content": content}
 
 
@@ -132,3 +196,11 @@ def attachment(part: dict[str, Any], kind: str) -> str:
             if isinstance(reference, str) and reference and not reference.startswith("data:"):
                 return f"{kind}: {reference}"
     return kind
+
+
+def parsed(value: Any) -> Any:
+    """JSON in the cell of a table, or in an attribute, as what it says; all else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
