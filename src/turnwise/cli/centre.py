@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from typing import Annotated
+
+import typer
 
 from turnwise._utils.progress import note
-from turnwise.cli.options import Data, DistillConversations, Force, Model, OutputFolder, Seed, Stretch
+from turnwise.cli.options import Data, Force, Model, OutputFolder, Seed
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
@@ -16,8 +19,18 @@ def centre(
     output: OutputFolder,
     reading: Reading,
     model: Model = None,
-    stretch: Stretch = 0.1,
-    distill: DistillConversations = False,
+    stretch: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Multiply each principal component by its variance to this power; 0 only centres."
+        ),
+    ] = 0.1,
+    distill: Annotated[
+        bool,
+        typer.Option(
+            "--distill", help="Let conversations pooled from messages learn the similarities of their joined texts."
+        ),
+    ] = False,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:

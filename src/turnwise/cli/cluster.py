@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
 
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
 from turnwise.cli.explore import explored_store, granularity_of, say_who_asks, seeds_of
 from turnwise.cli.options import (
-    ClusterLevel,
     ExploredStore,
     Force,
     GivenData,
@@ -17,13 +19,9 @@ from turnwise.cli.options import (
     GroupGranularity,
     GroupHistory,
     GroupRole,
-    GroupSample,
     GroupSeeds,
-    GroupSummary,
     GroupTable,
     Model,
-    NameEndpoint,
-    NameModel,
     Seed,
 )
 from turnwise.cli.reading import Reading, reads_conversations
@@ -43,18 +41,38 @@ def cluster(
     reading: Reading,
     data: GivenData = None,
     store: ExploredStore = None,
-    level: ClusterLevel = "message",
-    summary: GroupSummary = None,
+    level: Annotated[
+        Literal["message", "conversation"], typer.Option(help="Write a row for each message, or for each conversation.")
+    ] = "message",
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            "--summary",
+            help="Also write a list of the groups to a .parquet, .csv or .jsonl file: what people ask, in how many "
+            "conversations, how it grows, an example and a typical next message.",
+        ),
+    ] = None,
     model: Model = None,
     role: GroupRole = None,
     first: GroupFirst = False,
     seeds: GroupSeeds = None,
     history: GroupHistory = False,
     granularity: GroupGranularity = "medium",
-    sample: GroupSample = 20_000,
+    sample: Annotated[
+        int,
+        typer.Option(
+            min=2, help="Fit groups to at most this many messages or conversations; all others are assigned to them."
+        ),
+    ] = 20_000,
     seed: Seed = 0,
-    name_endpoint: NameEndpoint = None,
-    name_model: NameModel = None,
+    name_endpoint: Annotated[
+        str | None,
+        typer.Option(
+            help="Let an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1, name new groups. It receives "
+            "ten texts of each group. Its key is read from TURNWISE_NAMING_KEY."
+        ),
+    ] = None,
+    name_model: Annotated[str | None, typer.Option(help="The name of the model at that endpoint.")] = None,
     force: Force = False,
 ) -> None:
     """Find and name groups of messages (what people ask and answer) and groups of conversations (topics).

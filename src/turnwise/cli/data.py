@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from turnwise._utils.progress import note
-from turnwise.cli.options import ChatFile, Data, Force, Split
+from turnwise.cli.options import ChatFile, Data, Force
 from turnwise.cli.reading import Reading, reads_conversations
 
 
 @reads_conversations
-def convert(sources: Data, output: ChatFile, split: Split = None, force: Force = False, *, reading: Reading) -> None:
+def convert(
+    sources: Data,
+    output: ChatFile,
+    split: Annotated[
+        str | None, typer.Option(help="Use only conversations with this value of the label `split`, such as test.")
+    ] = None,
+    force: Force = False,
+    *,
+    reading: Reading,
+) -> None:
     """Convert conversations from any known format to chat JSONL.
 
     Example: `turnwise convert dialogues_*.json --format sgd --out chats.jsonl.gz`

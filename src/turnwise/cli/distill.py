@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 
 from turnwise._utils.progress import console, note
-from turnwise.cli.options import (
-    ComparedTasks,
-    ConversationLabel,
-    DistilledDimensions,
-    DistilledTo,
-    Force,
-    Label,
-    MaxQueries,
-    ModelArgument,
-    OptionalData,
-    OutputFolder,
-    Seed,
-)
+from turnwise.cli.options import ConversationLabel, Force, Label, MaxQueries, ModelArgument, OutputFolder, Seed
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_table
 from turnwise.cli.terminal import quiet_transformers
@@ -35,10 +26,18 @@ def distill(
     model: ModelArgument,
     output: OutputFolder,
     reading: Reading,
-    data: OptionalData = None,
-    to: DistilledTo = "static",
-    dimensions: DistilledDimensions = 256,
-    tasks: ComparedTasks = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files, folders or globs of conversations to compare on.", show_default=False),
+    ] = None,
+    to: Annotated[
+        Literal["static"], typer.Option("--to", help="The kind of encoder to make from the model.")
+    ] = "static",
+    dimensions: Annotated[int, typer.Option("--dimensions", min=1, help="Length of the static vectors.")] = 256,
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option("--task", help="Task on labels to compare both encoders on; may be repeated. By default none."),
+    ] = None,
     max_queries: MaxQueries = None,
     label: Label = "intent",
     conversation_label: ConversationLabel = None,

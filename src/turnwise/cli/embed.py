@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 
 from turnwise._utils.files import is_url
 from turnwise._utils.progress import note
-from turnwise.cli.options import (
-    ActorCount,
-    Cache,
-    DataOrUrls,
-    Dtype,
-    Engine,
-    Force,
-    Level,
-    Model,
-    Pooling,
-    Resume,
-    Vectors,
-)
+from turnwise.cli.options import Cache, Force, Model, Pooling, Resume
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.encoders.folders import encoder_folder
@@ -30,16 +20,54 @@ if TYPE_CHECKING:
 
 @reads_conversations
 def embed(
-    data: DataOrUrls,
-    output: Vectors,
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files, folders, globs or URLs (such as s3://…) of conversations; - means the standard input.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The .parquet, .csv or .npy file to write; - means the standard output. A name without an ending, "
+            "or a URL, is written as a folder of Parquet parts.",
+        ),
+    ],
     reading: Reading,
     model: Model = None,
-    level: Level = "message",
+    level: Annotated[
+        Literal["message", "message-with-history", "message-in-context", "conversation"],
+        typer.Option(
+            help="One vector for each message (alone, with what was said before it, or with everything said around "
+            "it), or one for each conversation."
+        ),
+    ] = "message",
     pooling: Pooling = "mean",
-    dtype: Dtype = None,
+    dtype: Annotated[
+        Literal["bfloat16", "float16"] | None,
+        typer.Option(
+            help="Compute in half precision, which is several times faster on hardware made for it; by default in full."
+        ),
+    ] = None,
     cache: Cache = True,
-    engine: Engine = "local",
-    actors: ActorCount = None,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(
+            help="For folders of parts: compute in this process, or on a Ray cluster (by default one on this machine)."
+        ),
+    ] = "local",
+    actors: Annotated[
+        int | None,
+        typer.Option(
+            "--actors",
+            min=1,
+            help="Number of Ray processes that embed; by default one for each GPU, or one for every four CPUs.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Resume = False,
     force: Force = False,
 ) -> None:

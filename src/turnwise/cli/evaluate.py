@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from turnwise._utils.files import check_file, is_standard
 from turnwise._utils.names import check_task
-from turnwise.cli.options import (
-    ConversationLabel,
-    FiguresFile,
-    Force,
-    Label,
-    MaxQueries,
-    ModelAndData,
-    PlanningGenerator,
-    Pooling,
-    Seed,
-    Tasks,
-)
+from turnwise.cli.options import ConversationLabel, Force, Label, MaxQueries, Pooling, Seed
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_modes, print_table, write_json
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.encoders.folders import encoder_folder
 
-_PLANNING = "short-term-planning"
-
 
 @reads_conversations
 def evaluate(
-    model_and_data: ModelAndData,
-    tasks: Tasks = None,
-    json_file: FiguresFile = None,
+    model_and_data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[MODEL] DATA",
+            help="The model (a folder or a Hub name; if left out, the default encoder), then the data.",
+        ),
+    ],
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option("--task", help="Evaluation task; may be repeated. By default semantic-retrieval."),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", "--output", "-o", help="Also write the figures to this JSON file; - means the standard output."
+        ),
+    ] = None,
     max_queries: MaxQueries = None,
     label: Label = "intent",
     conversation_label: ConversationLabel = None,
     pooling: Pooling = "mean",
-    generator: PlanningGenerator = None,
     seed: Seed = 0,
     force: Force = False,
     *,
@@ -52,8 +54,6 @@ def evaluate(
 
     model, data = _model_and_data(model_and_data)
     names = [check_task(name) for name in tasks or ["semantic-retrieval"]]
-    if generator is not None and _PLANNING not in names:
-        raise ValueError(f"--generator is for the task {_PLANNING}, got {', '.join(names)}")
     if not Path(data).exists():
         reading.check(data)
     encoder_folder(model)
@@ -67,7 +67,7 @@ def evaluate(
     figures = run_evaluation(
         data,
         encoder=load_encoder(model),
-        tasks=names if generator is None else _with_generated(names, generator, seed),
+        tasks=names,
         pooling=pooling,
         seed=seed,
         max_queries=max_queries,
@@ -75,21 +75,10 @@ def evaluate(
         conversation_label=conversation_label,
         read=reading.read,
     )
-    generated = {"generator": generator} if generator is not None else {}
     if json_file is not None:
-        given = {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **generated}
-        write_json(json_file, {**given, **figures})
+        write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
     if json_file is None or not is_standard(json_file):
         _print_figures(model or "default encoder", data, figures)
-
-
-def _with_generated(names: list[str], generator: str, seed: int) -> list[Any]:
-    """The tasks, planning among candidates that a language model generates."""
-    from turnwise.papers.generated import GeneratedCandidates
-    from turnwise.papers.triple_encoders.short_term_planning import planning_with
-
-    planning = planning_with(GeneratedCandidates(generator, seed=seed))
-    return [planning if name == _PLANNING else name for name in names]
 
 
 def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:

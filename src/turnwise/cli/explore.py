@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from turnwise._utils.files import check_file, discard, is_url
 from turnwise._utils.progress import console, note
 from turnwise.cli.options import (
     ExploredStore,
-    ExportTarget,
     Force,
     GivenData,
     GroupFirst,
@@ -18,9 +19,7 @@ from turnwise.cli.options import (
     GroupHistory,
     GroupRole,
     GroupSeeds,
-    LocalPort,
     Model,
-    NoBrowser,
     Seed,
 )
 from turnwise.cli.reading import Reading, reads_conversations
@@ -41,9 +40,19 @@ def explore(
     reading: Reading,
     data: GivenData = None,
     store: ExploredStore = None,
-    export: ExportTarget = None,
-    port: LocalPort = 0,
-    no_browser: NoBrowser = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            help="Write a folder that opens in any browser, or a .parquet file for embedding-atlas, and exit.",
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0 chooses a free one.")
+    ] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
+    ] = False,
     model: Model = None,
     role: GroupRole = None,
     first: GroupFirst = False,

@@ -6,11 +6,13 @@ import logging
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from turnwise._utils.files import check_file, is_standard
 from turnwise._utils.progress import console, note
-from turnwise.cli.options import Data, Force, SummaryFile
+from turnwise.cli.options import Data, Force
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_pairs, write_json
 
@@ -24,7 +26,17 @@ _SPLITS = ("day", "1h", "10m")
 
 
 @reads_conversations
-def inspect(data: Data, reading: Reading, json_file: SummaryFile = None, force: Force = False) -> None:
+def inspect(
+    data: Data,
+    reading: Reading,
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", "--output", "-o", help="Also write all counts to this JSON file; - means the standard output."
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
     """Show what files hold and how they will be read, without keeping anything.
 
     For a file with an unknown layout, show its columns, the closest known layout, and a command that would read it.

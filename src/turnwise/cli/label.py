@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
-from turnwise.cli.options import Data, Force, GroupsOf, GroupTable, Model, Seed
+from turnwise.cli.options import Data, Force, GroupTable, Model, Seed
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
@@ -12,7 +17,12 @@ from turnwise.cli.terminal import quiet_transformers
 @reads_conversations
 def label(
     data: Data,
-    groups: GroupsOf,
+    groups: Annotated[
+        Path,
+        typer.Option(
+            "--groups", help="Folder of the store that has the groups, or a groups.safetensors from such a folder."
+        ),
+    ],
     output: GroupTable,
     reading: Reading,
     model: Model = None,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+from typing import Annotated
 
+import typer
+
+import turnwise
 from turnwise._utils.progress import log_handler
-from turnwise.cli.bench import bench
 from turnwise.cli.centre import centre
 from turnwise.cli.cluster import cluster
 from turnwise.cli.data import convert
@@ -14,13 +17,11 @@ from turnwise.cli.distill import distill
 from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.explore import explore
+from turnwise.cli.extensions import COMMANDS, commands_of
 from turnwise.cli.inspect import inspect
 from turnwise.cli.label import label
 from turnwise.cli.merge import merge
-from turnwise.cli.options import Version
-from turnwise.cli.plato import convert_plato
-from turnwise.cli.plot import plot
-from turnwise.cli.reply import plan, reply
+from turnwise.cli.reply import reply
 from turnwise.cli.serve import new_key, serve
 from turnwise.cli.store import index, search, store
 from turnwise.cli.terminal import Commands
@@ -50,18 +51,25 @@ _GROUPS = "More commands"
 model = Application(cls=Commands, help="Change, combine and compare models.", no_args_is_help=True)
 for command in (merge, centre, distill, adapt):
     model.command()(command)
-papers = Application(cls=Commands, help="Reproduce and extend the three papers.", no_args_is_help=True)
-for command in (plan, convert_plato):
-    papers.command()(command)
-papers.add_typer(bench, name="bench")
-papers.add_typer(plot, name="plot")
 app.add_typer(model, name="model", rich_help_panel=_GROUPS)
 app.add_typer(store, name="store", rich_help_panel=_GROUPS)
-app.add_typer(papers, name="papers", rich_help_panel=_GROUPS)
+for name in COMMANDS:
+    further = Application(cls=commands_of(name), help=COMMANDS.about(name), no_args_is_help=True)
+    app.add_typer(further, name=name, rich_help_panel=_GROUPS)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"turnwise {turnwise.__version__}")
+        raise typer.Exit
 
 
 @app.callback()
-def options(version: Version = False) -> None:
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """The options that come before any command."""
 
 

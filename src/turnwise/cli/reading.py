@@ -6,10 +6,11 @@ import os
 import shlex
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from turnwise.cli.groups import takes
-from turnwise.cli.options import ColumnNames, Encoding, Format, RedactedKinds, SkipBadRows, SplitBy
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -21,12 +22,36 @@ if TYPE_CHECKING:
 class Reading:
     """How conversations are read; each field is an option of every command that reads some."""
 
-    format: Format = "auto"
-    skip_bad_rows: SkipBadRows = False
-    columns: ColumnNames = None
-    redact: RedactedKinds = None
-    encoding: Encoding = None
-    split_by: SplitBy = None
+    format: Annotated[str, typer.Option(help="Source format; by default detected from the content.")] = "auto"
+    skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")] = (
+        False
+    )
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            help="What the columns hold, such as conversation=ticket_id,speaker=author.type,text=body,time=created_at. "
+            "Also messages=…, for records that each hold a list of messages, and ignore=….",
+        ),
+    ] = None
+    redact: Annotated[
+        str | None,
+        typer.Option(
+            "--redact",
+            help="Replace personal data while reading: emails, phones, cards, ibans, urls, ips, or all of these; also "
+            "names=FILE and persons=MODEL.",
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoding of texts, such as cp1252; by default UTF-8, or a guess from the text if it is not UTF-8."
+        ),
+    ] = None
+    split_by: Annotated[
+        str | None,
+        typer.Option(help="Split long conversations, such as a chat over months: by day, or at a pause such as 6h."),
+    ] = None
 
     @property
     def arguments(self) -> dict[str, Any]:

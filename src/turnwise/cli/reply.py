@@ -1,28 +1,21 @@
-"""The commands that rank what could be said next: `turnwise reply` and `turnwise papers plan`."""
+"""The command that ranks what could be said next: `turnwise reply`."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from turnwise._utils.files import check_file, is_standard
 from turnwise.cli.options import (
     Candidates,
     ConversationFile,
-    EmbeddingsFile,
     Force,
-    Generator,
-    GivenStore,
-    Goal,
-    GoalSpeaker,
-    Half,
-    Mode,
     ModelArgument,
-    Number,
     OtherId,
     RankingFile,
-    Seed,
     Speaker,
     Top,
     Where,
@@ -36,22 +29,31 @@ if TYPE_CHECKING:
 
     from turnwise.replies.reply_model import ReplyModel
 
-_LONGEST_GENERATED = 40  # tokens; kept short, since somebody is waiting
-
 
 @reads_conversations
 def reply(
     model: ModelArgument,
     conversation: ConversationFile,
     candidates: Candidates = None,
-    store: GivenStore = None,
+    store: Annotated[
+        str | None, typer.Option("--store", help="A store whose messages are the candidates, instead of --candidates.")
+    ] = None,
     where: Where = None,
     id: OtherId = None,
     top: Top = 10,
-    mode: Mode = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help="How to score: composed, bi or joined, or as a paper does; by default the first that the model "
+            "supports."
+        ),
+    ] = None,
     speaker: Speaker = None,
-    embeddings: EmbeddingsFile = None,
-    half: Half = False,
+    embeddings: Annotated[
+        Path | None,
+        typer.Option("--embeddings", help="Keep the candidates' embeddings in this .npy file for next time."),
+    ] = None,
+    half: Annotated[bool, typer.Option("--half", help="Keep these embeddings in half precision.")] = False,
     json_file: RankingFile = None,
     force: Force = False,
     *,
@@ -74,20 +76,20 @@ def reply(
         if embeddings is not None:
             raise ValueError("--embeddings belongs to --candidates: a store keeps its own")
         settings = {"where": where, "limit": top, "mode": mode, "speaker": speaker}
-        _reply_from_store(store, model, _messages(conversation, id, reading), settings, json_file)
+        _reply_from_store(store, model, messages_to_continue(conversation, id, reading), settings, json_file)
         return
     if where is not None:
         raise ValueError("--where belongs to --store")
     if embeddings is not None:
         check_file(embeddings, force=True)  # an earlier file with the same candidates is reused
-    messages = _messages(conversation, id, reading)
+    messages = messages_to_continue(conversation, id, reading)
     texts = read_candidates(candidates, reading.read)
     reply_model = ReplyModel(load_encoder(model))
     vectors = _embed_candidates(reply_model, texts, embeddings, half)
     running = reply_model.start(speaker or next_speaker(messages))
     for message in messages:
         running.add(message["content"], message["role"])
-    _show(texts, running.score(vectors, mode), top, json_file)
+    show_ranking(texts, running.score(vectors, mode), top, json_file)
 
 
 def _reply_from_store(
@@ -102,51 +104,7 @@ def _reply_from_store(
     print_hits(hits)
 
 
-@reads_conversations
-def plan(
-    model: ModelArgument,
-    conversation: ConversationFile,
-    goal: Goal,
-    candidates: Candidates = None,
-    generator: Generator = None,
-    number: Number = 100,
-    id: OtherId = None,
-    top: Top = 10,
-    speaker: Speaker = None,
-    goal_speaker: GoalSpeaker = None,
-    seed: Seed = 0,
-    json_file: RankingFile = None,
-    force: Force = False,
-    *,
-    reading: Reading,
-) -> None:
-    """Rank candidates, given or generated, for the next message by how well they lead to a goal.
-
-    Example: `turnwise papers plan model --conversation chat.jsonl --goal "It is booked." --candidates replies.txt`
-    """
-    quiet_transformers()
-    from turnwise.encoders.loading import load_encoder
-    from turnwise.papers.triple_encoders.planning import rank
-    from turnwise.replies.candidates import read_candidates
-    from turnwise.replies.reply_model import ReplyModel, next_speaker
-
-    if json_file is not None:
-        check_file(json_file, force)
-    if (candidates is None) == (generator is None):
-        raise ValueError(
-            f"expected either --candidates or --generator, got {'neither' if generator is None else 'both'}"
-        )
-    messages = _messages(conversation, id, reading)
-    reply_model = ReplyModel(load_encoder(model))
-    who = speaker or next_speaker(messages)
-    if candidates is not None:
-        texts = read_candidates(candidates, reading.read)
-    elif generator is not None:
-        texts = _generate(generator, messages, number, who, seed)
-    _show(texts, rank(reply_model, messages, texts, goal, who, goal_speaker or who), top, json_file)
-
-
-def _messages(path: Path, id: str | None, reading: Reading) -> list[dict[str, Any]]:
+def messages_to_continue(path: Path, id: str | None, reading: Reading) -> list[dict[str, Any]]:
     """The messages with text of one conversation of a file, prepared as for training."""
     for row in reading.read(path):
         if id is None or row["id"] == id:
@@ -165,17 +123,7 @@ def _embed_candidates(model: ReplyModel, texts: list[str], file: Path | None, ha
     return model.encode_candidates(texts, show_progress_bar=True)
 
 
-def _generate(generator: str, messages: list[dict[str, Any]], number: int, speaker: str | None, seed: int) -> list[str]:
-    """Distinct messages that a causal language model generates."""
-    from turnwise.papers.generation import generate_candidates
-
-    generated = generate_candidates(
-        generator, messages, number, speaker=speaker, seed=seed, top_k=0, max_tokens=_LONGEST_GENERATED
-    )
-    return list(dict.fromkeys(text for text in generated if text))
-
-
-def _show(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None) -> None:
+def show_ranking(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None) -> None:
     """Print the best texts, ties in their given order, and write them to the file if there is one."""
     order = (-scores).argsort(kind="stable")[:top]
     ranking = [{"message": texts[row], "score": float(scores[row])} for row in order]

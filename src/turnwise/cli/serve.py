@@ -7,25 +7,13 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from turnwise._utils.progress import console, error_console
 from turnwise._utils.spelling import did_you_mean
-from turnwise.cli.options import (
-    Host,
-    KeyName,
-    KeyScopes,
-    KeysFile,
-    KeyStore,
-    Model,
-    NewKeysFile,
-    Port,
-    RequestsPerMinute,
-    ServiceAssignments,
-    Stores,
-    given,
-    parse_settings,
-)
+from turnwise.cli.options import Model, given, parse_settings
 from turnwise.cli.terminal import TERMINATED, quiet_transformers
 
 if TYPE_CHECKING:
@@ -36,12 +24,27 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def serve(
-    store: Stores = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--store",
+            help="A conversation store: FOLDER or NAME=FOLDER; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     model: Model = None,
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
-    keys: KeysFile = None,
-    settings: ServiceAssignments = None,
+    host: Annotated[str, typer.Option(envvar="TURNWISE_HOST", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(envvar="TURNWISE_PORT", min=0, max=65535, help="Port to listen on.")] = 8000,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            "--keys", help="File of API keys; without it, the service answers this machine only.", show_default=False
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the service, as name=value; may be repeated.", show_default=False),
+    ] = None,
 ) -> None:
     """Serve embeddings, ranking, search and next replies over HTTP, also to clients made for OpenAI.
 
@@ -88,11 +91,22 @@ def serve(
 
 
 def new_key(
-    name: KeyName,
-    keys: NewKeysFile = Path("keys.toml"),
-    scope: KeyScopes = ["read"],  # noqa: B006  # typer copies it
-    store: KeyStore = None,
-    requests_per_minute: RequestsPerMinute = None,
+    name: Annotated[
+        str, typer.Argument(help="Who gets the key; the name appears in logs and metrics.", show_default=False)
+    ],
+    keys: Annotated[
+        Path, typer.Option("--keys", help="File of API keys, to which the hash of the new key is added.")
+    ] = Path("keys.toml"),
+    scope: Annotated[
+        list[str], typer.Option("--scope", help="What the key allows: read, write or admin; may be repeated.")
+    ] = ["read"],  # noqa: B006  # typer copies it
+    store: Annotated[
+        str | None,
+        typer.Option("--store", help="Name of the only store that the key may use; by default it may use all."),
+    ] = None,
+    requests_per_minute: Annotated[
+        int | None, typer.Option(help="Highest number of requests per minute; by default unlimited.")
+    ] = None,
 ) -> None:
     """Make an API key for `turnwise serve`, print it, and add its hash to the file of keys.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,31 +14,7 @@ from turnwise._utils.files import atomic_path, only_writer
 from turnwise._utils.memory import keep_little_free_memory
 from turnwise._utils.progress import console, note, progress_bar
 from turnwise._utils.strict_json import strict_json
-from turnwise.cli.options import (
-    Cache,
-    ChatFile,
-    Data,
-    Diversity,
-    ErasedIds,
-    Force,
-    Ids,
-    Language,
-    Limit,
-    Model,
-    NewPooling,
-    NewStore,
-    Offset,
-    PrintJson,
-    Query,
-    Reranker,
-    Retention,
-    SearchLevel,
-    SearchMode,
-    StoreArgument,
-    StorePooling,
-    Tokenizer,
-    Where,
-)
+from turnwise.cli.options import Cache, ChatFile, Data, Force, Model, Where
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_hits
 from turnwise.cli.terminal import Commands, quiet_transformers
@@ -50,18 +26,38 @@ if TYPE_CHECKING:
 
     from turnwise.store import AddReport, ConversationStore
 
+StoreArgument = Annotated[str, typer.Argument(help="Folder of the store.", show_default=False)]
+PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
 store = Application(cls=Commands, help="Maintain a conversation store.", no_args_is_help=True)
 
 
 @reads_conversations
 def index(
     data: Data,
-    store: NewStore,
+    store: Annotated[
+        str,
+        typer.Option("--store", help="Folder of the store; created if it does not exist."),
+    ],
     reading: Reading,
     model: Model = None,
-    pooling: StorePooling = "messages",
-    tokenizer: Tokenizer = "",
-    language: Language = "English",
+    pooling: Annotated[
+        str,
+        typer.Option(
+            "--pooling",
+            help="For a new store, how to pool whole conversations: messages, mean, interlocutor, or speaker:ROLE.",
+        ),
+    ] = "messages",
+    tokenizer: Annotated[
+        str,
+        typer.Option(
+            help="For a new store: simple (words) or ngram (pairs of characters); by default what fits.",
+            show_default=False,
+        ),
+    ] = "",
+    language: Annotated[
+        str, typer.Option(help="For a new store: the language of the tokenizer simple, for stems and stop words.")
+    ] = "English",
     cache: Cache = True,
     json_output: PrintJson = False,
 ) -> None:
@@ -101,14 +97,26 @@ def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -
 
 def search(
     store: StoreArgument,
-    query: Query,
-    level: SearchLevel = "message",
-    mode: SearchMode = "vector",
+    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    level: Annotated[
+        Literal["message", "conversation", "reply"],
+        typer.Option(help="Find messages or conversations similar to the text, or replies to it."),
+    ] = "message",
+    mode: Annotated[
+        Literal["vector", "text", "hybrid"], typer.Option(help="Search by meaning, by words, or by a fusion of both.")
+    ] = "vector",
     where: Where = None,
-    limit: Limit = 10,
-    offset: Offset = 0,
-    diversity: Diversity = None,
-    reranker: Reranker = None,
+    limit: Annotated[int, typer.Option(min=1, help="Number of hits to show.")] = 10,
+    offset: Annotated[int, typer.Option(min=0, help="Number of hits to skip, from the best on.")] = 0,
+    diversity: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="How much to prefer hits that differ from each other, from 0 (not at all) to 1."
+        ),
+    ] = None,
+    reranker: Annotated[
+        str | None, typer.Option(help="A cross-encoder that ranks the best hits again: a folder or a Hub name.")
+    ] = None,
     json_output: PrintJson = False,
 ) -> None:
     """Find messages or conversations that are similar to a text, or replies that were given to similar texts.
@@ -156,7 +164,10 @@ def info(store: StoreArgument, json_output: PrintJson = False) -> None:
 
 
 @store.command()
-def compact(store: StoreArgument, retention: Retention = 10.0) -> None:
+def compact(
+    store: StoreArgument,
+    retention: Annotated[float, typer.Option(min=0, help="How many minutes to keep old versions for readers.")] = 10.0,
+) -> None:
     """Merge small files, update the indexes, and remove old versions."""
     from datetime import timedelta
 
@@ -177,7 +188,9 @@ def export(store: StoreArgument, output: ChatFile, force: Force = False) -> None
 
 
 @store.command()
-def delete(store: StoreArgument, ids: Ids) -> None:
+def delete(
+    store: StoreArgument, ids: Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
+) -> None:
     """Delete conversations by their ids. No search finds them any more, but older files hold them until `erase`."""
     opened = _open(store)
     missing = _missing(opened, ids)
@@ -188,7 +201,15 @@ def delete(store: StoreArgument, ids: Ids) -> None:
 
 
 @store.command()
-def erase(store: StoreArgument, ids: ErasedIds = None) -> None:
+def erase(
+    store: StoreArgument,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Ids of conversations to delete now; what was deleted before is always erased.", show_default=False
+        ),
+    ] = None,
+) -> None:
     """Remove for good everything that was deleted or replaced, and the conversations that you name.
 
     The store is written again without them, and turnwise's caches of files and of vectors are emptied. If it is
@@ -213,7 +234,13 @@ def erase(store: StoreArgument, ids: ErasedIds = None) -> None:
 
 
 @store.command()
-def reindex(store: StoreArgument, model: Model = None, pooling: NewPooling = None) -> None:
+def reindex(
+    store: StoreArgument,
+    model: Model = None,
+    pooling: Annotated[
+        str | None, typer.Option("--pooling", help="How to pool whole conversations from now on; by default as before.")
+    ] = None,
+) -> None:
     """Move a store to another model. Searches use the old model until everything is embedded.
 
     If it is killed, run the same command to continue.

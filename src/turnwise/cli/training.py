@@ -9,39 +9,23 @@ import sys
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 
 from turnwise._utils.files import check_folder, is_standard
 from turnwise._utils.levels import LevelName
-from turnwise._utils.names import DEFAULT_METHOD, check_method, check_task
+from turnwise._utils.names import DEFAULT_METHOD, METHODS, check_method, check_task
 from turnwise._utils.progress import console, note
 from turnwise.cli.explore import write_sample_report
 from turnwise.cli.options import (
-    Assignments,
-    BatchSize,
     ConversationLabel,
     Data,
-    DemoSteps,
-    Encoder,
-    Epochs,
     Force,
-    KeepAnyway,
-    LearningRate,
     MaxQueries,
-    MaxSteps,
-    Method,
     OutputFolder,
-    Preset,
-    RecipeFile,
-    RecipeSeed,
     Resume,
-    SampleSize,
     Seed,
-    TrainEngine,
-    Validation,
-    ValidationLabel,
-    ValidationTask,
-    WorkerCount,
     given,
     parse_settings,
 )
@@ -54,6 +38,17 @@ if TYPE_CHECKING:
     from turnwise.evaluation import RetrievalResult, TaskEvaluator
     from turnwise.training.recipes import Recipe
 
+Encoder = Annotated[
+    str | None,
+    typer.Option(
+        help="Encoder to start from: a folder or a Hub name; by default the one that ships, turnwise/encoder."
+    ),
+]
+Epochs = Annotated[float | None, typer.Option(help="Number of passes over the data.")]
+MaxSteps = Annotated[int | None, typer.Option(help="Number of steps, instead of whole epochs.")]
+BatchSize = Annotated[int | None, typer.Option(help="Number of rows per batch.")]
+LearningRate = Annotated[float | None, typer.Option(help="Peak learning rate.")]
+
 _VALIDATION_TASKS: dict[LevelName, str] = {
     "message": "semantic-retrieval",
     "conversation": "conversation-retrieval",
@@ -63,8 +58,8 @@ _VALIDATION_TASKS: dict[LevelName, str] = {
 
 def demo(
     output: OutputFolder = Path("demo-output"),
-    conversations: SampleSize = 1500,
-    max_steps: DemoSteps = 25,
+    conversations: Annotated[int, typer.Option(min=50, help="Number of conversations to generate.")] = 1500,
+    max_steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 25,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -139,24 +134,73 @@ def adapt(
 def train(
     data: Data,
     output: OutputFolder,
-    method: Method = None,
-    preset: Preset = None,
-    recipe: RecipeFile = None,
-    assignments: Assignments = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help=f"By default {DEFAULT_METHOD}; of "
+            + ", ".join(f"{name} ({METHODS.about(name)})" if METHODS.about(name) else name for name in METHODS)
+            + "."
+        ),
+    ] = None,
+    preset: Annotated[
+        Literal["paper"] | None,
+        typer.Option(
+            help="Use the settings of the method's paper, and start from all-MiniLM-L6-v2 unless --encoder names "
+            "another; by default, turnwise's own settings are used, see docs/as-published.md."
+        ),
+    ] = None,
+    recipe: Annotated[Path | None, typer.Option(help="TOML file with the method and its settings.")] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting, as name=value; may be repeated.")
+    ] = None,
     encoder: Encoder = None,
     epochs: Epochs = None,
     max_steps: MaxSteps = None,
     batch_size: BatchSize = None,
     learning_rate: LearningRate = None,
-    seed: RecipeSeed = None,
-    validation: Validation = None,
-    task: ValidationTask = None,
-    label: ValidationLabel = None,
+    seed: Annotated[int | None, typer.Option(help="Seed for everything random.")] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the step that is best on these conversations or this released file; by default the last step."
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            "--task",
+            help="Evaluation task for the validation. By default semantic-retrieval, conversation-retrieval for "
+            "methods that embed whole conversations, and next-message for methods that learn what comes next.",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", help="Message label that holds the intent.", show_default="intent")
+    ] = None,
     conversation_label: ConversationLabel = None,
     max_queries: MaxQueries = None,
-    keep_anyway: KeepAnyway = False,
-    engine: TrainEngine = "local",
-    workers: WorkerCount = None,
+    keep_anyway: Annotated[
+        bool,
+        typer.Option(
+            "--keep-anyway",
+            help="Keep what was learned even if it makes the conversations that are held out no better.",
+        ),
+    ] = False,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(
+            help="Train in this process (or those of torchrun), or on a Ray cluster (by default one on this machine)."
+        ),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            help="Number of Ray processes that train together; by default one for each GPU, or one for every four "
+            "CPUs.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Resume = False,
     force: Force = False,
     *,
@@ -253,8 +297,7 @@ _LEARNED = {
 def _next_command(recipe: Recipe, data: str, output: Path) -> str:
     """The command that most users will run next with a new model."""
     model = shlex.quote(str(output))
-    # A paper's method is trained to be compared; only the product's own methods have commands of the product next.
-    if type(recipe).__module__.startswith("turnwise.papers."):
+    if recipe.citation:  # the method of a paper, which is trained to be compared
         return f"turnwise evaluate {model} test.jsonl --task {_VALIDATION_TASKS[recipe.level]}"
     if recipe.level == "reply":
         return f"turnwise reply {model} --candidates replies.txt --conversation chat.jsonl"

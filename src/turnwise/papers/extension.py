@@ -51,6 +51,7 @@ FORMATS = {
         "cbt",
     )
 }
+COMMANDS = {"papers": (f"{_HERE}.commands:app", "Reproduce and extend the three papers.")}
 ADDED_WEIGHTS = {"turn_tables": f"{_HERE}.dial2vec.turn_tables:restore_turn_tables"}
 REPLY_MODELS = {"after": f"{_HERE}.triple_encoders.replies:TripleReplies"}
 NEXT_MESSAGE_MODES = {"after": f"{_HERE}.triple_encoders.modes:TripleModes"}

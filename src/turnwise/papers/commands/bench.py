@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from turnwise._utils.progress import note
-from turnwise.cli.options import PlanningGenerator, parse_settings
+from turnwise.cli.options import parse_settings
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.cli.verbosity import Application
 from turnwise.papers.experiments.papers import DATA_SETS, PAPERS, check_data_sets
@@ -68,7 +68,14 @@ def run(
             help="A text file of GloVe or word2vec vectors, for the row of word vectors.",
         ),
     ] = None,
-    generator: PlanningGenerator = None,
+    generator: Annotated[
+        str | None,
+        typer.Option(
+            "--generator",
+            help="For short-term-planning: a causal language model that generates the candidates, a folder or a Hub "
+            "name. What it generated is kept. By default they are drawn from other conversations.",
+        ),
+    ] = None,
     set: Annotated[
         list[str] | None, typer.Option(help="A setting for every training run, such as bf16=true; may be repeated.")
     ] = None,

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from turnwise._utils.progress import note
-from turnwise.cli.options import (
-    ContextTurns,
-    ConversationId,
-    ConversationLabel,
-    Data,
-    DataPath,
-    DotProducts,
-    Force,
-    Model,
-    Models,
-    ModelsInOrder,
-    Picture,
-    Window,
-)
+from turnwise.cli.options import ConversationLabel, Data, Force, Model
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.cli.verbosity import Application
+
+DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
+Picture = Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")]
 
 plot = Application(help="Draw plots as PNG, SVG or PDF; the ending of the file name decides.", no_args_is_help=True)
 
@@ -33,10 +25,15 @@ plot = Application(help="Draw plots as PNG, SVG or PDF; the ending of the file n
 def interactions(
     data: Data,
     output: Picture,
-    conversation: ConversationId = None,
+    conversation: Annotated[
+        str | None,
+        typer.Option("--conversation", help="Id of the conversation; by default the first with at least two speakers."),
+    ] = None,
     model: Model = None,
-    window: Window = 10,
-    dot_products: DotProducts = False,
+    window: Annotated[float, typer.Option(help="Greatest distance between two turns that may match.")] = 10,
+    dot_products: Annotated[
+        bool, typer.Option("--dot-products", help="Use inner products, as in the paper, instead of cosines.")
+    ] = False,
     force: Force = False,
     *,
     reading: Reading,
@@ -61,7 +58,9 @@ def interactions(
 def alignment_uniformity(
     data: DataPath,
     output: Picture,
-    models: ModelsInOrder,
+    models: Annotated[
+        list[str], typer.Option("--model", help="A folder or a Hub name; repeat it in the order of training.")
+    ],
     conversation_label: ConversationLabel = None,
     force: Force = False,
     *,
@@ -97,8 +96,8 @@ def alignment_uniformity(
 def additivity(
     data: DataPath,
     output: Picture,
-    models: Models,
-    turns: ContextTurns = 10,
+    models: Annotated[list[str], typer.Option("--model", help="A folder or a Hub name; may be repeated.")],
+    turns: Annotated[int, typer.Option("--turns", min=2, max=14, help="Number of turns in each context.")] = 10,
     force: Force = False,
     *,
     reading: Reading,
