@@ -49,11 +49,11 @@ def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path,
     assert [json.loads(line) for line in result.stdout.splitlines()] == lines
 
 
-def test_the_messages_of_one_role_or_its_openings_can_be_asked_for(store: Path, tmp_path: Path) -> None:
-    said = succeed("cluster", "--store", store, "--role", "user", "--first", "--output", tmp_path / "groups.jsonl")
+def test_the_messages_of_one_role_can_be_asked_for(store: Path, tmp_path: Path) -> None:
+    said = succeed("cluster", "--store", store, "--role", "user", "--output", tmp_path / "groups.jsonl")
     assert "The role that asks is user" in said
     lines = [json.loads(line) for line in (tmp_path / "groups.jsonl").read_text().splitlines()]
-    assert len(lines) == 30 and {line["role"] for line in lines} == {"user"}
+    assert {line["role"] for line in lines} == {"user"}
     result = run("cluster", "--store", store, "--role", "nobody", "--output", tmp_path / "none.jsonl")
     assert result.exit_code != 0 and "no message has the role 'nobody'" in result.output + str(result.exception)
 

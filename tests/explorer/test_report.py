@@ -80,7 +80,9 @@ def test_groups_are_whole_and_named_after_what_they_say(build: Callable[..., Rep
     for group in groups.values():
         ids = [group.id] if group.level else [one.id for one in groups.values() if one.parent == group.id]
         members = np.flatnonzero(np.isin(of_message, ids))
-        assert group.size == len(members) and group.share == pytest.approx(len(members) / 72)
+        assert group.size == len(members) and group.share == pytest.approx(
+            len(members) / (36 if group.role == "user" else 72)  # requests, and all else that users say
+        )
         assert {report.roles[role] for role in report.messages["role"][members]} == {group.role}
         assert set(group.central) | set(group.edge) <= set(members.tolist())
     assert report.outliers("message") == pytest.approx((of_message < 0).mean())
@@ -303,6 +305,7 @@ def test_the_files_hold_what_the_report_does(tmp_path: Path, build: Callable[...
     assert types == {
         **{name: "float32" for name in ("x", "y", "surprise")},
         "group": "int32",
+        "request": "uint8",
         "conversation": "uint32",
         "turn": "uint16",
         "role": "uint8",
@@ -310,7 +313,7 @@ def test_the_files_hold_what_the_report_does(tmp_path: Path, build: Callable[...
         "label:intent": "int32",
     }
     for name, values in report.messages.items():
-        assert column(messages[name]) == pytest.approx(values, nan_ok=True)
+        assert column(messages[name]) == pytest.approx(values * 1, nan_ok=True)
     conversations = read(tmp_path / "report", "conversations")
     assert column(conversations["similar"]).reshape(36, 5).tolist() == report.conversations["similar"].tolist()
     assert read(tmp_path / "report", "ids") == list(report.ids)

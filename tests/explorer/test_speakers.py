@@ -18,7 +18,7 @@ from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.neighbours import nearest_within
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import survey
-from turnwise.explorer.speakers import Part, Speakers, opening_requests, speakers_of
+from turnwise.explorer.speakers import Part, Speakers, speakers_of
 
 
 def corpus(*conversations: str) -> Corpus:
@@ -66,32 +66,18 @@ def test_another_role_can_be_named_and_changes_no_parts() -> None:
     assert Part("system") in speakers_of(spoken, "system").parts
 
 
-def test_the_opening_is_the_first_message_of_the_asker_that_is_longer_than_a_greeting() -> None:
-    speakers = speakers_of(corpus("assistant user assistant user", "user assistant user"), first=True)
-    opening = speakers.parts.index(Part("user", opening=True))
+def test_requests_are_a_part_of_their_own() -> None:
+    usual = speakers_of(corpus("assistant user assistant user", "user assistant user"))
+    speakers = usual.with_requests(np.asarray([False, True, False, False, True, False, False]))
+    opening = list(speakers.parts).index(Part("user", opening=True))
     assert np.flatnonzero(speakers.part == opening).tolist() == [1, 4]
-    said = [
-        "hello",
-        "good day",
-        "I have lost my parcel",
-        "I want a full refund",
-        "hi",
-        "no",
-        "why?",
-        "I have lost my parcel",
-    ]
-    said += ["你好", "我的包裹丢失了该怎么办呢？", "thanks"]
-    conversation = np.repeat([0, 1, 2], [4, 4, 3])
-    requests = opening_requests(said, conversation, np.zeros(len(said), np.int64), 0)
-    assert np.flatnonzero(requests).tolist() == [2, 6, 9]
-    assert speakers.stamp != speakers_of(corpus("assistant user assistant user", "user assistant user")).stamp
+    assert speakers.stamp != usual.stamp and len(speakers.salts) == len(usual.salts) + 1
+    assert usual.with_requests(np.zeros(7, bool)) is usual
 
 
 def test_an_unknown_role_is_an_error_that_lists_the_roles() -> None:
     with pytest.raises(ValueError, match="no message has the role 'customer': expected one of 'user', 'assistant'"):
         speakers_of(corpus("user assistant"), "customer")
-    with pytest.raises(ValueError, match="name the one who asks with role, one of 'Ann', 'Bob', 'Eva', 'Tom'"):
-        speakers_of(corpus("Ann Bob", "Eva Tom"), first=True)
 
 
 def test_no_group_holds_messages_of_two_parts_even_if_they_say_the_same() -> None:
@@ -131,22 +117,18 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
-def test_groups_of_one_role_or_of_openings(
-    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
-) -> None:
+def test_groups_of_one_role(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     store = turnwise.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
     everything = turnwise.cluster(store)
     asked = turnwise.cluster(store, role="user")
     assert asked.report.neighbours["message"].rows.tolist() == everything.report.neighbours["message"].rows.tolist()
     assert set(asked.to_pandas()["role"]) == {"user"} and len(asked.to_pandas()) == 36 * 3
     assert [group for group in everything.groups if group.role == "user"] == asked.groups
-    assert sum(group.share for group in asked.groups) == pytest.approx(1 - asked.outliers)
-    openings = turnwise.cluster(store, first=True).to_pandas()
-    assert (openings["role"] == "user").all() and (openings["turn"] == 1).all() and len(openings) == 36
+    assert sum(group.size for group in asked.groups) == pytest.approx(36 * 3 * (1 - asked.outliers))
 
 
 def test_conversations_have_no_role(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:
-    with pytest.raises(ValueError, match="role and first choose messages"):
+    with pytest.raises(ValueError, match="role chooses messages"):
         turnwise.cluster(rows, encoder=tiny_encoder, level="conversation", role="user")
     with pytest.raises(ValueError, match="expected one of 'assistant', 'user'"):
         turnwise.cluster(rows, encoder=tiny_encoder, role="customer")

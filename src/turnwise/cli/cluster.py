@@ -15,7 +15,6 @@ from turnwise.cli.options import (
     ExploredStore,
     Force,
     GivenData,
-    GroupFirst,
     GroupGranularity,
     GroupHistory,
     GroupRole,
@@ -54,7 +53,6 @@ def cluster(
     ] = None,
     model: Model = None,
     role: GroupRole = None,
-    first: GroupFirst = False,
     seeds: GroupSeeds = None,
     history: GroupHistory = False,
     granularity: GroupGranularity = "medium",
@@ -101,7 +99,6 @@ def cluster(
         opened,
         level=level,
         role=role,
-        first=first,
         seeds=known,
         history=history,
         granularity=fineness,
@@ -137,7 +134,7 @@ def _print(groups: Groups) -> None:
     for role, opening in sorted(parts, key=lambda part: (part[0] != asker, not part[1])):
         of_part = [group for group in groups.groups if (group.role, group.opening) == (role, opening)]
         if len(parts) > 1:
-            note(f"{role or 'several roles'}{', opening requests' if opening else ''}:")
+            note(f"{role or 'several roles'}{', requests' if opening else ''}:")
         for group in of_part[:_SHOWN]:
             keywords = f" – {', '.join(group.phrases[:3])}" if group.phrases else ""
             note(f"{100 * group.share:5.1f} %  {group.name}{' (new)' if group.new else ''}{keywords}")

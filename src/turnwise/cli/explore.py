@@ -14,7 +14,6 @@ from turnwise.cli.options import (
     ExploredStore,
     Force,
     GivenData,
-    GroupFirst,
     GroupGranularity,
     GroupHistory,
     GroupRole,
@@ -55,7 +54,6 @@ def explore(
     ] = False,
     model: Model = None,
     role: GroupRole = None,
-    first: GroupFirst = False,
     seeds: GroupSeeds = None,
     history: GroupHistory = False,
     granularity: GroupGranularity = "medium",
@@ -76,7 +74,7 @@ def explore(
     from turnwise.explorer import GroupSettings, build_report
 
     known = seeds_of(seeds)
-    settings = GroupSettings(granularity=granularity_of(granularity), history=history, role=role, first=first)
+    settings = GroupSettings(granularity=granularity_of(granularity), history=history, role=role)
     opened = explored_store(data, store, reading, model, "explore")
     report = build_report(opened, seed=seed, settings=settings, seeds=known)
     say_who_asks(report)

@@ -101,10 +101,6 @@ GroupRole = Annotated[
     str | None,
     typer.Option("--role", help="The role that asks, such as user; by default the one that opens most conversations."),
 ]
-GroupFirst = Annotated[
-    bool,
-    typer.Option("--first", help="Take only the opening request of each conversation, after this role's greetings."),
-]
 
 # The explorer
 GivenData = Annotated[

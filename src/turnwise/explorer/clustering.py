@@ -18,7 +18,6 @@ from turnwise.explorer.opening import open_explored
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Group, Report
 from turnwise.explorer.seeds import Seeds
-from turnwise.explorer.speakers import opening_requests
 from turnwise.explorer.summary import summary_table
 from turnwise.explorer.tables import groups_table
 from turnwise.store import ConversationStore
@@ -38,13 +37,11 @@ class Groups:
         report: Everything that is known about the conversations.
         level: ``"message"`` or ``"conversation"``: what is grouped.
         role: Only the messages of this role are of interest; ``None`` for all.
-        first: Only the opening request of each conversation is of interest.
     """
 
     report: Report
     level: Kind
     role: str | None = None
-    first: bool = False
 
     @property
     def groups(self) -> Sequence[Group]:
@@ -84,7 +81,7 @@ class Groups:
         return [
             group
             for group in self.report.groups[self.level]
-            if group.level == level and self.role in (None, group.role) and group.opening >= self.first
+            if group.level == level and self.role in (None, group.role)
         ]
 
     @property
@@ -92,11 +89,7 @@ class Groups:
         columns = self.report.columns(self.level)
         if self.role is None:
             return np.ones(len(columns["group"]), bool)
-        role = list(self.report.roles).index(self.role)
-        is_said = columns["role"] == role
-        if not self.first:
-            return is_said
-        return opening_requests(self.report.texts, columns["conversation"], columns["role"], role)
+        return np.asarray(columns["role"] == list(self.report.roles).index(self.role))
 
 
 def cluster(
@@ -105,7 +98,6 @@ def cluster(
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     level: Kind = "message",
     role: str | None = None,
-    first: bool = False,
     seeds: Seeds | None = None,
     history: bool = False,
     granularity: Granularity | int = "medium",
@@ -122,8 +114,6 @@ def cluster(
         level: ``"message"`` or ``"conversation"``: what is grouped.
         role: Return only the messages of this role, such as ``"user"``, and their groups. Each role that takes part in
             most conversations has groups of its own in any case, unless no role opens most conversations.
-        first: Return only the opening request of each conversation: of the first three messages of this role, the
-            first that is longer than a greeting. The role is then by default the one that opens most conversations.
         seeds: Groups that you know: a name, and a sentence or a list of examples, for each. The groups of messages that
             the examples fall into get that name; where examples of several names fall into one group, its messages go
             to the nearest of them. The others are grouped as always. The store keeps it.
@@ -147,10 +137,10 @@ def cluster(
     """
     if level not in get_args(Kind):
         raise ValueError(f"level must be 'message' or 'conversation', got {level!r}")
-    if level == "conversation" and (role is not None or first):
-        raise ValueError("role and first choose messages: they cannot be combined with level='conversation'")
-    settings = GroupSettings(sample=sample, granularity=granularity, history=history, role=role, first=first)
+    if level == "conversation" and role is not None:
+        raise ValueError("role chooses messages: it cannot be combined with level='conversation'")
+    settings = GroupSettings(sample=sample, granularity=granularity, history=history, role=role)
     store, passing = open_explored(data, encoder)
     with passing or nullcontext():
         report = build_report(store, seed=seed, settings=settings, naming=naming, seeds=seeds, page=False)
-        return Groups(report, level, report.speakers.asker if first else role, first)
+        return Groups(report, level, role)

@@ -36,6 +36,7 @@ class Corpus:
         time: Seconds since 1970, NaN where not known (n,).
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
+        tokens: How many tokens each message has (n,).
         vectors: The vectors of the messages, of length 1 (n, dim), memory-mapped.
         conversation_vectors: The vectors of the conversations, of length 1 (m, dim), memory-mapped.
     """
@@ -51,6 +52,7 @@ class Corpus:
     time: np.ndarray
     message_labels: Mapping[str, Label]
     conversation_labels: Mapping[str, Label]
+    tokens: np.ndarray
     vectors: np.ndarray
     conversation_vectors: np.ndarray
 
@@ -76,7 +78,9 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
     conversations = _read_conversations(tables, folder)
     first = np.cumsum([0, *conversations.turns])[:-1].astype(np.uint32)
     messages = _Messages(tables, folder, dict(zip(conversations.ids, first.tolist())), sum(conversations.turns))
-    for batch in tables.messages.batches(["conversation", "turn", "role", "text", "time", "fields", "vector"]):
+    for batch in tables.messages.batches(
+        ["conversation", "turn", "role", "text", "time", "fields", "tokens", "vector"]
+    ):
         messages.take(batch)
         advance(len(batch))
     turns = np.asarray(conversations.turns, np.uint32)
@@ -92,6 +96,7 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
         time=messages.time,
         message_labels=messages.labels.finished(),
         conversation_labels=conversations.labels.finished(),
+        tokens=messages.tokens,
         vectors=messages.vectors,
         conversation_vectors=conversations.vectors,
     )
@@ -104,7 +109,7 @@ def with_history(corpus: Corpus, folder: Path) -> Corpus:
         corpus: From `read_corpus`.
         folder: As for `read_corpus`.
     """
-    vectors = _mapped(folder / "history.f32", *corpus.vectors.shape)
+    vectors = mapped(folder / "history.f32", *corpus.vectors.shape)
     for start in range(0, len(corpus.ids), _CONVERSATIONS_AT_ONCE):
         turns = corpus.turns[start : start + _CONVERSATIONS_AT_ONCE]
         first = int(corpus.first[start])
@@ -118,7 +123,7 @@ class _Conversations:
         self.ids: list[str] = []
         self.turns: list[int] = []
         self.labels = Labels(count)
-        self.vectors = _mapped(folder / "conversations.f32", count, dim)
+        self.vectors = mapped(folder / "conversations.f32", count, dim)
 
 
 def _read_conversations(tables: Tables, folder: Path) -> _Conversations:
@@ -145,13 +150,15 @@ class _Messages:
         self.roles: dict[str, int] = {}
         self.role = np.zeros(count, np.uint16)
         self.time = np.full(count, np.nan)
+        self.tokens = np.zeros(count, np.int32)
         self.labels = Labels(count)
-        self.vectors = _mapped(folder / "messages.f32", count, tables.state.dim)
+        self.vectors = mapped(folder / "messages.f32", count, tables.state.dim)
 
     def take(self, batch: pa.RecordBatch) -> None:
         names, turns = batch["conversation"].to_pylist(), batch["turn"].to_pylist()
         rows = np.asarray([self._first[name] + turn for name, turn in zip(names, turns)])
         self.vectors[rows] = _vectors(batch)
+        self.tokens[rows] = batch["tokens"].to_numpy()
         self.role[rows] = [self.roles.setdefault(role, len(self.roles)) for role in batch["role"].to_pylist()]
         self.time[rows] = _seconds(batch["time"])
         for row, text, fields in zip(rows.tolist(), batch["text"].to_pylist(), batch["fields"].to_pylist()):
@@ -169,5 +176,6 @@ def _seconds(times: pa.Array) -> np.ndarray:
     return np.asarray(micros / 1e6)
 
 
-def _mapped(path: Path, rows: int, dim: int) -> Any:
+def mapped(path: Path, rows: int, dim: int) -> Any:
+    """Room for vectors in a file (rows, dim)."""
     return np.memmap(path, np.float32, "w+", shape=(max(rows, 1), dim))[:rows]

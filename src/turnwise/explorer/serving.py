@@ -117,7 +117,6 @@ def explore(
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     role: str | None = None,
-    first: bool = False,
     seeds: Seeds | None = None,
     history: bool = False,
     granularity: Granularity | int = "medium",
@@ -132,7 +131,6 @@ def explore(
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
         role: Who asks, such as ``"user"``; by default the role that opens most conversations. The page starts with
             what it says.
-        first: Take only its opening request in each conversation for a request, and group all else that it says apart.
         seeds: Groups that you know, see `turnwise.cluster`.
         history: Group messages together with what was said before them, see `add_history`.
         granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find of
@@ -143,7 +141,7 @@ def explore(
     Returns:
         The running `Explorer`, which has a ``url`` for a browser and a method ``stop()``.
     """
-    settings = GroupSettings(granularity=granularity, history=history, role=role, first=first)
+    settings = GroupSettings(granularity=granularity, history=history, role=role)
     store, passing = open_explored(data, encoder)
     report = build_report(store, seed=seed, settings=settings, seeds=seeds)
     explorer = Explorer(store, report, port, in_notebook=True)

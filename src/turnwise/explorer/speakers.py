@@ -7,9 +7,8 @@ most conversations has groups of its own.
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from turnwise.explorer.corpus import Corpus
 _ANSWERING = frozenset({"agent", "assistant", "bot", "developer", "function", "model", "operator", "system", "tool"})
 _ASKS = 2 / 3  # of the conversations must be opened by one role, so that it is the one who asks
 _TAKES_PART = 1 / 2  # of the conversations; a role that speaks in fewer has no groups of its own
-_GREETINGS = 2  # messages, at most, that may come before an opening request
-_GREETING_WIDTH = 20  # in Latin letters: what is narrower is a request only if nothing wider is there
 _ROLES_LISTED = 20
 
 
@@ -31,7 +28,7 @@ class Part:
 
     Attributes:
         role: Whose messages they are; ``None`` for those of all roles that have no part of their own.
-        opening: They are only the opening request of each conversation.
+        opening: They are only the request of each conversation.
     """
 
     role: str | None
@@ -61,18 +58,30 @@ class Speakers:
         """Changes with the part of any message."""
         return f"{self.parts} {hashlib.blake2b(self.part.tobytes(), digest_size=8).hexdigest()}"
 
+    def with_requests(self, is_request: BoolArray) -> Speakers:
+        """The same speakers, with the request of each conversation apart from all else that the asker says.
 
-def speakers_of(corpus: Corpus, role: str | None = None, first: bool = False) -> Speakers:
+        Args:
+            is_request: Which messages are requests (n,); if none is, nothing changes.
+        """
+        if not is_request.any():
+            return self
+        requests = Part(self.asker, opening=True)
+        part = np.where(is_request, len(self.parts), self.part)
+        salts = np.append(self.salts, np.uint64(_salt(requests)))
+        return replace(self, parts=[*self.parts, requests], part=part, salts=salts)
+
+
+def speakers_of(corpus: Corpus, role: str | None = None) -> Speakers:
     """Find out who asks.
 
     Args:
         corpus: The conversations.
         role: Who asks; by default the role that opens most conversations, where greetings of those who answer, such as
             ``assistant`` or ``agent``, do not count.
-        first: Group each conversation's opening request apart from all else that this role says.
 
     Raises:
-        ValueError: There is no such role; or ``first`` is set, and nobody can be said to ask.
+        ValueError: There is no such role.
     """
     roles = list(corpus.roles)
     if role is not None and role not in roles:
@@ -82,47 +91,15 @@ def speakers_of(corpus: Corpus, role: str | None = None, first: bool = False) ->
     most = int(counts.argmax())
     usual = roles[most] if counts[most] >= _ASKS * len(openers) else None
     asker = role or usual
-    if first and asker is None:
-        raise ValueError(f"no role opens most conversations: name the one who asks with role, one of {_listed(roles)}")
     apart = {asker, *(_taking_part(corpus) if usual is not None else ())} - {None}
     parts = [Part(name) for name in sorted(map(str, apart))]
     place = np.asarray([parts.index(Part(name)) if name in apart else len(parts) for name in roles], np.int64)
     part = place[corpus.role]
     if len(apart) < len(roles):
         parts.append(Part(None))
-    if first and asker is not None:
-        part[opening_requests(corpus.texts, corpus.conversation, corpus.role, roles.index(asker))] = len(parts)
-        parts.append(Part(asker, opening=True))
-    salts = [0 if each.role in (None, usual) and not each.opening else _salt(each) for each in parts]
+    salts = [0 if each.role in (None, usual) else _salt(each) for each in parts]
     opened = counts[roles.index(asker)] / len(openers) if asker is not None else 0.0
     return Speakers(asker, float(opened), parts, part, np.asarray(salts, np.uint64))
-
-
-def opening_requests(texts: Sequence[str], conversation: IntArray, role: IntArray, asker: int) -> BoolArray:
-    """Which messages are what a conversation was opened for (n,): one of the first three messages of the asker.
-
-    It is the first that says more than a greeting could, or else the longest.
-
-    Args:
-        texts: The messages (n).
-        conversation: The conversation of each, in ascending order (n,).
-        role: The role of each (n,).
-        asker: The role of the one who asks.
-    """
-    rows = np.flatnonzero(role == asker)
-    _, starts, counts = np.unique(conversation[rows], return_index=True, return_counts=True)
-    opening = np.zeros(len(role), bool)
-    for start, count in zip(starts.tolist(), counts.tolist()):
-        first = rows[start : start + min(count, _GREETINGS + 1)].tolist()
-        widths = [_width(texts[row]) for row in first]
-        wide = [row for row, width in zip(first, widths) if width >= _GREETING_WIDTH]
-        opening[wide[0] if wide else first[widths.index(max(widths))]] = True
-    return opening
-
-
-def _width(text: str) -> int:
-    """The width in Latin letters, of which a Chinese, Japanese or Korean character has two."""
-    return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
 
 
 def _openers(corpus: Corpus) -> IntArray:

@@ -53,7 +53,6 @@ def summary_table(report: Report, groups: Sequence[Group]) -> pa.Table:
     """
     conversation = report.messages["conversation"]
     fine = report.messages["group"]
-    asker_opens = any(group.opening for group in groups)
     everybody = {role: _speaking(report, role) for role in {group.role for group in groups}}
     rows: list[dict[str, Any]] = []
     for group in groups:
@@ -66,7 +65,7 @@ def summary_table(report: Report, groups: Sequence[Group]) -> pa.Table:
             {
                 "group": group.id,
                 "group_name": group.name,
-                "kind": _kind(group, report.speakers.asker, asker_opens),
+                "kind": _kind(group, report.speakers.asker),
                 "role": group.role,
                 "conversations": count,
                 "share": count / max(total, 1),
@@ -74,16 +73,16 @@ def summary_table(report: Report, groups: Sequence[Group]) -> pa.Table:
                 "growth_low": low,
                 "growth_high": high,
                 "keywords": ", ".join(group.phrases[:_KEYWORDS]),
-                "example": report.texts[group.central[0]],
-                "next_message": None if group.answer is None else report.texts[group.answer],
+                "example": report.said(group.central[0]),
+                "next_message": None if group.answer is None else report.said(group.answer),
             }
         )
     rows.sort(key=lambda row: (_KINDS.index(row["kind"]), -row["conversations"], row["group"]))
     return pa.Table.from_pylist(rows, _SCHEMA)
 
 
-def _kind(group: Group, asker: str | None, asker_opens: bool) -> str:
-    if group.move or (asker is not None and group.role == asker and group.opening != asker_opens):
+def _kind(group: Group, asker: str | None) -> str:
+    if group.move:
         return "along the way"
     if asker is None:
         return "message"

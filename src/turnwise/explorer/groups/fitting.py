@@ -8,7 +8,9 @@ name each vector, is highest. Then each vector joins the group whose mean is nea
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from math import log2
 from typing import Any
 
@@ -23,7 +25,9 @@ from turnwise.explorer.groups.settings import GroupSettings
 
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
 _STEPS = 4  # numbers of groups that are tried for each doubling
-_PRICES = {"coarse": 1.04, "medium": 0.92, "fine": 0.8}  # of closeness, what as many groups as vectors would cost
+_FINER = 3  # times as many are tried around the best of these
+_PRICE = 0.92  # of closeness: what as many groups as vectors would cost
+_TIMES = {"coarse": 0.5, "medium": 1, "fine": 2}  # as many groups as are best
 _LEAST_CLOSENESS = 1e-3
 _ROUNDS = 3  # in which vectors join the nearest group
 _COARSE_RESOLUTION = 1.0
@@ -59,18 +63,17 @@ def fit_groups(vectors: FloatArray, neighbours: Neighbours, settings: GroupSetti
         labels = levels[level][parts]
         return _settled(vectors, by_size(np.where(np.bincount(labels)[labels] >= least, labels, -1)))
 
-    if isinstance(settings.granularity, int):
+    def groups_near(number: float) -> IntArray:
         sizes = np.bincount(parts)
         large = [int((np.bincount(level, weights=sizes) >= least).sum()) for level in levels]
-        fine = groups_at(int(np.abs(np.asarray(large) - settings.granularity).argmin()))
+        return groups_at(int(np.abs(np.asarray(large) - number).argmin()))
+
+    if isinstance(settings.granularity, int):
+        fine = groups_near(settings.granularity)
     else:
-        bit = _PRICES[settings.granularity] / max(log2(len(vectors)), 1)
-        centred = unit_vectors(vectors - vectors.mean(0))
-        nearest = _closeness_of_neighbours(centred, neighbours.rows)
-        fine = max(
-            (groups_at(number - 1) for number in _numbers(len(levels))),
-            key=lambda labels: closeness(centred, labels) / nearest - bit * log2(max(_count(labels), 1)),
-        )
+        fine = _best(vectors, neighbours.rows, groups_at, len(levels))
+        if settings.granularity != "medium":
+            fine = groups_near(_TIMES[settings.granularity] * _count(fine))
     if not _count(fine):
         return Fitted(fine, np.zeros(0, np.int64))
     return Fitted(fine, coarser(graph, fine, _COARSE_RESOLUTION, settings.seed))
@@ -89,7 +92,8 @@ def fit_parts(vectors: FloatArray, neighbours: Neighbours, part: IntArray, setti
     coarse = np.zeros(0, np.int64)
     for value in np.unique(part[part >= 0]):
         rows = np.flatnonzero(part == value)
-        near = replace(neighbours.of(rows), rows=np.searchsorted(rows, neighbours.rows[rows]))
+        own = neighbours.of(rows).first(settings.neighbours_among(len(rows)))
+        near = replace(own, rows=np.searchsorted(rows, own.rows))
         fitted = fit_groups(vectors[rows], near, settings)
         fine[rows] = np.where(fitted.fine >= 0, fitted.fine + len(coarse), -1)
         coarse = np.append(coarse, fitted.coarse + coarse.max(initial=-1) + 1)
@@ -142,10 +146,24 @@ def _count(labels: IntArray) -> int:
     return int(labels.max(initial=-1)) + 1
 
 
-def _numbers(largest: int) -> list[int]:
-    """The numbers of groups that are tried: from 2 to the largest, a few for each doubling."""
-    steps = int(_STEPS * log2(largest))
-    return sorted({round(2 ** (step / _STEPS)) for step in range(_STEPS, steps + 1)}) or [1]
+def _best(vectors: FloatArray, near: np.ndarray, groups_at: Callable[[int], IntArray], largest: int) -> IntArray:
+    """The groups that are best: of some numbers for each doubling from 2 on, and of more around the best of these."""
+    bit = _PRICE / max(log2(len(vectors)), 1)
+    centred = unit_vectors(vectors - vectors.mean(0))
+    nearest = _closeness_of_neighbours(centred, near)
+
+    @cache
+    def tried(number: int) -> tuple[float, IntArray]:
+        labels = groups_at(number - 1)
+        return closeness(centred, labels) / nearest - bit * log2(max(_count(labels), 1)), labels
+
+    def best_of(steps: Iterable[float]) -> int:
+        numbers = sorted({min(max(round(2**step), min(2, largest)), largest) for step in steps})
+        return max(numbers, key=lambda number: tried(number)[0])
+
+    rough = best_of(step / _STEPS for step in range(_STEPS, int(_STEPS * log2(largest)) + 1)) if largest > 1 else 1
+    around = range(-_FINER, _FINER + 1)
+    return tried(best_of(log2(rough) + step / _STEPS / _FINER for step in around))[1]
 
 
 def split_group(near: IntArray, labels: IntArray, group: int, seed: int = 0) -> IntArray | None:

@@ -31,6 +31,10 @@ class Neighbours:
         """The neighbours of some of the vectors."""
         return Neighbours(self.rows[rows], self.cosines[rows], self.copy_of[rows])
 
+    def first(self, count: int) -> Neighbours:
+        """The same with fewer neighbours: only the nearest of each vector."""
+        return Neighbours(self.rows[:, :count], self.cosines[:, :count], self.copy_of)
+
 
 def nearest(
     vectors: FloatArray,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnwise.explorer.boilerplate import GAP
 from turnwise.explorer.groups.naming import IS_CJK, TOKEN
 
 _WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
@@ -27,6 +28,7 @@ _TELLING_WORDS = 6  # that a clause has at best
 _RARE = 0.2  # what they lose by words that few of its messages have
 _USUAL = 0.1  # the share of its messages from which on a word is not rare
 _CUT = {"sentence": 0.1, "clause": 0.3}  # what they lose, at each end, by being cut out of more sentences or clauses
+_GAP = 0.3  # what they lose if something was taken out of them
 _ASIDE = 0.2  # a word that stands alone so often, such as "hello", is taken off the beginning
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
@@ -158,7 +160,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
                 break
             before = 0.0 if first == 0 else _CUT["sentence" if begins else "clause"]
             after = 0.0 if last == len(spans) - 1 else _CUT["sentence" if ends else "clause"]
-            yield _Clause(piece, before + after)
+            yield _Clause(piece.replace(GAP, "…"), before + after + (_GAP if GAP in piece else 0))
 
 
 def _without_asides(text: str, asides: frozenset[str]) -> str:

@@ -23,7 +23,6 @@ class GroupSettings:
         history: Group messages together with what was said before them, see `add_history`.
         role: Who asks; by default the role that opens most conversations. Each role that takes part in most
             conversations, and this one in any case, has groups of its own.
-        first: Group each conversation's opening request apart from all else that this role says.
         seed: Seed of the sample and of everything random.
     """
 
@@ -33,7 +32,6 @@ class GroupSettings:
     least_share: float = 0.001
     history: bool = False
     role: str | None = None
-    first: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -66,12 +66,15 @@ def survey(
     count = max(1, min(settings.neighbours_among(largest), largest - 1))
     neighbours = known or nearest_within(vectors, sample, part, count, advance)
     among = neighbours.of(sample)
-    has_groups = (sizes > count)[part]  # a smaller part has too few neighbours of its own
+    has_groups = (sizes > count)[part]
     fitted, own_part = np.array(vectors[sample], np.float32), np.where(has_groups, part, -1)[sample]
     memory = remembered_groups(keys[sample], fitted, among, own_part, settings, former)
-    nearest_cosines = [among.cosines[part[sample] == value, 0] for value in range(len(sizes))]
-    lonely = np.asarray([lonely_below(cosines) if len(cosines) else -1.0 for cosines in nearest_cosines])
-    groups = vote(neighbours, memory.fine, lonely[part])
+    groups = np.full(len(texts), -1, np.int64)
+    for value in np.flatnonzero(sizes > count):  # a smaller part has too few neighbours of its own
+        cosines = among.cosines[part[sample] == value, 0]
+        rows = np.flatnonzero(part == value)
+        near = neighbours.of(rows).first(settings.neighbours_among(int(sizes[value])))
+        groups[rows] = vote(near, memory.fine, lonely_below(cosines))
     own = np.append(memory.fine, -1)[neighbours.copy_of]  # what neighbours cannot outvote, if a user decided on it
     pinned = [id for id, group in memory.groups.items() if group.pinned]
     groups = np.where(np.isin(own, pinned), own, groups)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnwise._utils.progress import note, progress_bar
+from turnwise.explorer.boilerplate import Spans, boilerplate
 from turnwise.explorer.corpus import Corpus, read_corpus
 from turnwise.explorer.groups.memory import Memory, is_remembered, read_memory, write_memory
 from turnwise.explorer.groups.settings import GroupSettings
@@ -67,25 +69,26 @@ def build_report(
         with progress_bar() as bar:
             advance = advance_of(bar, "reading", tables.messages.count_rows())
             corpus = read_corpus(tables, Path(folder), advance)
-        speakers = speakers_of(corpus, settings.role, settings.first)
-        fitting = replace(settings, role=None, first=False)  # what they change is in the parts
+        speakers = speakers_of(corpus, settings.role)
+        fitting = replace(settings, role=None)  # what it changes is in the parts
         stamp = f"{tables.state.folder} {tables.state.messages} {tables.state.conversations} {fitting} {speakers.stamp}"
         if former is not None and former.stamp != stamp:
             former = None
+        struck = boilerplate(corpus.texts, corpus.conversation, corpus.role) if former is None else former.struck
         memory = read_memory(store.path)
         kept = read_findings(store.path, stamp, corpus.ids, memory) if former is None else None
         findings = kept
         if findings is None:
             from turnwise.explorer.report.finding_out import find_out  # its libraries take seconds to load
 
-            findings, memory = find_out(store, corpus, speakers, Path(folder), fitting, memory, former, naming)
+            findings, memory = find_out(store, corpus, struck, speakers, Path(folder), fitting, memory, former, naming)
         if page and "x" not in findings.columns["message"]:
             from turnwise.explorer.report.shown import add_shown
 
             findings, memory = add_shown(store, corpus, findings, memory, former, settings.seed)
-        report = _report(
-            store.path.name.removesuffix(".store"), tables.state.encoder, stamp, settings, corpus, speakers, findings
-        )
+        speakers = speakers.with_requests(findings.columns["message"]["request"])
+        title = store.path.name.removesuffix(".store")
+        report = _report(title, tables.state.encoder, stamp, settings, corpus, struck, speakers, findings)
         if not store.read_only and (findings is not kept or not (store.path / OVERVIEW_FILE).exists()):
             _keep(store.path, memory, findings if former is None else None, report)
     if examples and plant(store, examples, speakers.asker):
@@ -111,6 +114,7 @@ def _report(
     stamp: str,
     settings: GroupSettings,
     corpus: Corpus,
+    struck: Sequence[Spans],
     speakers: Speakers,
     findings: Findings,
 ) -> Report:
@@ -122,6 +126,7 @@ def _report(
         settings=settings,
         ids=corpus.ids,
         texts=corpus.texts,
+        struck=struck,
         roles=corpus.roles,
         speakers=speakers,
         groups=findings.groups,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 from rich.progress import Progress
 
 from turnwise._utils.progress import note, progress_bar, shows_progress
+from turnwise.explorer.boilerplate import Spans
 from turnwise.explorer.corpus import Corpus, with_history
 from turnwise.explorer.groups.memory import KINDS, Basis, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
@@ -17,6 +19,8 @@ from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings
 from turnwise.explorer.report.groups import Naming, named_groups
 from turnwise.explorer.report.report import Report
+from turnwise.explorer.requests import requests_of
+from turnwise.explorer.said import as_said
 from turnwise.explorer.speakers import Speakers
 from turnwise.store import ConversationStore
 
@@ -26,6 +30,7 @@ _SIMILAR = 5
 def find_out(
     store: ConversationStore,
     corpus: Corpus,
+    struck: Sequence[Spans],
     speakers: Speakers,
     folder: Path,
     settings: GroupSettings,
@@ -38,6 +43,7 @@ def find_out(
     Args:
         store: The store.
         corpus: The content of the store.
+        struck: Where each message has boilerplate.
         speakers: Whose messages are grouped apart.
         folder: A folder for temporary files of vectors.
         settings: How groups are made.
@@ -45,6 +51,9 @@ def find_out(
         former: A report on the same data, whose findings need not be computed again.
         naming: Names new groups, see `turnwise.explorer.build_report`.
     """
+    corpus = as_said(corpus, struck, store, folder)
+    is_request = requests_of(corpus, speakers, settings) if former is None else former.messages["request"]
+    speakers = speakers.with_requests(is_request)
     with progress_bar() as bar:
         grouped = with_history(corpus, folder) if settings.history else corpus
         surveys = {
@@ -55,6 +64,7 @@ def find_out(
     columns: dict[Kind, dict[str, np.ndarray]] = {
         kind: {"group": survey.groups.astype(np.int32)} for kind, survey in surveys.items()
     }
+    columns["message"]["request"] = is_request
     columns["conversation"]["similar"] = _similar(surveys["conversation"])
     return Findings(columns, {kind: survey.neighbours for kind, survey in surveys.items()}, groups, None), memory
 

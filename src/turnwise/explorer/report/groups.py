@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from turnwise._utils.vectors import BoolArray, IntArray
+from turnwise._utils.vectors import IntArray
+from turnwise.explorer.boilerplate import without_placeholders
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.members import Members, members_of
 from turnwise.explorer.groups.memory import GroupMemory, Kind, Memory
@@ -21,8 +22,7 @@ from turnwise.explorer.speakers import Speakers
 
 Naming = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], Sequence[str]]
 _NAMED_BY = 200  # conversations of a group, at most, whose texts name it
-_BEGINNING = 10  # messages of a conversation, among which its request is looked for …
-_FIRST_MESSAGES = 3  # … in so many of the one who asks
+_BEGINNING = 3  # messages of a conversation without a request, of which one names it
 _LONGEST_TEXT = 4000  # characters of a conversation that its name is made from
 
 
@@ -40,18 +40,15 @@ def named_groups(
     """
     groups: dict[Kind, Sequence[Group]] = {}
     memory: Memory = {}
-    is_move = np.zeros(len(corpus.texts), bool)
     for kind, survey in surveys.items():
         vectors = corpus.vectors if kind == "message" else corpus.conversation_vectors
         shown = corpus.texts if kind == "message" else corpus.ids
         both = [survey.memory.parents_of(survey.groups), survey.groups]  # coarse, fine
         members = {id: rows for ids in both for id, rows in members_of(vectors, ids, shown).items()}
-        described = _described(corpus, speakers, kind, survey, both, is_move)
+        described = _described(corpus, speakers, kind, survey, both)
         memory[kind] = _named(survey.memory, members, described, corpus, kind, naming)
         listed = _listed(memory[kind], members, len(survey.groups))
         groups[kind] = with_speakers(listed, survey, corpus, speakers) if kind == "message" else listed
-        if kind == "message":
-            is_move = np.isin(survey.groups, [group.id for group in groups[kind] if group.move])
     return groups, memory
 
 
@@ -64,35 +61,32 @@ class _Described:
 
 
 def _described(
-    corpus: Corpus, speakers: Speakers, kind: Kind, survey: Survey, levels: Sequence[IntArray], is_move: BoolArray
+    corpus: Corpus, speakers: Speakers, kind: Kind, survey: Survey, levels: Sequence[IntArray]
 ) -> dict[int, _Described]:
     """What each group says, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, _Described] = {}
     for ids in levels:
         rows = survey.sample if kind == "message" else _few_of_each(survey.sample, ids)
-        texts = [corpus.texts[row] if kind == "message" else _whole(corpus, row) for row in rows.tolist()]
-        messages = rows if kind == "message" else _requests(corpus, speakers, rows, is_move)
+        texts = [without_placeholders(corpus.texts[row] if kind == "message" else _whole(corpus, row)) for row in rows]
+        messages = rows if kind == "message" else _requests(corpus, speakers, rows)
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
         vectors = np.array(corpus.vectors[messages], np.float32)
-        sentences = name_sentences([corpus.texts[row] for row in messages.tolist()], vectors, labels)
+        sentences = name_sentences([without_placeholders(corpus.texts[row]) for row in messages], vectors, labels)
         for id, phrases, sentence in zip(values.tolist(), name_phrases(texts, labels), sentences):
             described[id] = _Described(tuple(phrases), sentence)
     return described
 
 
-def _requests(corpus: Corpus, speakers: Speakers, conversations: IntArray, is_move: BoolArray) -> IntArray:
-    """What each conversation is about: of the first requests of the one who asks, the nearest to the conversation."""
-    asker = None if speakers.asker is None else list(corpus.roles).index(speakers.asker)
+def _requests(corpus: Corpus, speakers: Speakers, conversations: IntArray) -> IntArray:
+    """What each conversation is about: its request; where it has none, the nearest of its first messages."""
+    is_request = np.asarray([part.opening for part in speakers.parts])[speakers.part]
     requests = []
     for conversation in conversations.tolist():
         start, turns = int(corpus.first[conversation]), int(corpus.turns[conversation])
-        rows = np.arange(start, start + min(turns, _BEGINNING))
-        said = rows[corpus.role[rows] == asker] if asker is not None else rows
-        first = said[:_FIRST_MESSAGES]
-        candidates = next(
-            few for few in (first[~is_move[first]], said[~is_move[said]][:1], first, rows[:1]) if len(few)
-        )
+        rows = np.arange(start, start + turns)
+        opening = rows[is_request[rows]]
+        candidates = opening if len(opening) else rows[:_BEGINNING]
         cosines = corpus.vectors[candidates] @ corpus.conversation_vectors[conversation]
         requests.append(int(candidates[cosines.argmax()]))
     return np.asarray(requests, np.int64)

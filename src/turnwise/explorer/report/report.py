@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from turnwise.explorer.boilerplate import Spans, without
 from turnwise.explorer.groups.memory import Kind
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.groups.settings import GroupSettings
@@ -80,11 +81,13 @@ class Report:
         settings: How its groups were made.
         ids: The ids of the conversations (m).
         texts: The messages (n).
+        struck: Where each message has boilerplate: signatures, quotes, disclaimers, automatic replies (n).
         roles: All roles that occur.
         speakers: Who asks, and whose messages are grouped apart.
         groups: The groups of messages and of conversations: coarse groups first, then by size.
         surprise: How surprise was measured; ``None`` where it was not, or could not be.
-        messages: Columns of length n: group, conversation, turn, role, time; if it is for the page, x, y and surprise.
+        messages: Columns of length n: group, request (whether it is the request of its conversation), conversation,
+            turn, role, time; if it is for the page, x, y and surprise.
         conversations: Columns of length m: group, first, turns, time; similar (m, 5); x, y and surprise as above.
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
@@ -98,6 +101,7 @@ class Report:
     settings: GroupSettings
     ids: Sequence[str]
     texts: Sequence[str]
+    struck: Sequence[Spans]
     roles: Sequence[str]
     speakers: Speakers
     groups: Mapping[Kind, Sequence[Group]]
@@ -107,6 +111,10 @@ class Report:
     message_labels: Mapping[str, Label]
     conversation_labels: Mapping[str, Label]
     neighbours: Mapping[Kind, Neighbours]
+
+    def said(self, row: int) -> str:
+        """A message without boilerplate, or whole if it is nothing else."""
+        return without(self.texts[row], self.struck[row]) or self.texts[row]
 
     @property
     def has_map(self) -> bool:

@@ -24,9 +24,6 @@ _COMES_FIRST = 0.5
 def with_speakers(groups: Sequence[Group], survey: Survey, corpus: Corpus, speakers: Speakers) -> list[Group]:
     """The groups with their role, their share of its messages, what answers them, and whether they are mere moves.
 
-    Moves are courtesies, such as greetings, thanks and assent. Those of the asker are also the details that others ask
-    for, such as names, days and numbers: unlike requests, they are seldom the first thing said after the courtesies.
-
     Args:
         groups: The groups of messages.
         survey: The group of each message.
@@ -35,52 +32,64 @@ def with_speakers(groups: Sequence[Group], survey: Survey, corpus: Corpus, speak
     """
     coarse = survey.memory.parents_of(survey.groups)
     answers = {**_answers(corpus, coarse), **_answers(corpus, survey.groups)}
-    lengths = np.asarray([len(text) for text in corpus.texts])
-    first, last = _ends(corpus)
+    moves = moves_among(survey.groups, corpus, speakers)
+    not_only_moves = {group.parent for group in groups if group.level == 1 and group.id not in moves}
     described = []
     for group in groups:
-        rows = np.flatnonzero((survey.groups if group.level else coarse) == group.id)
-        parts = np.unique(speakers.part[rows])
+        parts = np.unique(speakers.part[(survey.groups if group.level else coarse) == group.id])
         if len(parts) != 1:  # a user has merged groups of several parts
             described.append(replace(group, answer=answers.get(group.id)))
             continue
-        everything = np.flatnonzero(speakers.part == parts[0])
         part = speakers.parts[parts[0]]
-        length = np.median(lengths[rows]) / max(1, np.median(lengths[everything]))
-        closes = last[rows].mean() > _CLOSES * last[everything].mean()
-        is_all = (first[rows] & last[rows]).mean() > _ALONE
-        rarely_opens = first[rows].mean() < _OPENS * first[everything].mean()
         described.append(
             replace(
                 group,
                 role=part.role,
                 opening=part.opening,
-                share=group.size / len(everything),
+                share=group.size / int((speakers.part == parts[0]).sum()),
                 answer=answers.get(group.id),
-                move=bool(not is_all and (length < _SHORTER or (rarely_opens and closes))),
+                move=group.id in moves if group.level else group.id not in not_only_moves,
             )
         )
-    return _with_details(described, survey.groups, coarse, corpus, speakers)
+    return described
 
 
-def _with_details(
-    groups: Sequence[Group], fine: IntArray, coarse: IntArray, corpus: Corpus, speakers: Speakers
-) -> list[Group]:
-    """The groups; those of the asker that only fill in details have become moves."""
-    if speakers.asker is None:
-        return list(groups)
-    left = [group.id for group in groups if group.level == 1 and group.role == speakers.asker and not group.move]
-    said = np.flatnonzero(np.isin(fine, left))
-    starts = np.zeros(len(fine), bool)
+def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int]:
+    """The groups that are mere moves, of those in which all messages are in one part.
+
+    Moves are courtesies, such as greetings, thanks and assent. Those of the asker are also the details that others ask
+    for, such as names, days and numbers: unlike requests, they are seldom the first thing said after the courtesies.
+
+    Args:
+        groups: The group of each message, -1 for none (n,).
+        corpus: The messages.
+        speakers: Whose messages are grouped apart.
+    """
+    lengths = np.asarray([len(text) for text in corpus.texts])
+    first, last = _ends(corpus)
+    roles = np.asarray([part.role for part in speakers.parts])
+    moves: set[int] = set()
+    asked: list[int] = []
+    for id in np.unique(groups[groups >= 0]).tolist():
+        rows = np.flatnonzero(groups == id)
+        parts = np.unique(speakers.part[rows])
+        if len(parts) != 1:
+            continue
+        part = speakers.parts[parts[0]]
+        everything = np.flatnonzero(roles[speakers.part] == part.role)
+        length = np.median(lengths[rows]) / max(1, np.median(lengths[everything]))
+        closes = last[rows].mean() > _CLOSES * last[everything].mean()
+        is_all = (first[rows] & last[rows]).mean() > _ALONE
+        rarely_opens = first[rows].mean() < _OPENS * first[everything].mean()
+        if not (part.opening or is_all) and (length < _SHORTER or (rarely_opens and closes)):
+            moves.add(id)
+        elif speakers.asker is not None and part.role == speakers.asker:
+            asked.append(id)
+    said = np.flatnonzero(np.isin(groups, asked))
+    starts = np.zeros(len(groups), bool)
     starts[said[np.unique(corpus.conversation[said], return_index=True)[1]]] = True
     usual = starts[said].mean() if len(said) else 0.0
-    return [
-        replace(group, move=True)
-        if group.role == speakers.asker
-        and starts[(fine if group.level else coarse) == group.id].mean() < _COMES_FIRST * usual
-        else group
-        for group in groups
-    ]
+    return moves | {id for id in asked if starts[groups == id].mean() < _COMES_FIRST * usual}
 
 
 def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:

@@ -18,6 +18,7 @@ import numpy as np
 
 import turnwise
 from turnwise._utils.files import atomic_path
+from turnwise.explorer.boilerplate import Spans
 from turnwise.explorer.groups.memory import KINDS
 from turnwise.explorer.labels import Label
 from turnwise.explorer.report.report import Report
@@ -25,7 +26,7 @@ from turnwise.explorer.report.report import Report
 FORMAT = 1
 TEXTS_PER_FILE = 20_000
 _TYPES = {"role": "<u1", "turn": "<u2", "conversation": "<u4", "first": "<u4", "turns": "<u2", "time": "<f8"}
-_DEFAULT_TYPES = {"f": "<f4", "i": "<i4", "u": "<u4"}
+_DEFAULT_TYPES = {"f": "<f4", "i": "<i4", "u": "<u4", "b": "<u1"}
 _DANGEROUS = re.compile("[<>&\u2028\u2029]")  # inside a script in a page
 
 
@@ -44,6 +45,8 @@ def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
         _put(data, "ids", list(report.ids))
         for number, start in enumerate(range(0, len(report.texts), TEXTS_PER_FILE)):
             _put(data, f"texts-{number:05}", list(report.texts[start : start + TEXTS_PER_FILE]))
+        struck = ((row, spans) for row, spans in enumerate(report.struck) if spans)
+        _put(data, "struck", {row: _places(report.texts[row], spans) for row, spans in struck})
 
 
 def write_groups(report: Report, data: Path) -> None:
@@ -82,6 +85,11 @@ def summary(report: Report) -> dict[str, Any]:
         "surprise": None if report.surprise is None else asdict(report.surprise),
         "search": {"meaning": False},
     }
+
+
+def _places(text: str, spans: Spans) -> list[list[int]]:
+    """Spans as JavaScript counts: in units of UTF-16."""
+    return [[len(text[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in span] for span in spans]
 
 
 def _columns(columns: Mapping[str, np.ndarray], labels: Mapping[str, Label]) -> dict[str, Any]:

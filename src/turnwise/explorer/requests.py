@@ -1,0 +1,53 @@
+"""The request of each conversation: the first thing that its asker says that is neither a courtesy nor a detail.
+
+What is said only along the way is told from requests by first grouping all that the asker says. Requests are then
+grouped by themselves. There is one for each conversation, so the groups are not drawn to what one writes most often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from turnwise._utils.vectors import BoolArray
+from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.groups.assigning import lonely_below, vote
+from turnwise.explorer.groups.fitting import fit_groups
+from turnwise.explorer.groups.neighbours import nearest
+from turnwise.explorer.groups.sample import keys_of, sample_rows
+from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.report.speaking import moves_among
+from turnwise.explorer.speakers import Part, Speakers
+
+_LEAST = 30  # requests that differ; fewer are not grouped apart
+
+
+def requests_of(corpus: Corpus, speakers: Speakers, settings: GroupSettings) -> BoolArray:
+    """Which messages are the request of their conversation (n,); none if nobody is known to ask, or too few differ.
+
+    Args:
+        corpus: The conversations.
+        speakers: Who asks.
+        settings: How groups are made; these are as fine as the data suggest.
+    """
+    is_request = np.zeros(len(corpus.texts), bool)
+    if speakers.asker is None:
+        return is_request
+    asked = speakers.part == list(speakers.parts).index(Part(speakers.asker))
+    rows = np.flatnonzero(asked & np.fromiter((bool(text.strip()) for text in corpus.texts), bool, len(asked)))
+    keys = keys_of((corpus.texts[row] for row in rows.tolist()), settings.seed)
+    sample = sample_rows(keys, settings.sample, np.ones(len(rows), bool))
+    if len(sample) < _LEAST:
+        return is_request
+    fitted = np.array(corpus.vectors[rows[sample]], np.float32)
+    near = nearest(corpus.vectors, fitted, settings.neighbours_among(len(sample)), members=rows)
+    among = near.of(sample)
+    fine = fit_groups(fitted, among, replace(settings, granularity="medium")).fine
+    groups = np.full(len(asked), -1, np.int64)
+    groups[rows] = vote(near, fine, lonely_below(among.cosines[:, 0]))
+    left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers)))]
+    first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
+    if len({corpus.texts[row] for row in first.tolist()}) >= _LEAST:
+        is_request[first] = True
+    return is_request
