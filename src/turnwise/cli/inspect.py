@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,7 +38,7 @@ def inspect(
 ) -> None:
     """Show what files hold and how they will be read, without keeping anything.
 
-    For a file with an unknown layout, show its columns, the closest known layout, and a command that would read it.
+    For a file with an unknown layout, show its columns, and a command that reads it, as was tried.
 
     Example: `turnwise inspect tickets.csv`
     """
@@ -88,13 +87,17 @@ def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) 
     rows = [*_sizes(summary), *_labels(summary), *_doubts(summary), *_people(people, following)]
     print_pairs(reading.command_line(data), rows)
     first = summary["first"]
-    console.print(f"\nThe first conversation, {first['id']}:")
-    for message in first["messages"][:_SHOWN_MESSAGES]:
-        console.print(f"  {message['role']}: {_short(message['content'])}", soft_wrap=True)
-    if len(first["messages"]) > _SHOWN_MESSAGES:
-        console.print(f"  … {len(first['messages']) - _SHOWN_MESSAGES} more")
+    _print_conversation(first, f"The first conversation, {first['id']}")
     redact = "" if is_redacted or not personal else f" --redact {','.join(personal)}"
     note(f"\n{_next(summary, f'{following.command_line(data)}{redact}', reading)}")
+
+
+def _print_conversation(row: dict[str, Any], heading: str) -> None:
+    console.print(f"\n{heading}:")
+    for message in row["messages"][:_SHOWN_MESSAGES]:
+        console.print(f"  {message['role']}: {_short(message['content'])}", soft_wrap=True)
+    if len(row["messages"]) > _SHOWN_MESSAGES:
+        console.print(f"  … {len(row['messages']) - _SHOWN_MESSAGES} more")
 
 
 def _next(summary: dict[str, Any], command: str, reading: Reading) -> str:
@@ -191,7 +194,11 @@ def _doubts(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("left out by training", summary["conversations_of_one_message"], "conversations of a single message"),
         ("of one speaker", summary["conversations_of_one_speaker"], "conversations"),
         ("joined by training", summary["messages_by_the_same_speaker_again"], "messages by the same speaker again"),
-        ("repeated", repeated["ids"], "ids of conversations"),
+        (
+            "repeated",
+            repeated["ids"],
+            "ids of conversations: a store keeps only the last of each; give each its own",
+        ),
         ("repeated", repeated["conversations"], "whole conversations"),
         ("repeated", repeated["messages"], "messages"),
     ]
@@ -239,20 +246,16 @@ def _advice(unknown: UnknownLayout) -> str:
 
 def _print_layout(unknown: UnknownLayout, data: list[Path], reading: Reading) -> None:
     from turnwise.data.formats import FORMATS
-    from turnwise.data.reading.suggesting import UNKNOWN
 
-    columns = unknown.layout.columns
-    if unknown.layout.examples:
-        print_pairs(
-            f"{unknown.where}: the columns found, and an example of each", list(unknown.layout.examples.items())
-        )
-    closest = FORMATS[unknown.closest]
-    console.print(f"\nThe closest known layout is {closest.name}: {closest.layout}", soft_wrap=True)
-    if columns is not None:
-        command = f"turnwise inspect {reading.command_line(data)} --columns {shlex.quote(str(columns))}"
-        console.print(f"\nMost likely this reads it:\n  {command}", soft_wrap=True)
-        if UNKNOWN in (columns.conversation, columns.speaker):
-            console.print(f"where {UNKNOWN} stands for a column that could not be guessed.")
-    if columns is not None and not logging.getLogger("turnwise").isEnabledFor(logging.INFO):
-        return
-    console.print(f"\nOther layouts: {', '.join(FORMATS)}", soft_wrap=True)
+    layout = unknown.layout
+    if layout.examples:
+        print_pairs(f"{unknown.where}: the columns found, and an example of each", list(layout.examples.items()))
+    if layout.first is not None:
+        suggested = replace(reading, columns=str(layout.columns), skip_bad_rows=reading.skip_bad_rows or layout.skips)
+        console.print(f"\nThis reads it:\n  turnwise inspect {suggested.command_line(data)}", soft_wrap=True)
+        _print_conversation(layout.first, "The first conversation would be")
+        if not logging.getLogger("turnwise").isEnabledFor(logging.INFO):
+            return
+    elif layout.problem:
+        console.print(f"\nNo columns were found that read it well: {layout.problem}.", soft_wrap=True)
+    console.print(f"\nKnown layouts: {', '.join(FORMATS)}", soft_wrap=True)

@@ -89,6 +89,8 @@ def index(
 
 def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -> AddReport:
     """Put conversations into a store, showing progress."""
+    if repeated := len(conversations) - len(set(conversations["id"])):
+        note(f"{repeated:,} ids of conversations occur before: only the last of each is kept, so give each its own")
     with _progress("indexing conversations", len(conversations)) as advance:
         report = store.add(conversations, progress=advance, cache=cache)
     store.compact()  # even if nothing is new: a killed command may have left it undone

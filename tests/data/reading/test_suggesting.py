@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from format_cases import write
@@ -13,7 +15,6 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.columns import Columns
 from turnwise.data.reading.detection import UnknownLayout, detect_format
 from turnwise.data.reading.source import Source
-from turnwise.errors import ConversationError
 
 SAID = ["My card is gone.", "I will block it.", "Thank you very much!", "你好，我的包裹在哪里", "It comes tomorrow."]
 
@@ -47,7 +48,7 @@ def test_a_table_of_tickets(tmp_path: Path) -> None:
     ]
     found = layout_of(table(tmp_path / "t.csv", header, rows))
     expected = Columns("Case Number", "Author Type", "Comment Body", "Created On")
-    assert (found.layout.columns, found.closest) == (expected, "table")
+    assert found.layout.columns == expected
     assert f"--columns '{expected}'" in str(found)
     assert found.layout.examples["Case Number"] == "C-0"
     assert len(read_conversations(tmp_path / "t.csv", columns=expected)) == 4
@@ -81,9 +82,7 @@ def test_nested_records(tmp_path: Path) -> None:
     ]
     path = write(tmp_path / "t.jsonl", "".join(json.dumps(record) + "\n" for record in records))
     found = layout_of(path)
-    assert found.closest == "zendesk" and found.layout.columns == Columns(
-        "ticket.id", "author.role", "plain_body", "when", "ticket.comments"
-    )
+    assert found.layout.columns == Columns("ticket.id", "author.role", "plain_body", "when", "ticket.comments")
     assert "ticket.comments[].author.role" in found.layout.examples
     assert len(read_conversations(path, columns=found.layout.columns)) == 3
 
@@ -94,12 +93,105 @@ def test_what_holds_no_text_gets_the_way_to_name_columns(tmp_path: Path) -> None
     assert "--columns 'conversation=…,speaker=…,text=…'" in str(found)
 
 
-def test_a_column_that_cannot_be_guessed_stands_open(tmp_path: Path) -> None:
-    rows: list[list[object]] = [[f"c{number // 2}", text] for number, text in enumerate(SAID)]
-    found = layout_of(table(tmp_path / "t.csv", ["case", "words"], rows))
-    assert found.layout.columns is not None and found.layout.columns.speaker == "COLUMN"
-    with pytest.raises(ConversationError, match="no column 'COLUMN'"):
-        read_conversations(tmp_path / "t.csv", columns=found.layout.columns)
+ASKED = [f"How do I change the address of order {n}? It was wrong from the very beginning." for n in range(12)]
+ANSWERED = [f"Open order {n}, choose the address and write the new one there, then save it." for n in range(12)]
+TOLD = [*zip(ASKED, ANSWERED)]
+
+
+def records_of(path: Path, rows: list[dict[str, Any]]) -> Path:
+    return write(path, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+UNTIDY = {
+    "answers beside questions": (
+        [
+            {"no": f"T-{n}", "Customer Message": q, "Agent Reply": a, "Subject": "Address"}
+            for n, (q, a) in enumerate(TOLD)
+        ],
+        Columns("no", None, "Customer Message", None, None, "Agent Reply"),
+    ),
+    "calls of sessions": (
+        [
+            {
+                "span": n,
+                "chat session": f"s{n // 3}",
+                "payload": {"user_input": q, "final_output": a},
+                "at": 1717149600 + n,
+            }
+            for n, (q, a) in enumerate(TOLD)
+        ],
+        Columns("chat session", None, "payload.user_input", "at", None, "payload.final_output"),
+    ),
+    "a list of turns": (
+        [{"ref": n, "log": [{"Frage": q, "Antwort": a} for q, a in TOLD[n : n + 3]]} for n in range(6)],
+        Columns("ref", None, "Frage", None, "log", "Antwort"),
+    ),
+    "requests without answers, with a long description of each": (
+        [{"Case": n, "Topic": f"topic of {n}", "What happened": q} for n, q in enumerate(ASKED)],
+        Columns(text="What happened"),
+    ),
+}
+MISLEADING = {
+    "ids that repeat": (
+        [{"id": n // 2, "entries": [{"by": "ab"[m], "body": TOLD[n][m]} for m in range(2)]} for n in range(12)],
+        "ids would repeat: 'id'",
+    ),
+    "answers only": (
+        [{"session": f"s{n // 3}", "span kind": "LLM", "tokens": n, "output": a} for n, a in enumerate(ANSWERED)],
+        "no column was found that says who speaks",
+    ),
+    "one speaker only": (
+        [{"session": f"s{n // 3}", "author": "bot", "output": a} for n, a in enumerate(ANSWERED)],
+        "one side would be missing in 4 of 4",
+    ),
+    "the other side's text as a label": (
+        [{"id": n, "said": q, "kept elsewhere": a} for n, (q, a) in enumerate(TOLD)],
+        "the texts of 'kept elsewhere' would not be messages",
+    ),
+    "requests as JSON": (
+        [{"trace": n // 3, "kind": "AB"[n % 2], "in": json.dumps({"query": q})} for n, q in enumerate(ASKED)],
+        "no column|JSON",
+    ),
+    "the other side's text in a list": (
+        [{"id": n, "said": q, "steps": [{"kept": a}]} for n, (q, a) in enumerate(TOLD)],
+        "would not be messages",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNTIDY)
+def test_what_is_suggested_keeps_both_sides(tmp_path: Path, name: str) -> None:
+    rows, expected = UNTIDY[name]
+    path = records_of(tmp_path / "t.jsonl", rows)
+    layout = layout_of(path).layout
+    assert layout.columns == expected
+    talks = read_conversations(path, columns=layout.columns)
+    plain = [{"role": message["role"], "content": message["content"]} for message in talks[0]["messages"]]
+    assert layout.first is not None and plain == [
+        {"role": message["role"], "content": message["content"]} for message in layout.first["messages"]
+    ]
+    said = {message["content"] for talk in talks for message in talk["messages"]}
+    assert said == ({*ASKED, *ANSWERED} if expected.answer and expected.messages is None else said) and len(said) >= 12
+    assert len(set(talks["id"])) == len(talks)
+
+
+@pytest.mark.parametrize("name", MISLEADING)
+def test_what_misleads_is_not_suggested(tmp_path: Path, name: str) -> None:
+    rows, told = MISLEADING[name]
+    found = layout_of(records_of(tmp_path / "t.jsonl", rows))
+    assert found.layout.columns is None and re.search(told, found.layout.problem), found.layout
+    assert "--columns" in str(found) and re.search(told, str(found))
+
+
+def test_nothing_is_like_a_chat_app_because_it_has_a_timestamp(tmp_path: Path) -> None:
+    found = layout_of(records_of(tmp_path / "t.jsonl", [{"timestamp": 1717149600 + n, "value": n} for n in range(9)]))
+    assert "discord" not in str(found)
+
+
+def test_a_few_bad_rows_are_skipped_by_the_suggestion(tmp_path: Path) -> None:
+    rows = [{"case": n // 4, "author": "ab"[n % 2], "words": q} for n, q in enumerate(ASKED * 4)]
+    layout = layout_of(records_of(tmp_path / "t.jsonl", [*rows, {"author": "a", "words": "who knows"}])).layout
+    assert layout.skips and layout.columns == Columns("case", "author", "words")
 
 
 @pytest.mark.parametrize(

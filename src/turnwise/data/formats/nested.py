@@ -42,7 +42,7 @@ def _convert(raw: Any, source: Source, given: Columns) -> dict[str, Any]:
         columns = find_columns(names, given, whole_conversations=True, example=messages[0])
     except ValueError as problem:
         raise BadRow(str(problem)) from None
-    rows = [RawMessage.of(message, columns, 0) for message in messages]
+    rows = [row for message in messages for row in RawMessage.of(message, columns, 0)]
     for row in rows:
         with suppress(BadRow) if columns.time_is_guessed else nullcontext():
             dates.see(row.time)

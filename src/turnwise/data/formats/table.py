@@ -53,12 +53,13 @@ def records(source: Source, given: Columns = NOT_GIVEN) -> Iterator[tuple[int, G
             try:
                 row = parse_record(raw)
                 columns = columns or _resolved(source, row, given)
-                conversation, message = _message(row, columns, dates, number)
+                conversation, messages = _messages(row, columns, dates, number)
             except BadRow as problem:
                 yield number, problem
                 continue
-            text = json.dumps(message[1:], default=str)
-            database.execute("INSERT INTO rows VALUES (?, ?, ?)", (json.dumps(conversation), number, text))
+            for message in messages:
+                text = json.dumps(message[1:], default=str)
+                database.execute("INSERT INTO rows VALUES (?, ?, ?)", (json.dumps(conversation), number, text))
         if columns is None:
             return
         _report_unclear_dates(source, dates)
@@ -88,19 +89,21 @@ def _resolved(source: Source, row: dict[str, Any], given: Columns) -> Columns:
         raise ConversationError(source.name, str(problem)) from None
 
 
-def _message(row: dict[str, Any], columns: Columns, dates: DateOrder, number: int) -> tuple[str | int, RawMessage]:
-    """The conversation's id and the message of a row."""
+def _messages(
+    row: dict[str, Any], columns: Columns, dates: DateOrder, number: int
+) -> tuple[str | int, list[RawMessage]]:
+    """The conversation's id and the messages of a row."""
     conversation = value_at(row, columns.conversation) if columns.conversation is not None else number
     if conversation is None or conversation == "":
         raise BadRow(f"no conversation id in the column {columns.conversation!r}")
-    message = RawMessage.of(row, columns, number, (columns.conversation,))
+    messages = RawMessage.of(row, columns, number, (columns.conversation,))
     with suppress(BadRow) if columns.time_is_guessed else nullcontext():
-        dates.see(message.time)
+        dates.see(messages[0].time)
     if columns.conversation is None:
-        return number, message
+        return number, messages
     if isinstance(conversation, float) and conversation.is_integer():  # as data frames keep numbers if one is missing
         conversation = int(conversation)
-    return str(conversation), message
+    return str(conversation), messages
 
 
 def _report_unclear_dates(source: Source, dates: DateOrder) -> None:
@@ -113,7 +116,7 @@ def _groups(database: sqlite3.Connection) -> Iterator[tuple[str | int, list[RawM
     """The rows of each conversation, conversations in the order of their first rows."""
     query = (
         "SELECT MIN(number) OVER (PARTITION BY conversation) AS first, conversation, number, row "
-        "FROM rows ORDER BY first, number"
+        "FROM rows ORDER BY first, number, rowid"
     )
     for (_, conversation), rows in groupby(database.execute(query), key=itemgetter(0, 1)):
         yield json.loads(conversation), [RawMessage(number, *json.loads(row)) for *_, number, row in rows]
@@ -143,7 +146,7 @@ def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
     for message in messages:
         message["content"] = without_markup(message["content"])
     identifier = raw.conversation if isinstance(raw.conversation, str) else None
-    if identifier is None and not messages[0]["content"].strip():
+    if identifier is None and not any(message["content"].strip() for message in messages):
         return None
     return {**named_labels(labels, ("id", "messages")), "id": identifier, "messages": messages}
 

@@ -26,7 +26,7 @@ _NAMES = {
 # Times and numbers agree with each other, so the first found wins.
 _TIMES = "timestamp datetime created_at start_time start time date"
 _IDS = {"turn_id", "message_id", "utterance_id"}
-_MEANINGS = ("conversation", "speaker", "text", "time", "messages", "ignore")
+_MEANINGS = ("conversation", "speaker", "text", "time", "messages", "answer", "ignore")
 _JOIN = "+"
 
 
@@ -41,6 +41,7 @@ class Columns:
         time: When it is said, or the message's place in the conversation; two columns are given as ``date+time``.
         messages: If a record is a whole conversation: the list of its messages. Speaker, text and time are then fields
             of a message.
+        answer: What is answered, if a row holds both: then ``text`` is the user's, and no column names the speaker.
         ignore: The columns that are not read at all.
         time_is_guessed: The time was guessed from the words of its heading, and may turn out not to be a time.
     """
@@ -50,11 +51,14 @@ class Columns:
     text: str | None = None
     time: str | None = None
     messages: str | None = None
+    answer: str | None = None
     ignore: tuple[str, ...] = ()
     time_is_guessed: bool = False
 
     def __post_init__(self) -> None:
         listed(self.ignore, "ignore")
+        if self.answer and self.speaker:
+            raise ValueError("columns: a row with an answer is by the user and the assistant; leave out the speaker")
 
     @classmethod
     def of(cls, given: GivenColumns) -> Columns:
@@ -112,7 +116,7 @@ class Columns:
     @property
     def of_message(self) -> tuple[str, ...]:
         """The columns that hold a message."""
-        return tuple(name for name in (self.speaker, self.text, *self.times) if name)
+        return tuple(name for name in (self.speaker, self.text, self.answer, *self.times) if name)
 
 
 NOT_GIVEN = Columns()
@@ -156,19 +160,26 @@ def find_columns(
     columns: dict[str, Any] = {}
     for meaning, groups in _NAMES.items():
         columns[meaning] = getattr(given, meaning)
-        if columns[meaning] is None and not (whole_conversations and meaning == "conversation"):
+        is_found = columns[meaning] is not None or (meaning == "speaker" and given.answer is not None)
+        if not is_found and not (whole_conversations and meaning == "conversation"):
             columns[meaning] = _only_one(meaning, groups, names)
-    are_texts = given.text is not None and columns["speaker"] is None and not whole_conversations
+    has_sides = columns["speaker"] is not None or whole_conversations
+    are_texts = given.answer is not None or (given.text is not None and not has_sides)
     for meaning in () if are_texts else ("conversation", "speaker", "text"):
         if columns[meaning] is None and not (whole_conversations and meaning == "conversation"):
             raise _missing(meaning, names)
-    taken = {name for name in (*columns.values(), given.time) if name}
+    taken = {name for name in (*columns.values(), given.answer, given.time) if name}
     free = [name for name in names if name not in taken]
     time = given.time or _known(free, _TIMES)
     guess = _guessed_time(free, example or {}) if time is None else None
     time = time or guess or _known(free, PLACES)
     return Columns(
-        **columns, time=time, messages=given.messages, ignore=given.ignore, time_is_guessed=guess is not None
+        **columns,
+        answer=given.answer,
+        time=time,
+        messages=given.messages,
+        ignore=given.ignore,
+        time_is_guessed=guess is not None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator
 
@@ -54,24 +53,13 @@ class UnknownLayout(ConversationError):
     """
 
     def __init__(self, source: Source, head: Head) -> None:
-        self.layout = look_at(source) if head.keys else Layout({}, None)
-        self.closest = _closest(self.layout)
+        self.layout = look_at(source) if head.keys else Layout({})
         if self.layout.columns is not None:
-            named = f"--columns {shlex.quote(str(self.layout.columns))}"
-            advice = f"it is most like {self.closest!r}; name its columns, most likely\n  {named}"
+            advice = f"name its columns, as was tried\n  --columns {shlex.quote(str(self.layout.columns))}"
         else:
-            advice = f"{NAME_COLUMNS if head.keys else EXPECTED_LINES}; docs/formats.md lists what can be read"
+            problem = f"{self.layout.problem}; " if self.layout.problem else ""
+            advice = f"{problem}{NAME_COLUMNS if head.keys else EXPECTED_LINES}; docs/formats.md lists what can be read"
         super().__init__(source.name, f"could not detect the format: found {_excerpt(head)}; {advice}")
-
-
-def _closest(layout: Layout) -> str:
-    """The format whose layout names most of the fields; by default the one that has messages in a list, or in rows."""
-    fields = {part for path in layout.examples for part in re.split(r"\W+", path) if part}
-    shared = {candidate.name: len(fields & set(re.findall(r"\w+", candidate.layout))) for candidate in FORMATS.values()}
-    best = max(shared, key=shared.__getitem__)
-    if shared[best] > 2:
-        return best
-    return "chat" if layout.columns is not None and layout.columns.messages else "table"
 
 
 def _excerpt(head: Head) -> str:

@@ -12,6 +12,7 @@ from turnwise.data.reading.parts import text_and_labels
 from turnwise.data.reading.source import BadRow
 
 _UNNAMED = "user"  # the role for texts without speakers, as in a survey
+_ANSWERS = "assistant"  # the role for answers in the row of what they answer
 
 
 class RawMessage(NamedTuple):
@@ -24,12 +25,17 @@ class RawMessage(NamedTuple):
     labels: dict[str, Any]
 
     @classmethod
-    def of(cls, record: dict[str, Any], columns: Columns, number: int, others: Iterable[str | None] = ()) -> RawMessage:
-        """The message of a record; ``others`` are columns that are no labels either."""
+    def of(
+        cls, record: dict[str, Any], columns: Columns, number: int, others: Iterable[str | None] = ()
+    ) -> list[RawMessage]:
+        """The message of a record, and its answer if there is one; ``others`` are columns that are no labels either."""
         time = joined_time(value_at(record, name) for name in columns.times)
         used = (*columns.of_message, *filter(None, others), *columns.ignore)
         labels = without(record, used)
-        return cls(number, value_at(record, columns.speaker), value_at(record, columns.text), time, labels)
+        speaker = _UNNAMED if columns.speaker is None else value_at(record, columns.speaker)
+        said = cls(number, speaker, value_at(record, columns.text), time, labels)
+        answer = value_at(record, columns.answer)
+        return [said] if answer in (None, "") else [said, said._replace(speaker=_ANSWERS, text=answer)]
 
 
 def message_rows(messages: list[RawMessage], columns: Columns, dates: DateOrder) -> list[dict[str, Any]]:
@@ -66,8 +72,7 @@ def _order(timed: tuple[Moment, RawMessage]) -> float:
 
 
 def _message_row(message: RawMessage, columns: Columns, time_labels: dict[str, Any]) -> dict[str, Any]:
-    speaker = message.speaker if columns.speaker is not None else _UNNAMED
-    if speaker is None or speaker == "":
+    if message.speaker is None or message.speaker == "":
         raise BadRow(f"no speaker in the column {columns.speaker!r}", message.number)
     text = "" if message.text is None else message.text  # an empty cell, where a CSV has an empty text
     if isinstance(text, list) and text and all(isinstance(part, dict) for part in text):
@@ -77,7 +82,7 @@ def _message_row(message: RawMessage, columns: Columns, time_labels: dict[str, A
         actual = json.dumps(text, default=str)[:60]
         raise BadRow(f"expected text in the column {columns.text!r}, found {actual}", message.number)
     labels = named_labels(message.labels, ("role", "content", *time_labels))
-    return {**labels, "role": str(speaker), "content": text, **time_labels}
+    return {**labels, "role": str(message.speaker), "content": text, **time_labels}
 
 
 def named_labels(labels: dict[str, Any], taken: Iterable[str]) -> dict[str, Any]:

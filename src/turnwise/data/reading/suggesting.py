@@ -1,39 +1,43 @@
-"""Describing a file of unknown layout, and guessing the columns that would read it."""
+"""Describing a file of unknown layout, and finding the columns that read it, by trying them."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from functools import partial
+from itertools import islice
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from turnwise.data.formats.nested import nested
+from turnwise.data.formats.table import table_of
 from turnwise.data.reading.columns import Columns
-from turnwise.data.reading.headings import plain_name
-from turnwise.data.reading.moments import DateOrder, moment
+from turnwise.data.reading.guesses import (
+    Fields,
+    conversation_score,
+    hinted,
+    id_score,
+    is_json,
+    ranked,
+    speaker_score,
+    text_score,
+    time_score,
+)
 from turnwise.data.reading.source import BadRow, Source, parse_record
 from turnwise.errors import ConversationError
 
-UNKNOWN = "COLUMN"  # a placeholder where a column is needed and none is likely
 _RECORDS_LOOKED_AT = 300
 _MESSAGES_LOOKED_AT = 1000
+_TEXTS_TRIED = 3  # of one table or list
 _DEEPEST = 4
 _EXAMPLE_LENGTH = 60
-# Words in the names of columns, by what these mean.
-_HINTS = {
-    "conversation": "conversation dialogue dialog chat session thread ticket case call issue room channel contact",
-    "id": "id key number no nr ref uuid",
-    "speaker": "speaker role author sender from user agent by name party direction who participant source side actor "
-    "requester customer operator caller",
-    "text": "text body content message msg comment utterance reply note description transcript sentence said",
-    "time": "time date created sent at timestamp start when",
-    "messages": "messages comments turns utterances replies entries events posts transcript conversation dialogue log",
-}
+_LONG_TEXT = 3  # the score from which a column is certainly text: some forty letters, all different, or a good name
+_MOST_BAD_ROWS = 0.1
 Records = list[dict[str, Any]]
-Fields = dict[str, list[Any]]
 
 
 @dataclass(frozen=True)
@@ -42,32 +46,97 @@ class Layout:
 
     Args:
         examples: Each column, or path of a nested field, and a value of it. ``comments[].body`` is in a list.
-        columns: Those that would most likely read it, `UNKNOWN` where none is likely; nothing where it holds no text.
+        columns: Those that read it, as was tried; ``None`` where none were found that read it well.
+        first: The first conversation that they give.
+        skips: They read all but a few rows, which are bad.
+        problem: Where none were found: what is wrong with the likeliest.
     """
 
     examples: dict[str, str]
-    columns: Columns | None
+    columns: Columns | None = None
+    first: dict[str, Any] | None = None
+    skips: bool = False
+    problem: str = ""
 
 
 def look_at(source: Source) -> Layout:
-    """Look at the first records of a file whose layout is not known."""
+    """Look at the first records of a file whose layout is not known, and try the columns that may read it."""
     records = list(islice(_records(source), _RECORDS_LOOKED_AT))
-    fields, lists = _fields(records), _lists(records)
-    examples = {name: _example(values) for name, values in fields.items()}
-    best, best_score = _best(fields, _text_score), 0.0
-    if best is not None:
-        best_score = _text_score(best, fields[best])
-    chosen = _table_columns(fields, best) if best is not None else None
-    for path, messages in lists.items():
-        inner = _fields(messages)
-        examples |= {f"{path}[].{name}": _example(values) for name, values in inner.items()}
-        text = _best(inner, _text_score)
-        if text is None:
+    fields = _fields(records)
+    lists = {path: _fields(messages) for path, messages in _lists(records).items()}
+    every = fields | {f"{path}[].{name}": values for path, inner in lists.items() for name, values in inner.items()}
+    examples = {name: _example(values) for name, values in every.items()}
+    problems = []
+    for columns in _candidates(fields, lists):
+        problem = _left_out(columns, every)
+        if not problem:
+            first, skips, problem = _tried(columns, records)
+            if not problem:
+                return Layout(examples, columns, first, skips)
+        problems.append(f"with --columns '{columns}', {problem}")
+    if not problems and any(ranked(every, text_score)):
+        problems = ["no column was found that says who speaks"]
+    return Layout(examples, problem=problems[0] if problems else "")
+
+
+def _left_out(columns: Columns, every: Fields) -> str:
+    """What columns would leave out although it is text, or an empty text."""
+    path = f"{columns.messages}[]." if columns.messages else ""
+    used = {columns.conversation, *(f"{path}{name}" for name in columns.of_message)}
+    texts = every.get(f"{path}{columns.text}", [])
+    read = {_letters(value) for value in [*texts, *every.get(f"{path}{columns.answer}", [])]}
+    for name, values in every.items():
+        given = [value for value in values if value not in (None, "")]
+        is_text = text_score(name, given) >= _LONG_TEXT and len(given) > len(values) / 5
+        if name in used or not is_text or hinted(name.split(".")[-1], "about"):
             continue
-        score = _text_score(text, inner[text]) + _hinted(path, "messages") + 3  # few other lists hold texts
-        if score > best_score:
-            best_score, chosen = score, _nested_columns(fields, path, inner, text)
-    return Layout(examples, chosen)
+        varies = len(set(given)) / len(given) > len(set(texts)) / len(texts) / 2
+        if varies and mean(_letters(value) not in read for value in given) > 0.2:
+            return f"the texts of {name!r} would not be messages"
+    return ""
+
+
+def _letters(value: Any) -> str:
+    """The first letters of a text, which its copies in HTML share."""
+    return re.sub(r"<[^>]*>|&\w+;|[\W_]", "", str(value))[:30]
+
+
+def _tried(columns: Columns, records: Records) -> tuple[dict[str, Any] | None, bool, str]:
+    """The first conversation that columns give, whether bad rows must be skipped, and what is wrong with them."""
+    chosen = nested(columns) if columns.messages else table_of(columns)
+    rows, bad = [], []
+    with tempfile.TemporaryDirectory(prefix="turnwise-") as folder:
+        source = Source(Path(folder) / "records.jsonl")
+        lines = (json.dumps(record, default=str) + "\n" for record in records)
+        source.path.write_text("".join(lines), encoding="utf-8")
+        try:
+            for _, raw in chosen.records(source):
+                try:
+                    rows.append(chosen.convert(raw, source))
+                except BadRow as problem:
+                    bad.append(str(problem))
+        except ConversationError as error:
+            bad.append(error.problem)
+    talks = [row for row in rows if row is not None and row["messages"]]
+    if not talks or len(bad) > _MOST_BAD_ROWS * len(talks):
+        return None, True, bad[0] if bad else "no text is found"
+    return talks[0], bool(bad), _misread(columns, talks)
+
+
+def _misread(columns: Columns, talks: Records) -> str:
+    """What is wrong with conversations as these columns give them, or an empty text."""
+    ids = [talk["id"] for talk in talks if talk["id"] is not None]
+    if len(set(map(str, ids))) < len(ids):
+        return f"ids would repeat: {columns.conversation or 'id'!r} is not one for each conversation"
+    texts = [message["content"] for talk in talks for message in talk["messages"]]
+    if mean(text.startswith(('{"', "[{")) for text in texts) > _MOST_BAD_ROWS:
+        return "some texts would be JSON"
+    if columns.speaker is None and columns.answer is None and not columns.messages:
+        return ""  # each row is a text of its own
+    one_sided = [len({message["role"] for message in talk["messages"]}) < 2 for talk in talks]
+    if mean(one_sided) > 0.5:
+        return f"one side would be missing in {sum(one_sided):,} of {len(talks):,} conversations"
+    return ""
 
 
 def _records(source: Source) -> Iterator[dict[str, Any]]:
@@ -124,106 +193,34 @@ def _as_messages(value: Any) -> Records | None:
     return value if is_list else None
 
 
-def _table_columns(fields: Fields, text: str) -> Columns:
-    rest = {name: values for name, values in fields.items() if name != text}
-    time = _best(rest, _time_score)
-    rest.pop(time or "", None)
-    conversation = _best(rest, _conversation_score)
-    ids = rest.pop(conversation or "", [])
-    speaker = _best(rest, lambda name, values: _speaker_score(name, values, ids))
-    if speaker is None and len(set(map(str, ids))) == len(ids):  # as in a survey, each row is a text of its own
-        return Columns(text=text, time=time)
-    return Columns(conversation or UNKNOWN, speaker or UNKNOWN, text, time)
-
-
-def _nested_columns(fields: Fields, path: str, inner: Fields, text: str) -> Columns:
-    rest = {name: values for name, values in inner.items() if name != text}
-    time = _best(rest, _time_score)
-    rest.pop(time or "", None)
-    speaker = _best(rest, lambda name, values: _speaker_score(name, values, []))
-    return Columns(_best(fields, _id_score), speaker or UNKNOWN, text, time, path)
-
-
-def _best(fields: Fields, score: Callable[[str, list[Any]], float]) -> str | None:
-    """The field with the highest score above 0, the first of equals."""
-    scores = {
-        name: score(name, [value for value in values if value not in (None, "")]) for name, values in fields.items()
-    }
-    best = max(scores, key=scores.__getitem__, default=None)
-    return best if best is not None and scores[best] > 0 else None
-
-
-def _hinted(name: str, meaning: str) -> bool:
-    """Whether a word of the name hints at the meaning."""
-    return bool(set(plain_name(name).split("_")) & set(_HINTS[meaning].split()))
-
-
-def _text_score(name: str, values: list[Any]) -> float:
-    """Texts are long, differ, and have spaces or letters of scripts that need none."""
-    if not values or not all(isinstance(value, str) for value in values):
-        return 0
-    if _share(values, lambda value: " " in value or bool(re.search(r"[^\W\d_a-zA-Z]{2}", value))) < 0.3:
-        return 0
-    if _time_score(name, values) > 0:
-        return 0
-    return 2 * _hinted(name, "text") + min(mean(map(len, values)) / 20, 3) + len(set(values)) / len(values)
-
-
-def _time_score(name: str, values: list[Any]) -> float:
-    if not values:
-        return 0
-    sample = values[:50]
-    kinds = [_moment_kind(value) for value in sample]
-    if None in kinds:
-        return 0
-    return 3 * mean(kind == "time" for kind in kinds) + 2 * _hinted(name, "time") - 1
-
-
-def _moment_kind(value: Any) -> str | None:
-    try:
-        return "time" if moment(value, "", 0, DateOrder()).is_time else "number"
-    except BadRow:
-        return None
-
-
-def _conversation_score(name: str, values: list[Any]) -> float:
-    """Ids of conversations are short, many are different, and they repeat, most often in the next row."""
-    kinds = len(set(map(str, values)))
-    if kinds < 2 or _longest(values) > 80:
-        return 0
-    repeated = kinds < len(values)
-    steady = mean(before == after for before, after in pairwise(values)) if len(values) > 1 else 0
-    hints = 3 * _hinted(name, "conversation") + _hinted(name, "id")
-    return hints + repeated + steady + kinds / len(values) - 1.5
-
-
-def _speaker_score(name: str, values: list[Any], ids: list[Any]) -> float:
-    """Speakers are few, short, and change within a conversation."""
-    if not values or _longest(values) > 60:
-        return 0
-    kinds = len(set(map(str, values)))
-    speakers = Counter(dict.fromkeys(zip(map(str, ids), map(str, values))).keys()) if ids else None
-    changes = len(speakers) > len(set(map(str, ids))) if speakers is not None else kinds > 1
-    few = 1 if 2 <= kinds <= max(4, len(values) // 4) else 0
-    hints = (
-        3 * _hinted(name, "speaker") - _hinted(name, "id") + 0.5 * (plain_name(name).split("_")[-1] in ("type", "role"))
-    )
-    return hints + few + changes - 1.5
-
-
-def _id_score(name: str, values: list[Any]) -> float:
-    """If every record is a whole conversation, no id occurs twice."""
-    if not values or len(set(map(str, values))) < len(values) or _longest(values) > 80:
-        return 0
-    return 2 * _hinted(name, "id") + _hinted(name, "conversation") - name.count(".") / 2
-
-
-def _share(values: list[str], holds: Callable[[str], bool]) -> float:
-    return mean(map(holds, values))
-
-
-def _longest(values: list[Any]) -> int:
-    return max(len(str(value)) for value in values)
+def _candidates(fields: Fields, lists: dict[str, Fields]) -> Iterator[Columns]:
+    """Columns that may read the records, the likeliest first: of a list of messages in each, or of a table."""
+    places = []
+    for path, inner in [("", fields), *lists.items()]:
+        score = ranked({name: values for name, values in inner.items() if not is_json(values)}, text_score)
+        if score:
+            best = max(score.values()) + (3 + hinted(path, "messages") if path else 0)  # few other lists hold texts
+            places.append((best, path, inner, list(score)))
+    for _, path, inner, texts in sorted(places, key=lambda place: -place[0]):
+        id = next(iter(ranked(fields, id_score)), None)
+        answered = next((name for name in texts if hinted(name, "answered")), None)
+        asked = next((name for name in texts if hinted(name, "asked") and not hinted(name, "answered")), None)
+        pairs = [(asked, answered)] if asked and answered else []
+        for text, answer in [*pairs, *((text, None) for text in texts[:_TEXTS_TRIED])]:
+            rest = {name: values for name, values in inner.items() if name not in (text, answer)}
+            time = next(iter(ranked(rest, time_score)), None)
+            rest.pop(time or "", None)
+            session = None if path else next(iter(ranked(rest, conversation_score)), None)
+            ids = rest.pop(session or "", [])
+            repeats = len(set(map(str, ids))) < len(ids)
+            conversation = session if repeats else id
+            speaker = next(iter(ranked(rest, partial(speaker_score, ids=ids))), None)
+            if answer is not None:
+                yield Columns(conversation, None, text, time, path or None, answer)
+            elif speaker is not None and (path or repeats):
+                yield Columns(conversation, speaker, text, time, path or None)
+            elif not path and not repeats:  # as in a survey, each row is a text of its own
+                yield Columns(text=text, time=time)
 
 
 def _example(values: list[Any]) -> str:
