@@ -78,6 +78,7 @@ def write_synthetic(
         "surprise": column(rank.reshape(conversations, turns).mean(1), "float32"),
         "similar": column(similar, "int32"),
         "label:domain": column(topic % 2, "int32"),
+        "number:rating": column(np.where(rng.random(conversations) < 0.8, np.minimum(5, 1 + topic), np.nan), "float32"),
     }
     _write(folder, "messages", messages)
     _write(folder, "conversations", rows)
@@ -116,6 +117,7 @@ def _summary(
             "conversation": {"domain": ["shop", "desk"]},
             "message": {"intent": [f"intent-{g}" for g in range(topics)]},
         },
+        "numbers": ["rating"],
         "groups": {
             "message": groups,
             "conversation": [_group(g, f"about {_TOPICS[g % 10]}", None, topic) for g in range(topics)],

@@ -34,8 +34,8 @@ def rows() -> list[dict[str, Any]]:
 def test_the_groups_of_messages_are_a_table(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:
     groups = turnwise.cluster(rows, encoder=tiny_encoder)
     table = groups.to_pandas()
-    columns = ["id", "turn", "role", "text", "group", "group_name", "coarse_group", "coarse_group_name"]
-    assert list(table.columns[:8]) == columns
+    columns = ["id", "turn", "role", "text", "time", "group", "group_name", "coarse_group", "coarse_group_name"]
+    assert list(table.columns[:9]) == columns
     assert len(table) == 36 * 4
     sizes = [group.size for group in groups.groups]
     assert sizes == sorted(sizes, reverse=True)
@@ -55,6 +55,9 @@ def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: Senten
         rows.append(
             {
                 "id": str(number),
+                "rating": str(1 + number % 5) if number % 3 else "",
+                "team": ("North", "South")[number % 2],
+                "ticket": 1000 + number,
                 "messages": [
                     {"role": role, "content": text, "time": f"2026-0{1 + number // 30}-{1 + number % 28:02}"}
                     for role, text in zip(("user", "bot"), said)
@@ -68,7 +71,11 @@ def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: Senten
     times = report.conversations["time"]
     later = times >= (times.min() + times.max()) / 2
     kinds = [(row["role"], row["kind"]) for row in table]
-    assert list(dict.fromkeys(kinds)) == [("user", "request"), ("bot", "answer")]
+    assert list(dict.fromkeys(kinds)) == [("user", "request"), ("bot", "answer"), ("user", "no request")]
+    requests = [row["group"] for row in table if row["kind"] == "request"]
+    asked = np.isin(np.arange(60), conversation[np.isin(group, requests)])
+    assert table.pop()["conversations"] == (~asked).sum()  # who asked for none of these
+    assert not any(name.startswith("ticket") for name in table[0])  # a number that measures nothing
     for row in table:
         inside = np.isin(np.arange(60), conversation[group == row["group"]])
         assert row["conversations"] == inside.sum() and row["share"] == inside.mean()
@@ -76,8 +83,19 @@ def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: Senten
         low, high = newcombe(*counts)
         assert (row["growth_low"], row["growth_high"]) == pytest.approx((low, high))
         assert row["growth"] == pytest.approx(inside[later].mean() - inside[~later].mean())
-        assert row["example"] in report.texts and row["group_name"]
+        assert row["example"] in report.texts and row["group_name"] and row["example_2"] != row["example"]
+        ratings = [1 + number % 5 for number in np.flatnonzero(inside) if number % 3]
+        assert row["rating_known"] == len(ratings) and row["rating_mean"] == pytest.approx(np.mean(ratings))
+        assert row["rating_sd"] == pytest.approx(np.std(ratings, ddof=1))
+        assert row["team: South"] == inside[1::2].sum() and row["team: North"] == inside[::2].sum()
         assert (row["next_message"] is None) == (row["role"] == "bot")
+    month = groups.summary("month").to_pylist()[0]["growth"]
+    first = np.isin(np.arange(60), conversation[group == table[0]["group"]])
+    before = (times >= times.max() - 60 * 86400) & (times < times.max() - 30 * 86400)
+    last = times >= times.max() - 30 * 86400
+    assert month == pytest.approx(first[last].mean() - first[before].mean())
+    labels = groups.to_pandas()
+    assert labels["team"].isin(["North", "South"]).all() and labels["rating"].max() == 5
     pizza = next(row for row in table if "pizza" in row["example"] and row["kind"] == "request")
     assert pizza["growth_low"] > 0
     with pytest.raises(ValueError, match="a summary lists groups of messages"):

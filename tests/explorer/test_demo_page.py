@@ -19,5 +19,5 @@ def test_the_demo_has_written_conversations_and_a_model() -> None:
 
 def test_the_page_of_the_demo_shows_what_people_ask(open_page) -> None:
     page = open_page((DEMO / "report" / "index.html").as_uri()).open("overview")
-    page.wait_for_selector(".requests li")
-    assert page.locator(".requests li").count() >= 5
+    page.wait_for_selector(".requests tbody tr")
+    assert page.locator(".requests tbody tr").count() >= 5

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from openpyxl import load_workbook
 
 from tests.explorer.conftest import Watched
 from tests.explorer.reports import HOSTILE
@@ -340,13 +340,20 @@ def test_what_is_shown_can_be_saved_for_spreadsheets(
         tables[name] = list(csv.DictReader(io.StringIO(text[1:], newline="")))
     messages, conversations = tables["messages"], tables["conversations"]
     assert [row["text"] for row in messages[:4]] == ["'" + texts[0], "'+1", "'-", "é 😀"]  # no text is a formula
-    assert [row["turn"] for row in messages[:4]] == ["1", "3", "5", "7"] and {row["role"] for row in messages} == {
+    assert [row["turn"] for row in messages[:4]] == ["0", "2", "4", "6"] and {row["role"] for row in messages} == {
         "user"
     }
-    assert all(row["coarse group"] in row["group"] for row in messages)
+    assert all(row["coarse_group_name"] in row["group_name"] for row in messages)
     assert len(messages) == 4 * 60 and len(conversations) == 60
-    assert conversations[1]["conversation"] == "conversation-1" and conversations[1]["domain"] in ("shop", "desk")
-    assert conversations[1]["topic"] == conversations[1]["coarse topic"]
+    assert messages[0]["domain"] in ("shop", "desk") and messages[0]["intent"]  # of its conversation, and its own
+    assert conversations[1]["id"] == "conversation-1" and conversations[1]["domain"] in ("shop", "desk")
+    assert conversations[1]["group_name"] == conversations[1]["coarse_group_name"]
+    with page.expect_download() as download:
+        page.locator("#save-messages-xlsx").click()
+    download.value.save_as(tmp_path / "messages.xlsx")
+    sheet = [list(row) for row in load_workbook(tmp_path / "messages.xlsx").active.values]
+    assert sheet[0] == list(messages[0]) and len(sheet) == 1 + len(messages)
+    assert [row[3] for row in sheet[1:4]] == [texts[0], "+1", "-"] and sheet[2][1] == 2
 
 
 def test_hostile_texts_are_shown_as_text(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
@@ -429,21 +436,51 @@ def test_the_overview_opens_on_requests_of_the_role_that_asks(
     make_report: Callable[..., str], open_page: Callable[..., Watched]
 ) -> None:
     page = open_page(make_report()).open("overview")
-    asked = page.locator(".panel").filter(has=page.get_by_role("heading", name="What do people ask?"))
-    names = asked.locator(".requests strong a").all_inner_texts()
+    asked = page.locator(".requests")
+    names = asked.locator("tbody a.group").all_inner_texts()
     assert names and not any("confirms" in name for name in names)  # what the assistant does
-    asked.locator(".answer .quote").first.wait_for()
+    asked.locator("summary").first.click()
+    asked.locator(".answer .quote").wait_for()
+    assert asked.locator(".example").count() == 2
     assert asked.locator(".trend").count() == len(names)
-    conversations = page.locator(".tile strong").first.inner_text()
-    for share in asked.locator(".how-often").all_inner_texts():  # a conversation with several such messages counts once
-        count, total = re.search(r"([\d,]+) of ([\d,]+)", share).groups()
-        assert total == conversations and 0 < int(count.replace(",", "")) <= int(total.replace(",", ""))
     page.get_by_label("Who asks").select_option("assistant")
-    page.wait_for_selector("text=by assistant")
-    names = asked.locator(".requests strong a").all_inner_texts()
+    page.wait_for_selector("text=in which assistant says something")
+    names = asked.locator("tbody a.group").all_inner_texts()
     assert names and all("confirms" in name for name in names)
-    asked.locator(".requests a").first.click()
+    asked.locator("a.group").first.click()
     page.wait_for_selector("h2:has-text('Typical')")
+
+
+def test_requests_are_sorted_by_any_column_and_split_by_any_category(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report(conversations=120)).open("overview")
+    page.locator("thead button", has_text="rating").click()  # which requests have bad ratings?
+    page.wait_for_selector("th[aria-sort=ascending]")
+    column = "td[data-label='{}']"
+    means = [
+        float(cell.strip("▲▼ ").split(" ")[0])
+        for cell in page.locator(f"tbody {column.format('rating')}").all_inner_texts()
+    ]
+    assert means == sorted(means) and means[0] < 2 < means[-1]
+    page.get_by_label("Split by").select_option("domain")
+    page.wait_for_selector(column.format("shop"))
+    for row in page.locator(".requests tbody tr").all():
+        whole = int(row.locator(column.format("conversations")).inner_text().split()[-1])
+        parts = [int(row.locator(column.format(value)).inner_text().split()[-1]) for value in ("shop", "desk")]
+        assert sum(parts) == whole
+    rest, everything = page.locator(f"tfoot {column.format('conversations')}").all_inner_texts()
+    assert everything.split()[-1] == "120" and 0 <= int(rest.split()[-1]) < 120
+
+
+def test_a_time_that_is_shown_is_compared_with_that_before(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report()).open("overview?from=2024-05-01")
+    page.wait_for_selector("text=the trend compares the time shown and as long before")
+    page.get_by_label("Trend against").select_option("month")
+    page.wait_for_selector("text=the trend compares the last 30 days and those before")
+    assert page.locator(".trend").count() > 0
 
 
 def test_a_group_can_be_moved_between_requests_and_what_is_said_along_the_way(
@@ -471,7 +508,9 @@ def test_a_group_can_be_moved_between_requests_and_what_is_said_along_the_way(
         page.locator("#save-groups-csv").click()
     download.value.save_as(tmp_path / "groups.csv")
     text = (tmp_path / "groups.csv").read_text(encoding="utf-8-sig")
-    rows = {row["group"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
+    rows = {row["group_name"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
+    rest = rows.pop("")
+    assert rest["kind"] == "no request" and rest["rating_known"] <= rest["conversations"]
     assert rows[name]["kind"] == "along the way"
     assert {row["kind"] for row in rows.values()} == {"request", "answer", "along the way"}
     assert {row["kind"] for row in rows.values() if row["role"] == "assistant"} == {"answer"}

@@ -47,10 +47,14 @@ def cluster(
         Path | None,
         typer.Option(
             "--summary",
-            help="Also write a list of the groups to a .parquet, .csv or .jsonl file: what people ask, in how many "
-            "conversations, how it grows, an example and a typical next message.",
+            help="Also write a list of the groups to a .parquet, .csv, .xlsx or .jsonl file: what people ask, in how "
+            "many conversations, how it grows, means of ratings and other numbers, categories, examples.",
         ),
     ] = None,
+    period: Annotated[
+        Literal["half", "week", "month"],
+        typer.Option(help="Growth in the list of groups: the last week or month against that before, or the halves."),
+    ] = "half",
     model: Model = None,
     role: GroupRole = None,
     seeds: GroupSeeds = None,
@@ -75,10 +79,10 @@ def cluster(
 ) -> None:
     """Find and name groups of messages (what people ask and answer) and groups of conversations (topics).
 
-    For messages, the columns are id, turn, role, text, group, group_name, coarse_group and coarse_group_name. A coarse
-    group is made of similar groups. For conversations, id and turns come first, and the columns from group on are the
-    same. A row that fits no group has an empty group. The data is put into a store first, which also keeps the groups,
-    so that groups keep their names when more data arrives.
+    For messages, the columns are id, turn, role, text, time, group, group_name, coarse_group, coarse_group_name and the
+    labels. A coarse group is made of similar groups. For conversations, id, turns and time come first, and the columns
+    from group on are the same. A row that fits no group has an empty group. The data is put into a store first, which
+    also keeps the groups, so that groups keep their names when more data arrives.
 
     Example: `turnwise cluster chats.jsonl --output groups.parquet`
     """
@@ -111,7 +115,7 @@ def cluster(
         write_table(table, output)
     if summary is not None:
         with only_writer(summary):
-            write_table(groups.summary(), summary)
+            write_table(groups.summary(period), summary)
     _print(groups)
     say_who_asks(groups.report)
     note(f"Wrote the groups of {len(table):,} {level}s to {output}")

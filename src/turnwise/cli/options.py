@@ -74,7 +74,9 @@ Where = Annotated[
 GroupTable = Annotated[
     Path,
     typer.Option(
-        "--output", "-o", help="The .parquet, .csv or .jsonl file to write; - writes JSON lines to the standard output."
+        "--output",
+        "-o",
+        help="The .parquet, .csv, .xlsx or .jsonl file to write; - writes JSON lines to the standard output.",
     ),
 ]
 GroupSeeds = Annotated[

@@ -18,7 +18,7 @@ from turnwise.explorer.opening import open_explored
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Group, Report
 from turnwise.explorer.seeds import Seeds
-from turnwise.explorer.summary import summary_table
+from turnwise.explorer.summary import Period, summary_table
 from turnwise.explorer.tables import groups_table
 from turnwise.store import ConversationStore
 
@@ -67,15 +67,18 @@ class Groups:
         """The same as a DataFrame."""
         return self.to_arrow().to_pandas()
 
-    def summary(self) -> pa.Table:
-        """A row for each group of messages, with its conversations, growth and an example; see `summary_table`.
+    def summary(self, period: Period = "half") -> pa.Table:
+        """A row for each group of messages: its conversations, growth, numbers and examples; see `summary_table`.
+
+        Args:
+            period: Growth compares the last ``"week"`` or ``"month"`` with the one before, or the halves of the time.
 
         Raises:
             ValueError: These are groups of conversations.
         """
         if self.level == "conversation":
             raise ValueError("a summary lists groups of messages: leave out level='conversation'")
-        return summary_table(self.report, self.groups)
+        return summary_table(self.report, self.groups, period)
 
     def _of_level(self, level: int) -> Sequence[Group]:
         return [
@@ -126,8 +129,8 @@ def cluster(
             `turnwise.explorer.groups.endpoint.Endpoint`; by default, their phrases are their names.
 
     Returns:
-        The groups. Their ``to_pandas()`` has a row for each message with id, turn, role and text, or for each
-        conversation with id and turns; then group, group_name, coarse_group and coarse_group_name.
+        The groups. Their ``to_pandas()`` has a row for each message with id, turn, role, text and time, or for each
+        conversation with id, turns and time; then group, group_name, coarse_group, coarse_group_name and the labels.
         A coarse group is made of similar groups. What fits no group has an empty one.
 
     Raises:

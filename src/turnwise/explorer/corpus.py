@@ -17,6 +17,7 @@ from turnwise.explorer.progress import Advance, silent
 from turnwise.store.lance_table import Tables
 from turnwise.store.records import vectors_of
 
+DURATION = "minutes"  # from the first message of a conversation to the last
 _CONVERSATIONS_AT_ONCE = 4096
 
 
@@ -37,6 +38,7 @@ class Corpus:
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
         tokens: How many tokens each message has (n,).
+        numbers: What is measured of each conversation, such as a rating, by name; NaN where not known (m,).
         vectors: The vectors of the messages, of length 1 (n, dim), memory-mapped.
         conversation_vectors: The vectors of the conversations, of length 1 (m, dim), memory-mapped.
     """
@@ -53,6 +55,7 @@ class Corpus:
     message_labels: Mapping[str, Label]
     conversation_labels: Mapping[str, Label]
     tokens: np.ndarray
+    numbers: Mapping[str, np.ndarray]
     vectors: np.ndarray
     conversation_vectors: np.ndarray
 
@@ -97,9 +100,36 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
         message_labels=messages.labels.finished(),
         conversation_labels=conversations.labels.finished(),
         tokens=messages.tokens,
+        numbers=_numbers(conversations, messages, first),
         vectors=messages.vectors,
         conversation_vectors=conversations.vectors,
     )
+
+
+def _numbers(conversations: _Conversations, messages: _Messages, first: np.ndarray) -> dict[str, np.ndarray]:
+    """What is measured of conversations; of what is measured of messages, the mean; and how many minutes they take."""
+    numbers = {name: means_of(values, first) for name, values in messages.labels.numbers().items()}
+    numbers |= conversations.labels.numbers()
+    known = (
+        np.where(np.isnan(messages.time), -np.inf, messages.time),
+        np.where(np.isnan(messages.time), np.inf, messages.time),
+    )
+    with np.errstate(invalid="ignore"):
+        minutes = (np.maximum.reduceat(known[0], first) - np.minimum.reduceat(known[1], first)) / 60
+    minutes = np.where(np.isfinite(minutes), minutes, np.nan)
+    return numbers | ({DURATION: minutes} if (minutes > 0).any() else {})
+
+
+def means_of(values: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The mean of the known values of the messages of each conversation (m,); NaN where none is known.
+
+    Args:
+        values: The value of each message, NaN where not known (n,).
+        first: The first message of each conversation (m,).
+    """
+    known = ~np.isnan(values)
+    counts = np.add.reduceat(known.astype(float), first)
+    return np.where(counts > 0, np.add.reduceat(np.where(known, values, 0.0), first) / np.maximum(counts, 1), np.nan)
 
 
 def with_history(corpus: Corpus, folder: Path) -> Corpus:

@@ -20,7 +20,7 @@ from turnwise.store.erasing import OVERVIEW_FILE
 
 _EXAMPLES = 5
 _MOST_DAYS = 92  # that are counted one by one; a longer time is counted by months
-_TEXTS = ("example", "next_message")
+_TEXTS = ("example", "example_2", "next_message")
 
 
 def write_overview(store: Path, report: Report) -> None:
@@ -45,6 +45,8 @@ def write_overview(store: Path, report: Report) -> None:
 
     described = []
     for row in summary_table(report, list(groups.values())).to_pylist():
+        if row["group"] is None:  # those without a request
+            continue
         group = groups[row["group"]]
         described.append(
             {name: value for name, value in row.items() if name not in _TEXTS}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import hypot, sqrt
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,68 +17,106 @@ from turnwise._utils.vectors import BoolArray, FloatArray
 from turnwise.explorer.report.report import Group, Report
 
 _Z = NormalDist().inv_cdf(0.975)  # of intervals of 95 %
-_KINDS = ("request", "message", "answer", "along the way")  # in this order
+_KINDS = ("request", "message", "answer", "along the way", "no request")  # in this order
 _KEYWORDS = 5
-_SCHEMA = pa.schema(
-    {
-        "group": pa.int32(),
-        "group_name": pa.string(),
-        "kind": pa.string(),
-        "role": pa.string(),
-        "conversations": pa.int32(),
-        "share": pa.float64(),
-        "growth": pa.float64(),
-        "growth_low": pa.float64(),
-        "growth_high": pa.float64(),
-        "keywords": pa.string(),
-        "example": pa.string(),
-        "next_message": pa.string(),
-    }
-)
+_MOST_VALUES = 20  # of a category whose values have columns
+Period = Literal["half", "week", "month"]
+_SECONDS = {"week": 7 * 86400.0, "month": 30 * 86400.0}
+_FIELDS = {
+    "group": pa.int32(),
+    "group_name": pa.string(),
+    "kind": pa.string(),
+    "role": pa.string(),
+    "conversations": pa.int32(),
+    "share": pa.float64(),
+    "growth": pa.float64(),
+    "growth_low": pa.float64(),
+    "growth_high": pa.float64(),
+    "keywords": pa.string(),
+    "example": pa.string(),
+    "example_2": pa.string(),
+    "next_message": pa.string(),
+}
 
 
-def summary_table(report: Report, groups: Sequence[Group]) -> pa.Table:
+def summary_table(report: Report, groups: Sequence[Group], period: Period = "half") -> pa.Table:
     """A row for each group of messages: requests first, and each kind by its number of conversations.
 
     Args:
         report: The report.
         groups: The groups, which are fine ones.
+        period: Growth compares the last week or month (30 days) with the one before, or the later half of the time
+            with the earlier.
 
     Returns:
         The columns group and group_name; kind, which is request, answer or along the way, or message where nobody is
         known to ask; role; conversations, and their share of those in which this role speaks; growth, by how much this
-        share is larger in the later half of the time than in the earlier, with its interval (95 %) from growth_low to
-        growth_high, empty without times; keywords; example, the most typical message; and next_message, the most
-        typical that others say next.
+        share is larger in the later period than in the one before, with its interval (95 %) from growth_low to
+        growth_high, empty without times; keywords; example and example_2, the most typical messages; and next_message,
+        the most typical that others say next. For each number that conversations have, such as a rating, NAME_mean,
+        NAME_sd (the standard deviation) and NAME_known, in how many of the conversations it is known. For each value of
+        each category with at most 20, a column "NAME: VALUE" with the number of conversations. The last row, of the
+        kind no request, counts the conversations in which the one who asks said nothing that is in a listed request.
     """
-    conversation = report.messages["conversation"]
-    fine = report.messages["group"]
+    conversation, fine = report.messages["conversation"], report.messages["group"]
     everybody = {role: _speaking(report, role) for role in {group.role for group in groups}}
+    asked = np.zeros(len(report.ids), bool)
     rows: list[dict[str, Any]] = []
     for group in groups:
         members = np.zeros(len(report.ids), bool)
         members[conversation[fine == group.id]] = True
-        speaking, times = everybody[group.role]
-        count, total = int(members.sum()), int(speaking.sum())
-        growth, low, high = _growth(members, times) or (None, None, None)
+        kind = _kind(group, report.speakers.asker)
+        asked |= members & (kind == "request")
         rows.append(
             {
                 "group": group.id,
                 "group_name": group.name,
-                "kind": _kind(group, report.speakers.asker),
+                "kind": kind,
                 "role": group.role,
-                "conversations": count,
-                "share": count / max(total, 1),
-                "growth": growth,
-                "growth_low": low,
-                "growth_high": high,
                 "keywords": ", ".join(group.phrases[:_KEYWORDS]),
-                "example": report.said(group.central[0]),
-                "next_message": None if group.answer is None else report.said(group.answer),
+                **{name: report.texts[row] for name, row in zip(("example", "example_2"), group.central)},
+                "next_message": None if group.answer is None else report.texts[group.answer],
+                **_counts(report, members, *everybody[group.role], period),
             }
         )
-    rows.sort(key=lambda row: (_KINDS.index(row["kind"]), -row["conversations"], row["group"]))
-    return pa.Table.from_pylist(rows, _SCHEMA)
+    if asked.any():
+        speaking, times = everybody[report.speakers.asker]
+        rest = {"kind": "no request", "role": report.speakers.asker}
+        rows.append({**rest, **_counts(report, speaking & ~asked, speaking, times, period)})
+    rows.sort(key=lambda row: (_KINDS.index(row["kind"]), -row["conversations"], row.get("group", -1)))
+    return pa.Table.from_pylist(rows, pa.schema({**_FIELDS, **_further_fields(report)}))
+
+
+def _further_fields(report: Report) -> dict[str, pa.DataType]:
+    kinds = {"mean": pa.float64(), "sd": pa.float64(), "known": pa.int32()}
+    numbers = {f"{name}_{what}": kind for name in report.numbers for what, kind in kinds.items()}
+    categories = report.categories(_MOST_VALUES).items()
+    return numbers | {f"{name}: {value}": pa.int32() for name, label in categories for value in label.values}
+
+
+def _counts(
+    report: Report, members: BoolArray, speaking: BoolArray, times: FloatArray, period: Period
+) -> dict[str, Any]:
+    """How many conversations these are, how their share grows, what is measured of them, and their categories."""
+    growth, low, high = _growth(members, times, period) or (None, None, None)
+    counts: dict[str, Any] = {
+        "conversations": int(members.sum()),
+        "share": int(members.sum()) / max(int(speaking.sum()), 1),
+        "growth": growth,
+        "growth_low": low,
+        "growth_high": high,
+    }
+    for name, values in report.numbers.items():
+        known = values[members & ~np.isnan(values)]
+        counts |= {
+            f"{name}_mean": float(known.mean()) if len(known) else None,
+            f"{name}_sd": float(known.std(ddof=1)) if len(known) > 1 else None,
+            f"{name}_known": len(known),
+        }
+    for name, label in report.categories(_MOST_VALUES).items():
+        of_values = np.bincount(label.codes[members] + 1, minlength=len(label.values) + 1)[1:]
+        counts |= {f"{name}: {value}": int(count) for value, count in zip(label.values, of_values)}
+    return counts
 
 
 def _kind(group: Group, asker: str | None) -> str:
@@ -101,13 +139,17 @@ def _speaking(report: Report, role: str | None) -> tuple[BoolArray, FloatArray]:
     return speaking, times
 
 
-def _growth(members: BoolArray, times: FloatArray) -> tuple[float, float, float] | None:
-    """The share of some conversations in the later half of the time less that in the earlier, and its interval."""
+def _growth(members: BoolArray, times: FloatArray, period: Period) -> tuple[float, float, float] | None:
+    """The share of some conversations in the later period less that in the one before, and its interval."""
     known = ~np.isnan(times)
     if known.sum() < 2 or times[known].max() == times[known].min():
         return None
-    later = times >= (times[known].min() + times[known].max()) / 2
-    after, before = members[known & later], members[known & ~later]
+    first, last = times[known].min(), times[known].max()
+    start = (first + last) / 2 if period == "half" else last - _SECONDS[period]
+    after = members[known & (times >= start)]
+    before = members[known & (times < start) & (times >= (first if period == "half" else start - _SECONDS[period]))]
+    if not len(before):
+        return None
     (share, low, high), (earlier, earlier_low, earlier_high) = _wilson(after), _wilson(before)
     change = share - earlier
     return (

@@ -146,5 +146,6 @@ def _report(
         },
         message_labels=corpus.message_labels,
         conversation_labels=corpus.conversation_labels,
+        numbers=corpus.numbers,
         neighbours=findings.neighbours,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -91,6 +91,7 @@ class Report:
         conversations: Columns of length m: group, first, turns, time; similar (m, 5); x, y and surprise as above.
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
+        numbers: What is measured of each conversation, such as a rating, by name; NaN where not known (m,).
         neighbours: The neighbours of messages and of conversations among the samples that groups were fitted to.
     """
 
@@ -110,6 +111,7 @@ class Report:
     conversations: Mapping[str, np.ndarray]
     message_labels: Mapping[str, Label]
     conversation_labels: Mapping[str, Label]
+    numbers: Mapping[str, np.ndarray]
     neighbours: Mapping[Kind, Neighbours]
 
     def said(self, row: int) -> str:
@@ -125,7 +127,29 @@ class Report:
         """The columns of messages or of conversations."""
         return self.messages if kind == "message" else self.conversations
 
+    def categories(self, most: int) -> dict[str, Label]:
+        """The labels with 2 to ``most`` values that are no numbers; of messages, as of the first that has one."""
+        first = self.conversations["first"]
+        of_messages = {
+            name: replace(label, codes=_earliest(label.codes, first)) for name, label in self.message_labels.items()
+        }
+        every = {**of_messages, **self.conversation_labels}
+        return {
+            name: label
+            for name, label in sorted(every.items())
+            if 2 <= len(label.values) <= most and name not in self.numbers
+        }
+
     def outliers(self, kind: Kind) -> float:
         """The share of messages or conversations that are in no group."""
         groups = self.columns(kind)["group"]
         return float((groups < 0).mean()) if len(groups) else 0.0
+
+
+def _earliest(codes: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The first code that is not -1 among the messages of each conversation (m,), -1 if there is none."""
+    rows = np.flatnonzero(codes >= 0)
+    conversations, place = np.unique(np.searchsorted(first, rows, side="right") - 1, return_index=True)
+    earliest = np.full(len(first), -1, codes.dtype)
+    earliest[conversations] = codes[rows[place]]
+    return earliest

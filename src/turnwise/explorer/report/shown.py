@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.corpus import Corpus, means_of
 from turnwise.explorer.groups.assigning import place
 from turnwise.explorer.groups.layout import layout
 from turnwise.explorer.groups.memory import KINDS, GroupMemory, Kind, Memory
@@ -39,7 +38,7 @@ def add_shown(
         return _with(findings, shown, former.surprise), memory
     memory = {kind: _laid_out(own, seed) for kind, own in memory.items()}
     surprise, surprises = measure_surprise(store, corpus, seed)
-    of_conversations = _means(surprises, corpus.conversation, len(corpus.ids))
+    of_conversations = means_of(surprises, corpus.first).astype(np.float32)
     shown = {
         kind: {**_placed(findings.neighbours[kind], memory[kind], seed), "surprise": values}
         for kind, values in zip(KINDS, (surprises, of_conversations))
@@ -62,11 +61,3 @@ def _placed(neighbours: Neighbours, memory: GroupMemory, seed: int) -> dict[str,
     count = len(neighbours.rows)
     x, y = (place(neighbours, memory.places, seed) if len(memory.places) else np.zeros((count, 2), np.float32)).T
     return {"x": x, "y": y}
-
-
-def _means(values: FloatArray, rows: IntArray, count: int) -> FloatArray:
-    """The mean of the known values of each conversation (count,); NaN where none is known."""
-    known = ~np.isnan(values)
-    numbers = np.bincount(rows[known], minlength=count)
-    sums = np.bincount(rows[known], values[known], minlength=count)
-    return np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan).astype(np.float32)

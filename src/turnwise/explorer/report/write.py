@@ -41,7 +41,8 @@ def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
         data.mkdir()
         write_groups(report, data)
         _put(data, "messages", _columns(report.messages, report.message_labels))
-        _put(data, "conversations", _columns(report.conversations, report.conversation_labels))
+        numbers = {f"number:{name}": values for name, values in report.numbers.items()}
+        _put(data, "conversations", _columns({**report.conversations, **numbers}, report.conversation_labels))
         _put(data, "ids", list(report.ids))
         for number, start in enumerate(range(0, len(report.texts), TEXTS_PER_FILE)):
             _put(data, f"texts-{number:05}", list(report.texts[start : start + TEXTS_PER_FILE]))
@@ -76,6 +77,7 @@ def summary(report: Report) -> dict[str, Any]:
             "conversation": {name: list(label.values) for name, label in report.conversation_labels.items()},
             "message": {name: list(label.values) for name, label in report.message_labels.items()},
         },
+        "numbers": list(report.numbers),
         "times": {
             "first": float(known.min()) if len(known) else None,
             "last": float(known.max()) if len(known) else None,

@@ -56,88 +56,123 @@ turnwise.download = (() => {
     return new Blob(parts, {type: "application/jsonl"});
   }
 
-  /** Messages as a table, one a row. */
+  /** Messages as a table, one a row, with the columns of `turnwise cluster --output`. */
   async function messageTable(selection) {
     const {messages: columns, ids, summary} = turnwise.report;
-    const names = Object.keys(summary.labels.message);
-    return table(
-      ["conversation", "turn", "role", "time", "text", "group", "coarse group", "surprise", ...names],
-      passing(selection.message),
-      async (m) => [
-        ids[columns.conversation[m]],
-        columns.turn[m] + 1,
+    const header = ["id", "turn", "role", "text", "time", ...GROUP, "surprise"];
+    const names = [...new Set([...Object.keys(summary.labels.conversation), ...Object.keys(summary.labels.message)])];
+    return table([...header, ...names.map(column(header))], passing(selection.message), async (m) => {
+      const c = columns.conversation[m];
+      return [
+        ids[c],
+        columns.turn[m],
         summary.roles[columns.role[m]],
-        time(columns.time[m]),
         await turnwise.texts.get(m),
-        ...groupNames("message", columns.group[m]),
+        time(columns.time[m]),
+        ...groupCells("message", columns.group[m]),
         rounded(columns.surprise[m]),
-        ...valuesOf(names, labels("message", m)),
-      ],
-    );
+        ...valuesOf(names, {...labels("conversation", c), ...labels("message", m)}),
+      ];
+    });
   }
 
   /** Conversations as a table, one a row, with what each begins with. */
   async function conversationTable(selection) {
     const {conversations: columns, ids, summary} = turnwise.report;
-    const names = Object.keys(summary.labels.conversation);
+    const header = ["id", "turns", "time", ...GROUP, "begins_with", "surprise"];
+    const {numbers} = summary;
+    const names = Object.keys(summary.labels.conversation).filter((name) => !numbers.includes(name));
+    const all = [...numbers, ...names].map(column(header));
+    return table([...header, ...all], passing(selection.conversation), async (c) => [
+      ids[c],
+      columns.turns[c],
+      time(columns.time[c]),
+      ...groupCells("conversation", columns.group[c]),
+      await turnwise.parts.subject(c),
+      rounded(columns.surprise[c]),
+      ...numbers.map((name) => rounded(columns[`number:${name}`][c])),
+      ...valuesOf(names, labels("conversation", c)),
+    ]);
+  }
+
+  /** The groups of messages as a table, one a row, with the columns of `turnwise cluster --summary`. */
+  async function groupTable(selection) {
+    const {measures, listing} = turnwise;
+    const {requests, said, answers} = listing.lists();
+    const spoken = new Map();
+    const spokenBy = (role) => {
+      if (!spoken.has(role)) spoken.set(role, listing.spoken(role, selection));
+      return spoken.get(role);
+    };
+    const counted = (kind, groups) =>
+      groups
+        .map((each) => ({each, kind, role: each.role ?? null}))
+        .map((row) => ({...row, members: spokenBy(row.role).conversations.get(row.each.id) || new Set()}))
+        .sort((a, b) => b.members.size - a.members.size);
+    const asker = listing.asker();
+    const rest = {kind: "no request", role: asker, members: listing.without(requests, spokenBy(asker))};
+    const names = measures.names(),
+      categories = measures.categories();
+    const header = ["group", "group_name", "kind", "role", "conversations", "share", "growth", "growth_low", "growth_high"];
+    const texts = ["keywords", "example", "example_2", "next_message"];
+    const further = [
+      ...names.flatMap((name) => ["mean", "sd", "known"].map((what) => `${name}_${what}`)),
+      ...categories.flatMap(({name, values}) => values.map((value) => `${name}: ${value}`)),
+    ];
     return table(
-      ["conversation", "messages", "time", "begins with", "topic", "coarse topic", "surprise", ...names],
-      passing(selection.conversation),
-      async (c) => [
-        ids[c],
-        columns.turns[c],
-        time(columns.time[c]),
-        await turnwise.parts.subject(c),
-        ...groupNames("conversation", columns.group[c]),
-        rounded(columns.surprise[c]),
-        ...valuesOf(names, labels("conversation", c)),
+      [...header, ...texts, ...further],
+      [
+        ...counted(asker === null ? "message" : "request", requests),
+        ...counted("answer", answers),
+        ...counted("along the way", said),
+        ...(asker === null ? [] : [rest]),
       ],
+      async ({each, kind, role, members}) => {
+        const {all, changeOf} = spokenBy(role);
+        const change = each && changeOf(each.id);
+        const text = (m) => (typeof m === "number" ? turnwise.texts.get(m) : "");
+        return [
+          each?.id ?? "",
+          each?.name ?? "",
+          kind,
+          role ?? "",
+          members.size,
+          rounded(all.size ? members.size / all.size : 0),
+          ...(change ? [change.difference, ...change.interval].map(rounded) : ["", "", ""]),
+          each?.phrases.slice(0, 5).join(", ") ?? "",
+          ...(await Promise.all([each?.central[0], each?.central[1], each?.answer].map(text))),
+          ...names.flatMap((name) => {
+            const {count, mean, sd} = measures.of(name, members);
+            return [rounded(mean), rounded(sd), count];
+          }),
+          ...categories.flatMap(({values, codes}) => {
+            const counts = values.map(() => 0);
+            for (const c of members) if (codes[c] >= 0) counts[codes[c]] += 1;
+            return counts;
+          }),
+        ];
+      },
     );
   }
 
-  /** The groups of messages as a table, one a row, in the lists of the overview; see also `turnwise cluster --summary`. */
-  async function groupTable(selection) {
-    const {requests, said, answers} = turnwise.listing.lists();
-    const spoken = new Map();
-    const counted = (kind, groups) => {
-      const rows = groups.map((each) => {
-        const role = each.role ?? null;
-        if (!spoken.has(role)) spoken.set(role, turnwise.listing.spoken(role, selection));
-        const {conversations, total, seriesOf} = spoken.get(role);
-        return {each, kind, role, count: conversations.get(each.id)?.size ?? 0, total, change: seriesOf(each.id)?.change};
-      });
-      return rows.sort((a, b) => b.count - a.count);
-    };
-    const asked = turnwise.listing.asker() === null ? "message" : "request";
-    const header = ["group", "kind", "role", "conversations", "share", "growth", "growth low", "growth high"];
-    return table(
-      [...header, "keywords", "example", "next message"],
-      [...counted(asked, requests), ...counted("answer", answers), ...counted("along the way", said)],
-      async ({each, kind, role, count, total, change}) => [
-        each.name,
-        kind,
-        role ?? "",
-        count,
-        rounded(total ? count / total : 0),
-        ...(change ? [change.difference, ...change.interval].map(rounded) : ["", "", ""]),
-        each.phrases.slice(0, 5).join(", "),
-        await turnwise.texts.get(each.central[0]),
-        typeof each.answer === "number" ? await turnwise.texts.get(each.answer) : "",
-      ],
-    );
+  const GROUP = ["group", "group_name", "coarse_group", "coarse_group_name"];
+
+  /** The column of a label, which must not take the name of another column. */
+  function column(header) {
+    return (name) => (header.includes(name) ? `label_${name}` : name);
   }
 
   function time(seconds) {
-    return Number.isNaN(seconds) ? "" : turnwise.numbers.minute(seconds);
+    return Number.isNaN(seconds) ? "" : new Date(1000 * seconds).toISOString().slice(0, 19).replace("T", " ");
   }
 
-  function groupNames(level, id) {
+  function groupCells(level, id) {
     const {name, top} = turnwise.report.groups[level];
-    return id < 0 ? ["", ""] : [name(id), name(top(id))];
+    return id < 0 ? ["", "", "", ""] : [id, name(id), top(id), name(top(id))];
   }
 
   function rounded(value) {
-    return Number.isNaN(value) ? "" : Number(value.toFixed(3));
+    return Number.isNaN(value) ? "" : Number(value.toPrecision(6));
   }
 
   function valuesOf(names, labels) {
@@ -149,15 +184,16 @@ turnwise.download = (() => {
     return Array.from(mask.keys()).filter((row) => mask[row]);
   }
 
-  /** CSV that spreadsheets read as Unicode (by its first character), and in which no text is a formula. */
+  /** Rows of cells, of which the first row is the header. */
   async function table(header, rows, describe) {
-    const parts = ["\ufeff", line(header)];
-    for (const row of rows) parts.push(line(await describe(row)));
-    return new Blob(parts, {type: "text/csv"});
+    const cells = [header];
+    for (const row of rows) cells.push(await describe(row));
+    return cells;
   }
 
-  function line(cells) {
-    return cells.map(cell).join(",") + "\r\n";
+  /** CSV that spreadsheets read as Unicode (by its first character), and in which no text is a formula. */
+  function csv(rows) {
+    return new Blob(["\ufeff", ...rows.map((cells) => cells.map(cell).join(",") + "\r\n")], {type: "text/csv"});
   }
 
   function cell(value) {
@@ -173,5 +209,5 @@ turnwise.download = (() => {
     setTimeout(() => URL.revokeObjectURL(address), 60000);
   }
 
-  return {conversations, messages, conversationTable, messageTable, groupTable, save};
+  return {conversations, messages, conversationTable, messageTable, groupTable, csv, save};
 })();

@@ -211,6 +211,15 @@ turnwise.filterBar = (() => {
     };
     const messages = plural(selection.count.message, "message"),
       conversations = plural(selection.count.conversation, "conversation");
+    const tables = [
+      ["Requests and other groups", "groups", download.groupTable],
+      [messages, "messages", download.messageTable],
+      [conversations, "conversations", download.conversationTable],
+    ];
+    const kinds = [
+      ["Excel (XLSX)", "xlsx", turnwise.spreadsheet.xlsx],
+      ["CSV", "csv", download.csv],
+    ];
     return element(
       "details",
       {class: "menu"},
@@ -218,9 +227,11 @@ turnwise.filterBar = (() => {
       element(
         "div",
         null,
-        saving("Requests and other groups", "table (CSV)", "groups.csv", download.groupTable),
-        saving(messages, "table (CSV)", "messages.csv", download.messageTable),
-        saving(conversations, "table (CSV)", "conversations.csv", download.conversationTable),
+        kinds.map(([kind, ending, format]) =>
+          tables.map(([what, file, rows]) =>
+            saving(what, kind, `${file}.${ending}`, async (shown) => format(await rows(shown))),
+          ),
+        ),
         saving(messages, "JSONL", "messages.jsonl", download.messages),
         saving(conversations, "JSONL", "conversations.jsonl", download.conversations),
       ),

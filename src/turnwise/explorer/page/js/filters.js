@@ -17,10 +17,11 @@ turnwise.filters = (() => {
     return cached.selection;
   }
 
-  /** What would pass without the conditions of one kind, such as "role", of the filter that was selected last. */
-  function without(filter, name) {
-    const {[name]: left, ...others} = filter;
-    return left ? compute(turnwise.report, others, name === "text" ? null : cached.text) : cached.selection;
+  /** What would pass without the conditions of some kinds, such as "role", of the filter that was selected last. */
+  function without(filter, ...names) {
+    const others = Object.fromEntries(Object.entries(filter).filter(([name]) => !names.includes(name)));
+    if (Object.keys(others).length === Object.keys(filter).length) return cached.selection;
+    return compute(turnwise.report, others, names.includes("text") ? null : cached.text);
   }
 
   function compute(report, filter, text) {
@@ -102,10 +103,13 @@ turnwise.filters = (() => {
     return new Set(ids.flatMap((id) => [id, ...grouping.children(id).map((group) => group.id)]));
   }
 
-  /** Days as in 2025-03-14, both included. */
+  /** The seconds of days as in 2025-03-14, both included; NaN where there is no such condition. */
+  function days(filter) {
+    return [Date.parse(filter.from?.[0]) / 1000, Date.parse(filter.to?.[0]) / 1000 + 86400];
+  }
+
   function timeRange(filter) {
-    const from = Date.parse(filter.from?.[0]) / 1000,
-      to = Date.parse(filter.to?.[0]) / 1000 + 86400;
+    const [from, to] = days(filter);
     if (Number.isNaN(from) && Number.isNaN(to)) return null;
     return (time) => !Number.isNaN(time) && !(time < from) && !(time >= to);
   }
@@ -117,5 +121,5 @@ turnwise.filters = (() => {
     return points.length > 2 && points.flat().every(Number.isFinite) ? {level, points} : null;
   }
 
-  return {select, without, groupIds};
+  return {select, without, groupIds, days};
 })();

@@ -25,6 +25,15 @@ turnwise.listing = (() => {
     turnwise.route.setOptions({moved: [...ids].join(",")});
   }
 
+  /** A button that moves a group to the other list. */
+  function moving(each, label) {
+    return turnwise.dom.button(label, () => move(each.id), {
+      id: `move-${each.id}`,
+      class: "quiet move",
+      "aria-label": `${label}: ${turnwise.dom.shortened(each.name, 80)}`,
+    });
+  }
+
   /** The fine groups as `{requests, said, answers}`: what is asked, what those who ask say besides, what others say. */
   function lists() {
     const who = asker(),
@@ -40,33 +49,46 @@ turnwise.listing = (() => {
   }
 
   /**
-   * What passes of one role's messages, of all for null: `{count, conversations, total, seriesOf}`, the number of
-   * messages, the conversations of each group (-1 for none), their number, and a group's size over time.
+   * What passes of one role's messages, of all for null: `{count, conversations, all, seriesOf, changeOf, compared}`:
+   * the number of messages, the conversations of each group (-1 for none), all of them, a group's size over time, how
+   * its share changed, and between which times.
    */
   function spoken(role, selection) {
+    const {filter} = turnwise.route.current();
+    const shown = within(role, selection),
+      wide = filter.from || filter.to ? within(role, turnwise.filters.without(filter, "from", "to")) : shown;
+    const compared = turnwise.timeline.periods(wide.times);
+    return {
+      ...shown,
+      compared,
+      seriesOf: (id) => turnwise.timeline.series(shown.times, shown.conversations.get(id) || new Set()),
+      changeOf: (id) => turnwise.timeline.change(wide.times, wide.conversations.get(id) || new Set(), compared),
+    };
+  }
+
+  function within(role, selection) {
     const {messages, summary} = turnwise.report;
     const code = summary.roles.indexOf(role);
-    const isTheirs = (m) => role === null || messages.role[m] === code;
-    const message = selection.message.map((passes, m) => (isTheirs(m) ? passes : 0));
-    const conversations = new Map();
+    const message = selection.message.map((passes, m) => (role === null || messages.role[m] === code ? passes : 0));
+    const conversations = new Map(),
+      all = new Set();
     let count = 0;
     for (let m = 0; m < message.length; m++) {
       if (!message[m]) continue;
       if (!conversations.has(messages.group[m])) conversations.set(messages.group[m], new Set());
       conversations.get(messages.group[m]).add(messages.conversation[m]);
+      all.add(messages.conversation[m]);
       count += 1;
     }
-    const times = turnwise.timeline.times("message", {...selection, message});
-    const seriesOf = (id) => turnwise.timeline.series(times, conversations.get(id) || new Set());
-    return {count, conversations, total: together(conversations.values()), seriesOf};
+    return {count, conversations, all, times: turnwise.timeline.times("message", {...selection, message})};
   }
 
-  /** How many conversations there are in some of these sets. */
-  function together(sets) {
-    const all = new Set();
-    for (const set of sets) for (const conversation of set) all.add(conversation);
-    return all.size;
+  /** The conversations that are in none of some groups. */
+  function without(groups, {conversations, all}) {
+    const rest = new Set(all);
+    for (const {id} of groups) for (const c of conversations.get(id) || []) rest.delete(c);
+    return rest;
   }
 
-  return {asker, moved, move, lists, spoken, together};
+  return {asker, moved, moving, lists, spoken, without};
 })();

@@ -57,5 +57,10 @@ turnwise.numbers = (() => {
     return new Date(1000 * seconds).toISOString().slice(0, 16).replace("T", " ");
   }
 
-  return {wilson, newcombe, integer, percent, percentWithin, plural, day, minute};
+  /** A measured number, to some places that count. */
+  function measured(value, places = 3) {
+    return new Intl.NumberFormat("en", {maximumSignificantDigits: places}).format(value).replace("-", "−");
+  }
+
+  return {Z, measured, wilson, newcombe, integer, percent, percentWithin, plural, day, minute};
 })();

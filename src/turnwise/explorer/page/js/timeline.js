@@ -33,38 +33,32 @@ turnwise.timeline = (() => {
     };
   }
 
-  /**
-   * The share of some conversations, a set, of those of which `times` has the time, in each bin. Messages of one
-   * conversation are not independent, so a conversation with several of them counts once.
-   * @return null without times, else `{unit, points: [{start, count, total, share, interval}], change}`, where change
-   *   compares the later half of the time with the earlier: `{before, after, difference, interval}`.
-   */
-  function series(times, members) {
-    if (times.size < 2) return null;
+  /** The first and the last of some times; null where there are not two different ones. */
+  function ends(times) {
     let first = Infinity,
       last = -Infinity;
     for (const time of times.values()) {
       first = Math.min(first, time);
       last = Math.max(last, time);
     }
-    if (last <= first) return null;
-    const {start, width, count, unit} = bins(first, last);
+    return last > first ? [first, last] : null;
+  }
+
+  /**
+   * The share of some conversations, a set, of those of which `times` has the time, in each bin. Messages of one
+   * conversation are not independent, so a conversation with several of them counts once.
+   * @return null without times, else `{unit, points: [{start, count, total, share, interval}]}`.
+   */
+  function series(times, members) {
+    const known = ends(times);
+    if (!known) return null;
+    const {start, width, count, unit} = bins(...known);
     const counts = new Float64Array(count),
       totals = new Float64Array(count);
-    const middle = (first + last) / 2,
-      halves = [
-        [0, 0],
-        [0, 0],
-      ];
     for (const [conversation, time] of times) {
-      const bin = Math.floor((time - start) / width),
-        half = halves[time < middle ? 0 : 1];
+      const bin = Math.floor((time - start) / width);
       totals[bin] += 1;
-      half[1] += 1;
-      if (members.has(conversation)) {
-        counts[bin] += 1;
-        half[0] += 1;
-      }
+      if (members.has(conversation)) counts[bin] += 1;
     }
     const points = Array.from(counts, (n, bin) => ({
       start: start + bin * width,
@@ -73,10 +67,48 @@ turnwise.timeline = (() => {
       share: totals[bin] ? n / totals[bin] : NaN,
       interval: turnwise.numbers.wilson(n, totals[bin]),
     }));
-    return {unit, points, change: change(halves)};
+    return {unit, points};
   }
 
-  function change([[before, beforeTotal], [after, afterTotal]]) {
+  const LENGTHS = {week: 7 * DAY, month: 30 * DAY};
+  const PERIODS = [
+    ["half", "the half before"],
+    ["week", "the week before"],
+    ["month", "the 30 days before"],
+  ];
+
+  /**
+   * Which time is compared with which, as the address says: the last week or 30 days, the time of the filter, or else
+   * the later half, each with as long a time before it.
+   * @return null without times, else `{before: [from, to], after: [from, to], words}`.
+   */
+  function periods(times) {
+    const known = ends(times);
+    if (!known) return null;
+    const {filter, options} = turnwise.route.current();
+    const [from, to] = turnwise.filters.days(filter);
+    const length = LENGTHS[options.period];
+    const [first, last] = known;
+    const end = Number.isNaN(to) ? last : Math.min(to, last);
+    const compared = (start, earlier, words) => ({before: [earlier, start], after: [start, end], words});
+    if (length) return compared(end - length, end - 2 * length, `the last ${length / DAY} days and those before`);
+    if (from > first) return compared(from, 2 * from - end, "the time shown and as long before");
+    return compared((first + end) / 2, first, "the earlier half of the time and the later");
+  }
+
+  /** How the share of some conversations, a set, changed between two times: `{before, after, difference, interval}`. */
+  function change(times, members, compared) {
+    if (!compared) return null;
+    const counts = {before: [0, 0], after: [0, 0]};
+    for (const [conversation, time] of times) {
+      const [start, end] = compared.after;
+      const side = time >= start ? time <= end && counts.after : time >= compared.before[0] && counts.before;
+      if (!side) continue;
+      side[1] += 1;
+      if (members.has(conversation)) side[0] += 1;
+    }
+    const [before, beforeTotal] = counts.before,
+      [after, afterTotal] = counts.after;
     if (beforeTotal === 0 || afterTotal === 0) return null;
     return {
       before: before / beforeTotal,
@@ -86,5 +118,5 @@ turnwise.timeline = (() => {
     };
   }
 
-  return {times, series};
+  return {times, series, periods, change, PERIODS};
 })();

@@ -163,13 +163,21 @@ turnwise.views.group = (() => {
 
   function overTime(level, selection, members, each) {
     const {conversation} = turnwise.report.messages;
-    const {times, series: seriesOf} = turnwise.timeline;
-    const series = seriesOf(
-      times(level, selection),
-      new Set(level === "message" ? members.map((m) => conversation[m]) : members),
-    );
+    const {filter} = turnwise.route.current();
+    const {times, series: seriesOf, periods, change: changeOf} = turnwise.timeline;
+    const conversations = new Set(level === "message" ? members.map((m) => conversation[m]) : members);
+    const series = seriesOf(times(level, selection), conversations);
     if (!series) return null;
-    const {change} = series;
+    const wide = filter.from || filter.to ? turnwise.filters.without(filter, "from", "to") : selection;
+    const allTimes = times(level, wide),
+      compared = periods(allTimes);
+    const {group: column} = turnwise.report[`${level}s`],
+      ids = turnwise.filters.groupIds(turnwise.report.groups[level], [each.id]);
+    const wideMembers = new Set();
+    column.forEach((id, row) => {
+      if (wide[level][row] && ids.has(id)) wideMembers.add(level === "message" ? conversation[row] : row);
+    });
+    const change = changeOf(allTimes, wideMembers, compared);
     const sure = change && turnwise.differences.distance(change.interval) > 0;
     return panel(
       "Over time",
@@ -180,8 +188,8 @@ turnwise.views.group = (() => {
       change &&
         note(
           sure ? (change.difference > 0 ? "It grew: " : "It declined: ") : "No sure change: ",
-          `from ${percent(change.before)} in the earlier half of the time to ${percent(change.after)} in the later; difference `,
-          `${percentWithin(change.difference, change.interval)}.`,
+          `from ${percent(change.before)} to ${percent(change.after)} of the conversations; difference `,
+          `${percentWithin(change.difference, change.interval)}. Compared are ${compared.words}.`,
         ),
     );
   }

@@ -3,29 +3,30 @@
 
 turnwise.views.overview = (() => {
   const {add, element, button} = turnwise.dom;
-  const {integer, percent, percentWithin, plural, day} = turnwise.numbers;
+  const {integer, percent, plural, day} = turnwise.numbers;
   const {panel, note, group, badges, table, NOUNS} = turnwise.parts;
-  const REQUESTS = 10,
-    OTHERS = 8;
+  const OTHERS = 8;
 
   function render(main, route, selection) {
     const asker = turnwise.listing.asker(),
       {requests, said, answers} = turnwise.listing.lists();
     const mine = turnwise.listing.spoken(asker, selection);
-    const counts = turnwise.parts.counts("message", selection);
+    const ofAll = turnwise.listing.spoken(null, selection);
+    const counts = new Map([...ofAll.conversations].map(([id, set]) => [id, set.size]));
+    const short = (groups, more) => shortList("message", groups, counts, ofAll.all.size, more);
     add(
       main,
       element("h1", null, "Overview"),
       tiles(selection),
       asked(asker, requests, mine),
-      changes(requests, mine),
       element(
         "div",
         {class: "masonry narrow"},
         answers.length > 0 &&
           panel(
             "What do we answer?",
-            shortList("message", largest(answers, counts), counts, selection.count.message - mine.count),
+            note("In what share of the conversations."),
+            short(sorted(answers, counts).slice(0, OTHERS)),
             all("message"),
           ),
         topics(selection),
@@ -34,12 +35,11 @@ turnwise.views.overview = (() => {
             "Said along the way",
             note(
               asker === null ? "What people say besides" : `What ${asker} says besides`,
-              ", such as greetings, thanks, assent, and details that were asked for.",
+              ", such as greetings, thanks, assent, and details that were asked for; in what share of the conversations.",
             ),
             turnwise.parts.inPieces(
               sorted(said, counts),
-              (rows) =>
-                shortList("message", rows, counts, mine.count, (each) => moving(each, "↑ to the list above")),
+              (rows) => short(rows, (each) => turnwise.listing.moving(each, "↑ to the list above")),
               OTHERS,
             ),
           ),
@@ -53,101 +53,35 @@ turnwise.views.overview = (() => {
     return [...list].sort((a, b) => (counts.get(b.id) || 0) - (counts.get(a.id) || 0));
   }
 
-  function largest(list, counts) {
-    return sorted(list, counts).slice(0, OTHERS);
-  }
-
-  /** What people ask: a sentence with keywords, how often, how it changes, and what is answered. */
-  function asked(asker, requests, {conversations, total, seriesOf}) {
+  /** What people ask: how often, how it changes, what is measured of the conversations. */
+  function asked(asker, requests, mine) {
     const {list} = turnwise.report.groups.message;
     const roles = [...new Set(list.map((each) => each.role))].filter((role) => typeof role === "string");
-    const counts = new Map([...conversations].map(([id, set]) => [id, set.size])),
-      known = turnwise.listing.together(requests.map(({id}) => conversations.get(id) || [])),
-      exceptions = turnwise.listing.moved().size;
-    const most = Math.max(1, ...requests.map((each) => counts.get(each.id) || 0));
-    const shown = sorted(requests, counts);
+    const exceptions = turnwise.listing.moved().size;
+    const who =
+      roles.length > 1 &&
+      turnwise.dom.choice(
+        "Who asks",
+        roles.map((role) => [role, turnwise.dom.shortened(role, 40)]),
+        asker,
+        (role) => turnwise.route.setOptions({asker: role}),
+      );
     return panel(
       asker === null ? "What do people say?" : "What do people ask?",
       note(
         "Messages that mean much the same form a group, named by a typical one, with words that set it apart. ",
-        `Shares are of ${plural(total, "conversation")}; `,
-        `${percent(total ? known / total : 0)} have a message${asker === null ? "" : ` by ${asker}`} in one of these groups.`,
+        `Shares are of ${plural(mine.all.size, "conversation")}`,
+        asker !== null && ` in which ${asker} says something`,
+        mine.compared && `; the trend compares ${mine.compared.words}`,
+        ". ▲ and ▼ mark what is more than chance.",
         exceptions > 0 && [
           ` You have moved ${plural(exceptions, "group")}, which the address keeps. `,
           button("Put back", () => turnwise.route.setOptions({moved: ""}), {class: "quiet", id: "put-back"}),
         ],
       ),
-      roles.length > 1 &&
-        turnwise.dom.choice(
-          "Who asks",
-          roles.map((role) => [role, turnwise.dom.shortened(role, 40)]),
-          asker,
-          (role) => turnwise.route.setOptions({asker: role}),
-        ),
-      shown.length === 0 && note("There are no groups: too few messages are alike."),
-      turnwise.parts.inPieces(
-        shown,
-        (rows) =>
-          element(
-            "ul",
-            {class: "requests"},
-            rows.map((each) => request(each, seriesOf(each.id), counts, most, total)),
-          ),
-        REQUESTS,
-      ),
-    );
-  }
-
-  function request(each, series, counts, most, total) {
-    const count = counts.get(each.id) || 0;
-    const answer = element("p", {class: "answer"});
-    if (typeof each.answer === "number")
-      turnwise.texts.get(each.answer).then((text) => add(answer, "A typical next message: ", turnwise.dom.quote(text, 140)));
-    return element(
-      "li",
-      null,
-      element(
-        "div",
-        {class: "what"},
-        element("strong", null, group("message", each.id), badges(each)),
-        keywords(each),
-        answer,
-      ),
-      element(
-        "div",
-        {class: "how-often"},
-        turnwise.charts.bar(count / most),
-        element(
-          "span",
-          null,
-          element("strong", null, percent(total ? count / total : 0)),
-          element("span", {class: "muted"}, ` ${integer(count)} of ${integer(total)}`),
-        ),
-        element("div", {class: "trend"}, series && trend(series), moving(each, "↓ along the way")),
-      ),
-    );
-  }
-
-  /** Moves a group between what is asked and what is said along the way. */
-  function moving(each, label) {
-    return button(label, () => turnwise.listing.move(each.id), {
-      id: `move-${each.id}`,
-      class: "quiet move",
-      "aria-label": `${label}: ${turnwise.dom.shortened(each.name, 80)}`,
-    });
-  }
-
-  /** A line over time, and whether the share surely changed. */
-  function trend(series) {
-    const {change} = series;
-    const sure = change && turnwise.differences.distance(change.interval) > 0;
-    const word = sure ? (change.difference > 0 ? "growing" : "declining") : "steady";
-    return element(
-      "span",
-      {class: word, title: change ? `${percent(change.before)}, later ${percent(change.after)}` : null},
-      turnwise.charts.spark(series.points),
-      {growing: "▲ ", declining: "▼ ", steady: ""}[word],
-      word,
+      requests.length === 0
+        ? [who, note("There are no groups: too few messages are alike.")]
+        : turnwise.requestTable.show(requests, mine, who),
     );
   }
 
@@ -192,7 +126,8 @@ turnwise.views.overview = (() => {
     const counts = turnwise.parts.counts("conversation", selection);
     return panel(
       "What are conversations about?",
-      shortList("conversation", largest(fine.length ? fine : list, counts), counts, selection.count.conversation),
+      note("Each conversation has one topic; its share of them."),
+      shortList("conversation", sorted(fine.length ? fine : list, counts).slice(0, OTHERS), counts, selection.count.conversation),
       all("conversation"),
     );
   }
@@ -236,39 +171,6 @@ turnwise.views.overview = (() => {
     );
     if (rows.length === 0) return null;
     return panel("New since last time", table("New groups", ["name", "kind", "size"], rows));
-  }
-
-  /** Which requests grew and declined most surely between the earlier and the later half of the time. */
-  function changes(requests, {seriesOf}) {
-    const rows = requests
-      .map(({id}) => ({id, change: seriesOf(id)?.change}))
-      .filter(({change}) => change && turnwise.differences.distance(change.interval) > 0);
-    if (rows.length === 0)
-      return turnwise.report.summary.times.first !== null && requests.length > 0
-        ? panel("Growing and declining", note("No request grew or declined by more than chance."))
-        : null;
-    rows.sort(
-      (a, b) => turnwise.differences.distance(b.change.interval) - turnwise.differences.distance(a.change.interval),
-    );
-    return panel(
-      "Growing and declining",
-      table(
-        "Groups whose share changed",
-        ["group", "earlier half", "later half", "difference (95 %)"],
-        rows
-          .slice(0, 8)
-          .map(({id, change}) => [
-            group("message", id),
-            percent(change.before),
-            percent(change.after),
-            percentWithin(change.difference, change.interval),
-          ]),
-      ),
-      note(
-        "Shares of the conversations in the two halves of the time; only changes larger than chance, which still lists one ",
-        "of twenty requests that have not changed.",
-      ),
-    );
   }
 
   return {render};

@@ -1,0 +1,245 @@
+/* What people ask, as a table that any column sorts: how often, its trend, what is measured, split by a category. */
+"use strict";
+
+turnwise.requestTable = (() => {
+  const {element, button, choice, quote, shortened} = turnwise.dom;
+  const {integer, percent, percentWithin, measured} = turnwise.numbers;
+  const EXAMPLES = 2,
+    ROWS = 15;
+
+  /**
+   * @param spoken What the one who asks says, as of `listing.spoken`.
+   * @param more What stands among the choices besides.
+   */
+  function show(requests, spoken, more) {
+    const {options} = turnwise.route.current();
+    const category = turnwise.measures.categories().find(({name}) => name === options.split);
+    const columns = columnsOf(spoken, category, options.show);
+    const rows = requests.map((each) => ({each, members: spoken.conversations.get(each.id) || new Set()}));
+    const shown = sorted(rows, columns, options.sort || "count");
+    return [
+      tools(columns, options, more),
+      turnwise.parts.inPieces(
+        shown,
+        (some, start) => table(columns, some, start + some.length >= shown.length ? totals(requests, spoken) : [], options.sort || "count"),
+        ROWS,
+      ),
+    ];
+  }
+
+  /** The columns `{key, title, value(row), cell(row), rising}`; the first click sorts upwards if `rising`. */
+  function columnsOf(spoken, category, shownNumber) {
+    const {measures} = turnwise;
+    const total = spoken.all.size;
+    const share = ({members}) => (total ? members.size / total : 0);
+    const most = Math.max(1, ...[...spoken.conversations].map(([id, set]) => (id < 0 ? 0 : set.size)));
+    const columns = [
+      {
+        key: "count",
+        title: "conversations",
+        value: ({members}) => members.size,
+        cell: (row) => [
+          element("strong", null, percent(share(row))),
+          element("span", {class: "muted"}, ` ${integer(row.members.size)}`),
+          row.each && turnwise.charts.bar(row.members.size / most),
+        ],
+      },
+    ];
+    if (spoken.compared)
+      columns.push({
+        key: "trend",
+        title: "trend",
+        about: spoken.compared.words,
+        value: ({each}) => (each ? (spoken.changeOf(each.id)?.difference ?? NaN) : NaN),
+        cell: ({each}) => each && trend(spoken.seriesOf(each.id), spoken.changeOf(each.id)),
+      });
+    for (const name of measures.names()) {
+      const all = measures.of(name, spoken.all);
+      if (all.count === 0 || (category && name !== shownNumber)) continue; // the columns of a split need the room
+      columns.push({
+        key: `number:${name}`,
+        title: name,
+        rising: measures.isRating(name),
+        value: ({members}) => mean(measures.of(name, members)),
+        cell: ({members}) => number(measures.of(name, members), all),
+      });
+    }
+    for (const [code, value] of (category?.values || []).entries()) {
+      const inside = ({members}) => [...members].filter((c) => category.codes[c] === code);
+      const known = ({members}) => [...members].filter((c) => category.codes[c] >= 0).length;
+      const ofNumber = measures.names().includes(shownNumber);
+      const all = ofNumber && measures.of(shownNumber, spoken.all);
+      columns.push({
+        key: `split:${value}`,
+        title: value,
+        rising: ofNumber && measures.isRating(shownNumber),
+        value: (row) => (ofNumber ? mean(measures.of(shownNumber, inside(row))) : inside(row).length),
+        cell: (row) =>
+          ofNumber
+            ? number(measures.of(shownNumber, inside(row)), all)
+            : [
+                percent(known(row) ? inside(row).length / known(row) : 0),
+                element("span", {class: "muted"}, ` ${integer(inside(row).length)}`),
+              ],
+      });
+    }
+    return columns;
+  }
+
+  /** A mean to sort by: of few values there is none. */
+  function mean({count, mean: value}) {
+    return count < turnwise.measures.FEW ? NaN : value;
+  }
+
+  /** A mean with its spread, marked where it is surely lower or higher than that of everything shown. */
+  function number(stats, all) {
+    if (stats.count === 0) return element("span", {class: "muted"}, "–");
+    const side = turnwise.measures.compared(stats, all);
+    const few = stats.count < turnwise.measures.FEW;
+    const title = `${integer(stats.count)} known${side ? `; surely ${side < 0 ? "lower" : "higher"} than ${measured(all.mean)}, the mean of all` : ""}`;
+    return element(
+      "span",
+      {title},
+      element(side ? "strong" : "span", {class: few ? "muted" : null}, {"-1": "▼ ", 0: "", 1: "▲ "}[side], measured(stats.mean)),
+      !Number.isNaN(stats.sd) && element("span", {class: "muted"}, ` ± ${measured(stats.sd, 2)}`),
+    );
+  }
+
+  /** A line over time, from which share to which, and whether that is surely a change. */
+  function trend(series, change) {
+    if (!change) return element("span", {class: "muted"}, "–");
+    const sure = turnwise.differences.distance(change.interval) > 0;
+    const word = sure ? (change.difference > 0 ? "growing" : "declining") : "steady";
+    return element(
+      "span",
+      {class: `trend ${word}`, title: `difference ${percentWithin(change.difference, change.interval)}`},
+      series && turnwise.charts.spark(series.points),
+      element("span", null, {growing: "▲ ", declining: "▼ ", steady: ""}[word], word),
+      element("span", {class: "muted"}, `${percent(change.before, 0)} → ${percent(change.after, 0)}`),
+    );
+  }
+
+  function sorted(rows, columns, order) {
+    const key = order.replace(/^-/, "");
+    const column = columns.find((each) => each.key === key) || columns[0];
+    const sign = (column.rising ? 1 : -1) * (order.startsWith("-") ? -1 : 1);
+    const values = new Map(rows.map((row) => [row, column.value(row)]));
+    const value = (row) => (Number.isNaN(values.get(row)) ? Infinity : sign * values.get(row)); // unknown comes last
+    return [...rows].sort((a, b) => value(a) - value(b) || b.members.size - a.members.size);
+  }
+
+  function sort(key) {
+    const {options} = turnwise.route.current();
+    turnwise.route.setOptions({sort: (options.sort || "count") === key ? `-${key}` : key});
+  }
+
+  function tools(columns, options, more) {
+    const {setOptions} = turnwise.route;
+    const categories = turnwise.measures.categories(),
+      names = turnwise.measures.names();
+    const list = (first, all) => [["", first], ...all.map((name) => [name, name])];
+    return element(
+      "div",
+      {class: "tools"},
+      more,
+      columns.length > 1 &&
+        choice(
+          "Sorted by",
+          columns.map(({key, title}) => [key, title]),
+          (options.sort || "count").replace(/^-/, ""),
+          (key) => setOptions({sort: key}),
+          {id: "sort-by"},
+        ),
+      columns.some(({key}) => key === "trend") &&
+        choice("Trend against", turnwise.timeline.PERIODS, options.period || "half", (period) => setOptions({period}), {id: "period"}),
+      categories.length > 0 &&
+        choice("Split by", list("nothing", categories.map(({name}) => name)), options.split || "", (split) => setOptions({split}), {id: "split"}),
+      options.split && names.length > 0 && choice("showing", list("conversations", names), options.show || "", (name) => setOptions({show: name}), {id: "show"}),
+    );
+  }
+
+  /** The rows beneath: those who asked none of these, and all. */
+  function totals(requests, spoken) {
+    const {filter} = turnwise.route.current();
+    const none = turnwise.route.link("search", [], {}, {...filter, group: ["none"]});
+    return [
+      {name: element("a", {href: none}, "None of these"), members: turnwise.listing.without(requests, spoken)},
+      {name: "All conversations", members: spoken.all},
+    ];
+  }
+
+  function table(columns, rows, below, order) {
+    const cells = (row) =>
+      columns.map((column) => element("td", {"data-label": column.title}, column.cell(row)));
+    return element(
+      "div",
+      {class: "table requests", tabindex: "0", role: "region", "aria-label": "Requests"},
+      element(
+        "table",
+        null,
+        element("caption", {class: "for-screen-readers"}, "Requests"),
+        element(
+          "thead",
+          null,
+          element(
+            "tr",
+            null,
+            element("th", {scope: "col"}, "request"),
+            columns.map((column) => header(column, order)),
+          ),
+        ),
+        element(
+          "tbody",
+          null,
+          rows.map((row) => element("tr", null, element("th", {scope: "row"}, request(row.each)), cells(row))),
+        ),
+        below.length > 0 &&
+          element(
+            "tfoot",
+            null,
+            below.map((row) => element("tr", null, element("th", {scope: "row"}, row.name), cells(row))),
+          ),
+      ),
+    );
+  }
+
+  function header({key, title, about, rising}, order) {
+    const isIt = order.replace(/^-/, "") === key;
+    const isUp = Boolean(rising) !== order.startsWith("-");
+    return element(
+      "th",
+      {scope: "col", "aria-sort": isIt ? (isUp ? "ascending" : "descending") : null, title: about},
+      button([shortened(title, 30), isIt && (isUp ? " ↑" : " ↓")], () => sort(key), {class: "quiet sort", id: `sort-${key}`}),
+    );
+  }
+
+  /** A request: its name, its keywords, and on demand what it looks like, and what can be done with it. */
+  function request(each) {
+    const more = element("details", {class: "more-of"}, element("summary", null, "examples"));
+    more.addEventListener("toggle", () => more.open && more.children.length === 1 && more.append(...inside(each)));
+    return [
+      turnwise.parts.group("message", each.id),
+      turnwise.parts.badges(each),
+      element("p", {class: "keywords", dir: "auto"}, shortened(each.phrases.slice(0, 5).join(" · "), 120)),
+      element("div", {class: "row-tools"}, more, turnwise.listing.moving(each, "↓ along the way")),
+    ];
+  }
+
+  function inside(each) {
+    const {filter} = turnwise.route.current();
+    const said = element("div");
+    const answer = element("p", {class: "answer"});
+    for (const m of each.central.slice(0, EXAMPLES)) {
+      const place = turnwise.route.link("conversation", [turnwise.report.messages.conversation[m]], {turn: turnwise.report.messages.turn[m] + 1});
+      const link = element("a", {class: "said", href: place});
+      turnwise.texts.get(m).then((text) => link.append(quote(text, 200)));
+      said.append(element("p", {class: "example"}, link));
+    }
+    if (typeof each.answer === "number")
+      turnwise.texts.get(each.answer).then((text) => turnwise.dom.add(answer, "A typical next message: ", quote(text, 140)));
+    const all = turnwise.route.link("conversations", [], {}, {...filter, group: [String(each.id)]});
+    return [said, answer, element("a", {href: all}, "All its conversations")];
+  }
+
+  return {show};
+})();
