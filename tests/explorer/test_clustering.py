@@ -14,7 +14,7 @@ from tests.explorer.counting import newcombe
 from turnwise.explorer import GroupSettings, build_report
 
 pytest.importorskip("lancedb")
-pytest.importorskip("igraph")
+pytest.importorskip("graspologic_native")
 
 SUBJECTS = ("card", "flight", "pizza")
 

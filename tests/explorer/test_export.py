@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 pytest.importorskip("lancedb", reason="needs the extra explorer")
-pytest.importorskip("igraph", reason="needs the extra explorer")
+pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
 import turnwise
 from tests.explorer.conftest import Watched

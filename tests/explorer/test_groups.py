@@ -4,14 +4,17 @@ import random
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-pytest.importorskip("igraph", reason="needs the extra explorer")
+pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
 from tests.explorer.clouds import clouds
 from turnwise._utils.vectors import unit_vectors
 from turnwise.explorer.groups.assigning import LEAST_SHARE, lonely_below, place, vote
+from turnwise.explorer.groups.communities import communities
 from turnwise.explorer.groups.fitting import closeness, fit_groups, split_group
+from turnwise.explorer.groups.layout import layout
 from turnwise.explorer.groups.members import members_of
 from turnwise.explorer.groups.merging import merged
 from turnwise.explorer.groups.neighbours import Neighbours, nearest
@@ -56,10 +59,10 @@ def test_coarse_groups_are_made_of_fine_ones_that_are_close() -> None:
     topics = random_numbers.standard_normal((2, 32))
     centres = np.concatenate([topic + 0.6 * random_numbers.standard_normal((4, 32)) for topic in topics])
     topic = np.repeat([0, 0, 0, 0, 1, 1, 1, 1], 60)
-    vectors = centres.repeat(60, 0) + 0.35 * random_numbers.standard_normal((480, 32))
+    vectors = centres.repeat(60, 0) + 0.7 * random_numbers.standard_normal((480, 32))
     vectors = unit_vectors(vectors).astype(np.float32)
     fitted = fit_groups(vectors, nearest(vectors, vectors, 15), GroupSettings(granularity=8))
-    assert len(fitted.coarse) > len(set(fitted.coarse.tolist())) >= 2
+    assert len(fitted.coarse) == 8 and len(set(fitted.coarse.tolist())) == 2
     inside = fitted.fine >= 0
     of_topic = np.stack([topic[inside], fitted.coarse[fitted.fine[inside]]])
     assert len(np.unique(of_topic[1])) == len(np.unique(of_topic, axis=1).T)  # no coarse group is of both topics
@@ -85,6 +88,23 @@ def test_closeness_is_the_mean_cosine_with_the_mean_of_the_others() -> None:
         mean = vectors[[other for other in range(3) if other != row]].mean(0)
         expected.append(vectors[row] @ mean / np.linalg.norm(mean))
     assert closeness(vectors, labels) == pytest.approx(sum(expected) / 6, abs=1e-6)
+
+
+def test_communities_are_closely_linked_and_numbered_by_size() -> None:
+    parts = np.repeat([1, 0, 2], [4, 6, 3])
+    links = (parts[:, None] == parts) * (1 - np.eye(len(parts)))
+    links[0, 4] = links[4, 0] = 0.5
+    assert communities(sparse.csr_matrix(links), 1.0, 0).tolist() == parts.tolist()
+    assert communities(sparse.csr_matrix((3, 3)), 1.0, 0).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("count", [4, 9, 40])
+def test_a_map_of_few_vectors_has_a_place_for_each(count: int) -> None:
+    vectors = unit_vectors(np.random.default_rng(0).standard_normal((count, 8))).astype(np.float32)
+    places = layout(nearest(vectors, vectors, min(5, count - 1)).rows, seed=0)
+    assert len(np.unique(places, axis=0)) == count
+    assert np.abs(places).max() <= 1 < np.ptp(places, axis=0).max()
+    assert (places == layout(nearest(vectors, vectors, min(5, count - 1)).rows, seed=0)).all()
 
 
 def test_the_two_groups_are_merged_whose_union_costs_the_least_closeness() -> None:

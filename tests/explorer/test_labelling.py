@@ -15,7 +15,7 @@ from turnwise.explorer import label
 from turnwise.store import StoreError
 
 pytest.importorskip("lancedb")
-pytest.importorskip("igraph")
+pytest.importorskip("graspologic_native")
 
 from turnwise.explorer.groups.confidence import Confidence, Voters, calibrated
 from turnwise.explorer.groups.memory import Basis, GroupMemory, KnownGroup, no_memory, read_memory

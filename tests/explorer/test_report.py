@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-pytest.importorskip("igraph", reason="needs the extra explorer")
+pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
 from turnwise.encoders.reply_head import ReplyHead

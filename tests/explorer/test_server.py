@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 pytest.importorskip("lancedb", reason="needs the extra explorer")
-pytest.importorskip("igraph", reason="needs the extra explorer")
+pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("fastapi", reason="needs the extra explorer")
 
 import anyio

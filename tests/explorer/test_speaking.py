@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 
-pytest.importorskip("igraph", reason="needs the extra explorer")
+pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
 

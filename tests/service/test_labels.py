@@ -11,7 +11,7 @@ import turnwise
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
-pytest.importorskip("igraph", reason="the extra explorer is not installed")
+pytest.importorskip("graspologic_native", reason="the extra explorer is not installed")
 
 from tests.explorer.test_labelling import talks
 from turnwise.explorer import label

@@ -16,7 +16,7 @@ import turnwise
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
-pytest.importorskip("igraph", reason="the extra explorer is not installed")
+pytest.importorskip("graspologic_native", reason="the extra explorer is not installed")
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from mcp.client.client import Client

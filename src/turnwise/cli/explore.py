@@ -93,7 +93,7 @@ def write_sample_report(folder: Path) -> bool:
     from turnwise._utils.optional import require
 
     try:
-        for module in ("lancedb", "igraph"):
+        for module in ("lancedb", "graspologic_native", "openTSNE"):
             require(module, "explorer")
     except ImportError as error:
         note(f"No report of the conversations: {error}")

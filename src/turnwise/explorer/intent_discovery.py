@@ -96,7 +96,7 @@ def evaluate_discovery(vectors: FloatArray, labelled: Labelled, seed: int = 0) -
 
 
 def _build(rows: Conversations, settings: LoadSettings) -> Labelled:
-    require("igraph", "explorer")  # reported before anything is embedded
+    require("graspologic_native", "explorer")  # reported before anything is embedded
     if settings.conversation_label is not None:
         whole = build_conversations(rows, settings)
         texts = tuple(document(messages) for messages in whole.conversations)

@@ -7,9 +7,6 @@ they have in common.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,7 +15,8 @@ from scipy import sparse
 from turnwise._utils.optional import require
 from turnwise._utils.vectors import IntArray
 
-_LEAST_GAIN = 1e-9  # of modularity, by which an iteration of Leiden must improve on the one before
+_ITERATIONS = 10  # of Leiden: more hardly raise modularity
+_SWEEPS = 100  # in an iteration; without a limit, a node could go back and forth between equals for ever
 
 
 def neighbour_graph(rows: np.ndarray) -> Any:
@@ -38,33 +36,33 @@ def communities(graph: Any, resolution: float, seed: int) -> IntArray:
     """The community of each node, numbered from the largest to the smallest (m,).
 
     Args:
-        graph: Symmetric weights (m, m); the diagonal holds the weight of each node with itself.
+        graph: Symmetric weights (m, m), without any of a node with itself.
         resolution: A higher value gives more and smaller communities.
         seed: Seed of the order in which nodes are moved.
     """
-    upper = sparse.triu(graph).tocoo()
-    if not upper.nnz:
-        return np.arange(graph.shape[0], dtype=np.int64)
-    igraph = require("igraph", "explorer")
-    net = igraph.Graph(n=graph.shape[0], edges=np.column_stack([upper.row, upper.col]))
-    found = None
-    with seeded(igraph, seed):
-        # igraph's own loop (n_iterations=-1) never ends where a node is moved back and forth between equals.
-        while True:
-            start = None if found is None else found.membership
-            better = net.community_leiden(
-                "modularity", weights=upper.data, resolution=resolution, n_iterations=1, initial_membership=start
-            )
-            if found is not None and not better.quality > found.quality + _LEAST_GAIN:  # nor if either is undefined
-                return by_size(np.asarray(found.membership))
-            found = better
+    links = sparse.csr_matrix(graph, dtype=np.float64, copy=True)
+    links.eliminate_zeros()
+    if not links.nnz:
+        return np.arange(links.shape[0], dtype=np.int64)
+    links.sort_indices()
+    _, labels = require("graspologic_native", "explorer").leiden_csr(
+        links.indptr.astype(np.int64),
+        links.indices.astype(np.int32),
+        links.data,
+        links.shape[0],
+        resolution=resolution,
+        iterations=_ITERATIONS,
+        max_local_moving_iterations=_SWEEPS,
+        seed=seed,
+    )
+    return by_size(np.fromiter((labels[node] for node in range(links.shape[0])), np.int64, links.shape[0]))
 
 
 def coarser(graph: Any, labels: IntArray, resolution: float, seed: int) -> IntArray:
     """The coarse community of each fine one (groups,), from the weights between them."""
     members = sparse.csr_matrix((np.ones(len(labels), np.float32), (np.arange(len(labels)), labels)))
     between = (members.T @ graph @ members).tocsr()
-    between.setdiag(between.diagonal() / 2)  # inside, every edge was counted from both ends
+    between.setdiag(0)
     return communities(between, resolution, seed)
 
 
@@ -77,13 +75,3 @@ def by_size(labels: IntArray) -> IntArray:
     numbered = np.full(len(labels), -1, np.int64)
     numbered[inside] = rank[places]
     return numbered
-
-
-@contextmanager
-def seeded(igraph: Any, seed: int) -> Iterator[None]:
-    """Inside the block, igraph draws random numbers from a generator with this seed."""
-    igraph.set_random_number_generator(random.Random(seed))
-    try:
-        yield
-    finally:
-        igraph.set_random_number_generator(random)

@@ -1,18 +1,19 @@
 """A map of a sample in two dimensions, on which similar vectors are near each other.
 
-UMAP's layout of the neighbour graph (McInnes, Healy and Melville, 2018), as igraph computes it.
+t-SNE of the neighbour graph (van der Maaten and Hinton, JMLR 2008), whose attraction stays exaggerated, so that it
+shows islands as UMAP does (Böhm, Berens and Kobak, JMLR 2022), starting from the graph's spectral embedding.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from turnwise._utils.optional import require
 from turnwise._utils.vectors import FloatArray
-from turnwise.explorer.groups.communities import neighbour_graph, seeded
+from turnwise.explorer.groups.communities import neighbour_graph
 
-_EPOCHS = 200
+_BEGINNING = {"n_iter": 100, "exaggeration": 12, "momentum": 0.8}  # islands come together
+_REST = {"n_iter": 250, "exaggeration": 2, "momentum": 0.8}
 _FILLED = 0.95  # share of the map's width and height that all but the farthest points fill
 _FARTHEST = 0.005  # share of the points at each side that is ignored for the scale
 
@@ -27,15 +28,14 @@ def layout(neighbours: np.ndarray, seed: int) -> FloatArray:
     count = len(neighbours)
     if count < 4:  # nothing to lay out
         return np.stack([np.linspace(-0.5, 0.5, count), np.zeros(count)], axis=1).astype(np.float32)
-    graph = sparse.triu(neighbour_graph(neighbours)).tocoo()
-    igraph = require("igraph", "explorer")
-    net = igraph.Graph(n=count, edges=np.column_stack([graph.row, graph.col]))
-    with seeded(igraph, seed):
-        placed = net.layout_umap(dist=(1 - graph.data).tolist(), dim=2, epochs=_EPOCHS, min_dist=0.1)
-    return _scaled(np.asarray(placed.coords))
+    opentsne = require("openTSNE", "explorer")
+    affinities = opentsne.affinity.PrecomputedAffinities(neighbour_graph(neighbours).astype(np.float64))
+    start = opentsne.initialization.spectral(affinities.P, random_state=seed)
+    places = opentsne.TSNEEmbedding(start, affinities, random_state=seed).optimize(**_BEGINNING).optimize(**_REST)
+    return _scaled(np.asarray(places))
 
 
 def _scaled(places: FloatArray) -> FloatArray:
     low, high = np.quantile(places, [_FARTHEST, 1 - _FARTHEST], axis=0)
-    width = max(float((high - low).max()), 1e-9)
+    width = max(float((high - low).max()), np.finfo(np.float64).tiny)
     return np.clip(2 * _FILLED * (places - (low + high) / 2) / width, -1, 1).astype(np.float32)
