@@ -51,7 +51,6 @@ COMMANDS = {
     "papers bench dialoguecse": "",
     "papers bench dial2vec": "",
     "papers bench triple": "--data-sets sample --methods bm25 --quick --no-studies --out bench",
-    "papers bench unified": "",
     "papers bench report": "bench --into page.md --name triple",
     "papers plot interactions": "chats.jsonl --model encoder --output c1.png",
     "papers plot alignment-uniformity": "chats.jsonl --model encoder --output moves.png",
@@ -59,7 +58,7 @@ COMMANDS = {
 }
 # PLATO's weights are not here (test_plato.py makes small ones), a service runs until it is stopped (test_cli_serve.py),
 # and the suites of the other papers take long (papers/experiments).
-SUITES = {"papers bench dialoguecse", "papers bench dial2vec", "papers bench unified"}
+SUITES = {"papers bench dialoguecse", "papers bench dial2vec"}
 ELSEWHERE = {"papers convert-plato", *SUITES, *(["serve"] if find_spec("uvicorn") else [])}
 # What cannot be tried without what an earlier command writes, which may need an extra.
 AFTER = {"label": "cluster", "search": "index", "papers bench report": "papers bench triple"}

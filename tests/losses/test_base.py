@@ -14,8 +14,8 @@ LOSSES = [
 ]
 
 
-def test_there_are_seven() -> None:
-    assert len(LOSSES) == 7
+def test_there_are_six() -> None:
+    assert len(LOSSES) == 6
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -37,7 +37,7 @@ def test_parameters_that_are_not_the_encoders_have_other_names(loss, tiny_encode
     trainer = Trainer()
     trainer.loss = loss(tiny_encoder)
     own = {name.partition(".")[0] for name in loss_parameters(trainer)}
-    assert own == {papers.SiameseLoss: {"response_network"}, papers.UnifiedLoss: {"head"}}.get(loss, set())
+    assert own == {papers.SiameseLoss: {"response_network"}}.get(loss, set())
 
 
 def test_the_scorer_of_attention_is_the_losss_own(tiny_encoder) -> None:

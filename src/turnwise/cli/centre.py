@@ -25,12 +25,6 @@ def centre(
             min=0, max=1, help="Multiply each principal component by its variance to this power; 0 only centres."
         ),
     ] = 0.1,
-    distill: Annotated[
-        bool,
-        typer.Option(
-            "--distill", help="Let conversations pooled from messages learn the similarities of their joined texts."
-        ),
-    ] = False,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -38,9 +32,7 @@ def centre(
 
     Conversations from one source have much in common. Without this common part, cosines show what is particular to
     each. What is left is stretched a little along the directions in which the conversations differ most. No labels are
-    needed. The result applies wherever turnwise embeds whole conversations with --pooling mean or messages. With
-    --distill, vectors pooled from messages also learn the similarities of the joined texts, which helps with small
-    talk.
+    needed. The result applies wherever turnwise embeds whole conversations with --pooling mean or messages.
 
     Example: `turnwise model centre chats.jsonl --model model --output centred`
     """
@@ -52,7 +44,6 @@ def centre(
         encoder=model,
         output=output,
         stretch=stretch,
-        distill=distill,
         seed=seed,
         force=force,
     )

@@ -30,12 +30,6 @@ from .dialogue_cse.sts_pairs import write_sts_pairs as write_sts_pairs
 from .generated import GeneratedCandidates as GeneratedCandidates
 from .generation import generate_candidates as generate_candidates
 from .joined_contexts import JoinedContextCollator as JoinedContextCollator
-from .tried.local_to_global import LocalToGlobalLoss as LocalToGlobalLoss
-from .tried.local_to_global import LocalToGlobalSettings as LocalToGlobalSettings
-from .tried.local_to_global_recipe import LocalToGlobal as LocalToGlobal
-from .tried.unified import UnifiedLoss as UnifiedLoss
-from .tried.unified import UnifiedSettings as UnifiedSettings
-from .tried.unified_recipe import Unified as Unified
 from .triple_encoders import planning as planning
 from .triple_encoders.additivity import AdditivityResult as AdditivityResult
 from .triple_encoders.additivity import evaluate_additivity as evaluate_additivity

@@ -14,8 +14,6 @@ METHODS = {
     "dial2vec": (f"{_HERE}.dial2vec.recipe:Dial2vec", "conversations, 2022"),
     "ccl": (f"{_HERE}.triple_encoders.recipe:CCL", "next replies, 2023"),
     "c3l": (f"{_HERE}.triple_encoders.recipe:C3L", "next replies, 2024"),
-    "local-to-global": (f"{_HERE}.tried.local_to_global_recipe:LocalToGlobal", "conversations"),
-    "unified": (f"{_HERE}.tried.unified_recipe:Unified", "everything"),
 }
 PUBLISHED = {
     "dialogue-cse": f"{_HERE}.dialogue_cse.published:PublishedDialogueCSE",

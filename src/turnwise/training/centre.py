@@ -23,11 +23,9 @@ from turnwise.encoders.centre import Centre
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import as_encoder, encoder_source
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
-from turnwise.training.conversation_distillation import distill_centre
 from turnwise.training.saving import save_encoder
 
-# For centring, more conversations change nothing; for distilling, they would still help: docs/research-log.
-CENTRE_SAMPLE, _DISTILLED = 1000, 3000
+CENTRE_SAMPLE = 1000  # more conversations change nothing: docs/research-log
 STRETCH = 0.1
 
 
@@ -37,7 +35,6 @@ def centre(
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     stretch: float = STRETCH,
-    distill: bool = False,
     seed: int = 0,
     force: bool = False,
 ) -> ConversationEncoder:
@@ -49,14 +46,11 @@ def centre(
 
     Args:
         data: Conversations like those to be embedded, as `turnwise.read_conversations` reads or gives them.
-            1,000 of them are drawn and used, or 3,000 with ``distill``.
+            1,000 of them are drawn and used.
         encoder: The encoder (it is changed), or its name or path; ``None`` is the default encoder.
         output: A folder to write the model to, as a stock SentenceTransformer.
         stretch: Each principal component is multiplied by this power of its variance; 0 only centres.
-        distill: Learn the centre for the pooling ``"messages"`` such that conversations become as similar as their
-            joined texts are. The weights of messages, what is subtracted and how the rest is stretched are learned.
-            This needs no labels, and it helps where messages say little by themselves, as in small talk.
-        seed: Seed of the sample and of what is learned.
+        seed: Seed of the sample.
         force: Overwrite the output.
 
     Returns:
@@ -74,12 +68,12 @@ def centre(
     conversations = read_conversations(data)
     encoder = as_encoder(encoder)
     with only_writer(output) if output is not None else nullcontext():
-        sample = _sample(conversations, _DISTILLED if distill else CENTRE_SAMPLE, seed)
-        fit_centre(encoder, sample["messages"][:], stretch=stretch, distill=distill, seed=seed)
+        sample = _sample(conversations, CENTRE_SAMPLE, seed)
+        fit_centre(encoder, sample["messages"][:], stretch=stretch)
         if output is not None:
             record = {
                 "turnwise": turnwise.__version__,
-                "recipe": {"method": "centre", "stretch": stretch, "distill": distill, "sample": len(sample)},
+                "recipe": {"method": "centre", "stretch": stretch, "sample": len(sample)},
                 "encoder": encoder_source(encoder),
                 "conversations": fingerprint(conversations),
             }
@@ -100,8 +94,6 @@ def fit_centre(
     vectors: FloatArray | None = None,
     *,
     stretch: float = STRETCH,
-    distill: bool = False,
-    seed: int = 0,
 ) -> None:
     """Put a centre for each way of pooling beside an encoder.
 
@@ -110,8 +102,6 @@ def fit_centre(
         conversations: What to fit it to; none is empty.
         vectors: The encoder's vectors of the messages, each read alone (messages, dim); by default they are made.
         stretch: See `centre`.
-        distill: See `centre`.
-        seed: Seed of what is learned.
     """
     texts = texts_of(conversations)
     starts = np.cumsum([0, *map(len, conversations)])[:-1]
@@ -122,6 +112,4 @@ def fit_centre(
     joined = encoder.encode_conversations(conversations, show_progress_bar=True)
     of_joined = Centre.fit(joined, stretch)
     of_messages = Centre.fit(pool_messages(vectors, tokens, starts), stretch)
-    if distill:
-        of_messages = distill_centre(of_messages, vectors, tokens, starts, of_joined.apply(joined), seed)
     encoder.centre = {"mean": of_joined, "messages": of_messages}

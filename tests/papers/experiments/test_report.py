@@ -173,19 +173,6 @@ def test_lower_ranks_are_better_and_modes_are_rows(tmp_path: Path) -> None:
     assert "![context-length-dailydialog](context-length-dailydialog.png)" in report
 
 
-def test_what_was_forgotten(tmp_path: Path) -> None:
-    kept = {"untouched": 100.0, "dialogue-cse": 92.5}
-    cells = [
-        cell(method, {"semantic_retrieval": {"map": 50.0, "mrr": 60.0, "structure": structure}})
-        for method, structure in kept.items()
-    ]
-    report = write_report(write(tmp_path / "out", "unified", cells)).read_text()
-    table = "**`semantic-retrieval`**"
-    place = line_of(report, "method", table).index("Structure")
-    assert line_of(report, "DIALOGUE-CSE", table)[place] == "92.5"
-    assert "![forgetting-sgd](forgetting-sgd.png)" in report
-
-
 def test_tasks_without_values_of_queries(tmp_path: Path) -> None:
     clusters = {"purity": 80.0, "purity_std": 2.0, "nmi": 60.0}
     spread = {"adjusted_alignment": -0.7, "alignment": 0.5, "uniformity": -2.5}

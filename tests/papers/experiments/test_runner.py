@@ -7,20 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
-from turnwise.data.sample_corpus import sample_conversations
-from turnwise.evaluation import load_task
 from turnwise.papers.experiments import cells as cells_module
 from turnwise.papers.experiments import models, runner, scoring
 from turnwise.papers.experiments.cells import plan_cells
 from turnwise.papers.experiments.data_sets import sample_corpus
-from turnwise.papers.experiments.method import ScoringInputs, Stage
+from turnwise.papers.experiments.method import Stage
 from turnwise.papers.experiments.report import write_report
 from turnwise.papers.experiments.runner import run_suite
-from turnwise.papers.experiments.scoring import every_level
 from turnwise.papers.experiments.suite import Scale, Study, Suite
 from turnwise.papers.experiments.suites import SUITES
 from turnwise.training.callbacks import TrainingProgress
@@ -37,7 +32,6 @@ SETTINGS = {
     "dial2vec-paper": {"max_steps": 1, "gradient_accumulation_steps": 1, "negatives_per_dialogue": 2},
     "ccl": {"max_steps": 1, "batch_size": 2},
     "c3l": {"max_steps": 1, "batch_size": 2},
-    "unified": {"max_steps": 1, "batch_size": 4},
     "in-context": {"max_steps": 1, "batch_size": 16},
     "ccl:paper": {"max_steps": 1},
     "c3l:paper": {"max_steps": 1},
@@ -86,12 +80,11 @@ ALIKE = {
 
 
 def trainings(stages: tuple[Stage, ...]) -> set[str]:
-    """All trainings behind some stages, those of their teachers and of what they average included."""
-    found = {str(stages[:count]) for count in range(1, len(stages) + 1)}
-    return found.union(*(trainings(model) for stage in stages for model in stage.models))
+    """All trainings behind some stages."""
+    return {str(stages[:count]) for count in range(1, len(stages) + 1)}
 
 
-@pytest.mark.parametrize("name", ["dialoguecse", "dial2vec", "triple", "unified"])
+@pytest.mark.parametrize("name", ["dialoguecse", "dial2vec", "triple"])
 def test_methods_run_on_the_sample_corpus(
     name: str,
     tiny_encoder_path: Path,
@@ -110,13 +103,10 @@ def test_methods_run_on_the_sample_corpus(
     needs = {"glove": "needs a text file of word vectors: --word-vectors"}
     weights = {row: method.model for row, method in table.items() if method.model}
     needs |= {row: f"needs the weights of {m} in the Hugging Face cache: hf download {m}" for row, m in weights.items()}
-    assert not_done == ({} if name in ("triple", "unified") else needs) and len(weights) == 5 * (name == "dial2vec")
+    assert not_done == ({} if name == "triple" else needs) and len(weights) == 5 * (name == "dial2vec")
     costs = json.loads((tmp_path / "results-cost.json").read_text())["cells"]
     trained = {cell["method"] for cell, cost in zip(results["cells"], costs) if cost and cost["train_tokens"] > 0}
     assert trained == {method.name for method in table.values() if method.stages}
-    if name == "unified":  # neither has forgotten anything
-        structure = {method: cell["figures"]["semantic_retrieval"]["structure"] for method, cell in cells.items()}
-        assert structure["untouched"] == structure["reply-head"] == 100
     # Methods that share trainings share the model: each training is run once.
     assert len(count_trainings) == len(set().union(*(trainings(method.stages) for method in table.values())))
 
@@ -145,21 +135,6 @@ def test_data_sets_are_chosen_and_studies_left_out(tiny_encoder_path: Path, tmp_
         run(["bm25"], data_sets=["x"])
     with pytest.raises(ValueError, match="sgd: give the folder of the data sets with --data"):
         run(["bm25"], data_sets=["sgd"])
-
-
-def test_structure_is_what_is_left(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
-    task = {"semantic-retrieval": load_task("semantic-retrieval", sample_conversations(30, seed=0), max_queries=5)}
-
-    def structure() -> float:
-        inputs = ScoringInputs(tiny_encoder, None, 0, None, start=str(tiny_encoder_path))
-        found: float = every_level("mean", "bi")(inputs, task)["semantic-retrieval"].summary["structure"]
-        return found
-
-    assert structure() == 100
-    with torch.no_grad():
-        for weight in tiny_encoder.parameters():
-            weight += 0.02 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
-    assert 0 < structure() < 99
 
 
 def test_values_of_queries_belong_to_the_figures(tiny_encoder_path: Path, tmp_path: Path) -> None:
@@ -325,7 +300,6 @@ def test_unknown_names() -> None:
 def test_the_suites_name_methods_and_settings_that_exist() -> None:
     for suite in SUITES.values():
         chains = [method.stages for method in suite.methods]
-        chains += [model for stages in chains for stage in stages for model in stage.models]
         stages = {stage.name: stage for stages in chains for stage in stages}
         for scale in (suite.full, suite.quick):
             assert set(scale.settings) <= set(stages)
@@ -355,7 +329,7 @@ def test_command_line(tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pyte
     assert "nowhere: no such folder" in done.output
     done = CliRunner().invoke(app, ["papers", "bench", "cse"])
     assert done.exit_code == 1
-    assert "unknown suite 'cse': expected one of dialoguecse, dial2vec, triple, unified, or report" in done.output
+    assert "unknown suite 'cse': expected one of dialoguecse, dial2vec, triple, or report" in done.output
     for name in SUITES:
         assert (
             f"Example: turnwise papers bench {name}"

@@ -57,8 +57,7 @@ class Cell:
             "seed": self.seed,
             **studied,
         }
-        models = tuple(tuple(self._training(earlier, scale, {}) for earlier in model) for model in stage.models)
-        return resolve_stage(stage, models, **settings)
+        return resolve_stage(stage, **settings)
 
     def training_conversations(self, loaded: LoadedDataSet) -> tuple[Dataset | None, str | None]:
         """The conversations that its method learns from, and their hash; None for a method that learns nothing.

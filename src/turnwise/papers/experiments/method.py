@@ -61,15 +61,12 @@ class Stage:
 
     Attributes:
         name: The name of a method, followed by ``:paper`` for the settings of its paper; ``"adapt"``, ``"adapt-paper"``
-            or ``"simcse"``; ``"centre"`` for the centre of dialogue vectors; ``"average"`` for the average of the
-            weights of ``models``; or ``"sum"`` for the sum of what each of them has learned.
+            or ``"simcse"``.
         settings: Settings that differ from the recipe.
-        models: Other models that it needs, such as a teacher or models to merge, each given by its own trainings.
     """
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    models: tuple[tuple[Stage, ...], ...] = ()
 
 
 @dataclass(frozen=True)

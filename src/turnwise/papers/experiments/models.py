@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +21,11 @@ from turnwise.papers.baselines import SimCSE, SimCSESettings
 from turnwise.papers.experiments.digests import digest
 from turnwise.papers.experiments.method import Stage
 from turnwise.training.adaptation import adapt_encoder
-from turnwise.training.centre import centre
-from turnwise.training.merging import merge
-from turnwise.training.recipes import METHODS, Adaptation, Pace, Schedule, get_recipe
+from turnwise.training.recipes import METHODS, Adaptation, Pace, get_recipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.train import train
 
 _RECORD = "training.json"
-_MERGED = {"average": None, "sum": 1.0}  # stage -> scale
-_CENTRE = "centre"
-
-
-@dataclass(frozen=True)
-class Centring(Schedule):
-    """Settings of `turnwise.centre`. Of the settings that all trainings share, only the seed has an effect."""
-
-    stretch: float = 0.1
-    distill: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,38 +35,23 @@ class Training:
     Attributes:
         name: Name of the stage.
         settings: The settings.
-        models: Other models that it needs, each given by its own trainings.
     """
 
     name: str
     settings: Pace
-    models: tuple[tuple[Training, ...], ...] = ()
 
     def describe(self) -> dict[str, Any]:
         """Ready for JSON."""
-        models = (
-            {"models": [[training.describe() for training in model] for model in self.models]} if self.models else {}
-        )
-        return {"training": self.name, **asdict(self.settings), **models}
+        return {"training": self.name, **asdict(self.settings)}
 
-    def run(
-        self, encoder: ConversationEncoder, conversations: Dataset, unfinished: Path, models: Sequence[Path] = ()
-    ) -> ConversationEncoder:
+    def run(self, encoder: ConversationEncoder, conversations: Dataset, unfinished: Path) -> ConversationEncoder:
         """Train and return the encoder; the one given may be changed.
 
         Args:
             encoder: The encoder to start from.
             conversations: The conversations to learn from.
             unfinished: A folder for checkpoints, from which an interrupted run continues. SimCSE has none.
-            models: The folders of the other models it needs.
         """
-        if self.name in _MERGED:
-            return merge(models, base=encoder, scale=_MERGED[self.name])
-        if isinstance(self.settings, Centring):
-            centring = self.settings
-            return centre(
-                conversations, encoder=encoder, stretch=centring.stretch, distill=centring.distill, seed=centring.seed
-            )
         if isinstance(self.settings, Adaptation):
             return adapt_encoder(encoder, conversations, self.settings, unfinished)
         if isinstance(self.settings, SimCSESettings):
@@ -87,15 +60,11 @@ class Training:
             return ConversationEncoder.of(simcse.trained)
         output = unfinished / "model"
         recipe: Any = self.settings
-        if models:
-            recipe = replace(recipe, teacher=str(models[0]))
         return train(conversations, method=recipe, encoder=encoder, output=output, resume=True, force=True)
 
 
-def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), **settings: Any) -> Training:
+def resolve_stage(stage: Stage, **settings: Any) -> Training:
     """The training of a stage with all its settings; ``settings`` from the suite, the seed or a study take precedence.
-
-    ``models`` are the other models that it needs, each given by its own trainings.
 
     Raises:
         ValueError: An unknown stage or setting, or a value out of range.
@@ -103,14 +72,10 @@ def resolve_stage(stage: Stage, models: tuple[tuple[Training, ...], ...] = (), *
     given = {**stage.settings, **settings}
     if stage.name in ("adapt", "adapt-paper"):  # two names, so that a suite can limit the first one alone
         return Training(stage.name, Adaptation(**given))
-    if stage.name in _MERGED:
-        return Training(stage.name, Schedule(**given), models)
-    if stage.name == _CENTRE:
-        return Training(stage.name, Centring(**given))
     if stage.name == "simcse":
         return Training(stage.name, SimCSESettings(**given))
     method, _, preset = stage.name.partition(":")
-    return Training(stage.name, get_recipe(method, settings=given, preset=preset or None), models)
+    return Training(stage.name, get_recipe(method, settings=given, preset=preset or None))
 
 
 def settings_it_has(stage: Stage, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,15 +145,13 @@ class ModelFolder:
     def _train(
         self, training: Training, before: Path | None, path: Path, conversations: Dataset, learned: str | None
     ) -> None:
-        other_models = [self._path(model, conversations, learned) for model in training.models]
-        models = [folder for folder, _ in other_models if folder is not None]
         encoder = load_encoder(before or self.encoder)
         unfinished = self.folder / f"{path.name}.unfinished"
         start = time.perf_counter()
         called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder
         try:
             with counted_tokens(called) as count:
-                trained = training.run(encoder, conversations, unfinished, models)
+                trained = training.run(encoder, conversations, unfinished)
         except Exception:
             # A training that failed begins again, but one that was stopped continues.
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -200,8 +163,8 @@ class ModelFolder:
             "recipe": {"method": training.name, **asdict(training.settings)},
             "conversations": f"{len(conversations)} conversations",
             "encoder": self.base["encoder"],
-            "seconds": round(time.perf_counter() - start + sum(cost["train_seconds"] for _, cost in other_models), 1),
-            "tokens": count[0] + sum(cost["train_tokens"] for _, cost in other_models),
+            "seconds": round(time.perf_counter() - start, 1),
+            "tokens": count[0],
         }
         save_encoder(trained, path, record)
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -12,16 +12,14 @@ PAPERS = {
     "dialoguecse": "DialogueCSE (Liu et al., EMNLP 2021)",
     "dial2vec": "dial2vec (Liu et al., EMNLP 2022)",
     "triple": "Triple-Encoders (Erker et al., ACL 2024)",
-    "unified": "one encoder for every task",  # not a paper, but all three together
 }
 # Name of the suite -> its data sets, kept here for the same reason.
 DATA_SETS = {
     "dialoguecse": ("sgd", "ecd", "jddc", "mdc", "sample"),
     "dial2vec": ("sgd", "self-dialogue", "bitod", "doc2dial", "metalwoz", "multiwoz", "sample"),
     "triple": ("dailydialog", "mdc", "personachat", "sgd", "cbt", "sample"),
-    "unified": ("sgd", "dailydialog", "self-dialogue", "elsewhere", "sample"),
 }
-_ROOMS = {"dialoguecse": "dialogue_cse", "dial2vec": "dial2vec", "triple": "triple_encoders", "unified": "tried"}
+_ROOMS = {"dialoguecse": "dialogue_cse", "dial2vec": "dial2vec", "triple": "triple_encoders"}
 
 
 def check_data_sets(names: Iterable[str] | None, known: Iterable[str]) -> None:

@@ -34,7 +34,7 @@ def plot_results(results: Results, out: Path) -> list[Path]:
     require("matplotlib", "plots").use("Agg")
     drawn = []
     with require("matplotlib", "plots").rc_context(_STYLE):
-        drawings = (_studies, _context_lengths, _alignment_uniformity, _forgetting)
+        drawings = (_studies, _context_lengths, _alignment_uniformity)
         for name, draw in [drawing for of_kind in drawings for drawing in of_kind(results)]:
             figure, axes = require("matplotlib.pyplot", "plots").subplots(figsize=(7, 4), layout="constrained")
             draw(axes)
@@ -99,17 +99,6 @@ def _alignment_uniformity(results: Results) -> Iterator[Drawing]:
                 ways[f"{title}, by {study.setting.replace('_', ' ')}"] = way
         if points:
             yield f"alignment-uniformity-{data}", _scatter_plot(points, ways, _label(across), _label(up))
-
-
-def _forgetting(results: Results) -> Iterator[Drawing]:
-    """What was gained, plotted against how much of the original encoder is left."""
-    task, across = "semantic_retrieval", "structure"
-    for data in distinct(results["cells"], "data"):
-        rows = [row for row in rows_of(cells_of(results, data), task) if across in row.figures[0]]
-        points = {row.title: (row.mean(across), row.mean(main_metric(task))) for row in rows}
-        if points:
-            label = f"{task.replace('_', ' ')}: {_label(main_metric(task))}"
-            yield f"forgetting-{data}", _scatter_plot(points, {}, "cosines as before training (correlation, %)", label)
 
 
 def _scatter_plot(

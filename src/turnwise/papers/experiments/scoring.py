@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,10 +12,8 @@ from sentence_transformers import SentenceTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
 from typing_extensions import override
 
-from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.messages import encode_messages
 from turnwise.evaluation import TASKS, EmbeddedSequences, embed_labelled, evaluate_next_message
-from turnwise.evaluation.agreement import agreement, sample_texts
 from turnwise.evaluation.conversations.ranking import on_grid
 from turnwise.evaluation.replies.depths import Depth
 from turnwise.evaluation.replies.modes import Modes, Scorer
@@ -181,42 +179,3 @@ def convert(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
         result: Any = rank_next_messages(modes, ("convert",), EVALUATION_SEED)
         figures[name] = _figures_of_modes(name, result)
     return figures
-
-
-# --- All levels at once
-
-
-def every_level(pooling: str, *modes: str) -> Score:
-    """Utterances by the encoder's own embeddings, dialogues pooled in this way, next utterances in these modes.
-
-    The retrieval of utterances has a further figure, ``structure``, which says how similar the cosines of its texts
-    still are to those of the encoder that training started from: the correlation over all pairs of 1,000 texts, in
-    percent.
-    """
-    by_level: dict[str, Score] = {
-        "message": as_trained,
-        "conversation": whole_dialogue(pooling),
-        "reply": turn_order(*modes),
-    }
-
-    def score(inputs: ScoringInputs, tasks: Tasks) -> dict[str, TaskFigures]:
-        figures: dict[str, TaskFigures] = {}
-        for level, of_level in by_level.items():
-            if chosen := {name: task for name, task in tasks.items() if TASKS[name].level.name == level}:
-                figures |= of_level(inputs, chosen)
-        if (task := tasks.get(_RETRIEVAL)) is not None:
-            figures[_RETRIEVAL].summary["structure"] = _structure(inputs, task.texts)
-        return figures
-
-    return score
-
-
-def _structure(inputs: ScoringInputs, texts: Sequence[str]) -> float:
-    sample = sample_texts(texts, _COMPARED, EVALUATION_SEED)
-    vectors = encode_messages(inputs.encoder, sample, show_progress_bar=True)
-    return agreement(_at_the_start(inputs.start, tuple(sample)), vectors)["cosine_correlation"]
-
-
-@lru_cache(maxsize=8)  # every row of a data set is compared with the same vectors
-def _at_the_start(start: str | None, texts: tuple[str, ...]) -> Any:
-    return encode_messages(load_encoder(start), texts, show_progress_bar=True)

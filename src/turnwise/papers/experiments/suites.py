@@ -18,7 +18,6 @@ SUITES: Table[Suite] = Table(
         "dialoguecse": "turnwise.papers.dialogue_cse.table:SUITE",
         "dial2vec": "turnwise.papers.dial2vec.table:SUITE",
         "triple": "turnwise.papers.triple_encoders.table:SUITE",
-        "unified": "turnwise.papers.tried.table:SUITE",
     }
 )
 
