@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from format_cases import doc2dial_dialogue, multiwoz_file, turns, write
+from traces import TRACES
 
 HELLO, SALAM, SHALOM, NIHAO = "Grüße 🙂", "مرحبا، كيف الحال؟", "שלום, מה שלומך?", "你好，请问订单在哪里？"
 
@@ -432,6 +433,7 @@ and more
 """
 
 _EXPORTS: list[tuple[str, str, Any]] = [
+    *(("spans", name, content) for name, content in TRACES.values()),
     ("chatgpt", "conversations.json", CHATGPT),
     ("chatgpt", "one.json", CHATGPT[0]),
     ("claude", "conversations.json", CLAUDE),

@@ -19,6 +19,7 @@ _DISTINCTIVE = (
     "subtitles",
     "mbox",
     "whatsapp",
+    "spans",
     "calls",
     "chat",
 )

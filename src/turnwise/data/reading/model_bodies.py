@@ -60,8 +60,8 @@ def answer(response: Any) -> dict[str, Any] | None:
     if response.get("generations"):
         generation = response["generations"][0]
         generation = generation[0] if isinstance(generation, list) else generation
-        message = generation.get("message") or {}
-        return _message({"role": "assistant", "content": generation.get("text"), **_as_message(message)})
+        message = generation.get("message") or {"role": "assistant", "content": generation.get("text")}
+        return _message(message)
     output = response.get("output")
     if isinstance(output, list) and output and isinstance(output[0], dict):
         joined: dict[str, Any] = {"role": "assistant", "content": ""}
@@ -70,7 +70,8 @@ def answer(response: Any) -> dict[str, Any] | None:
             add_labels(joined, {name: value for name, value in item.items() if name != "role"})
         return joined
     if _is_message(response):
-        message = _message({"role": "assistant", **response})
+        is_wrapped = isinstance(response.get("message"), dict)
+        message = _message(response if is_wrapped else {"role": "assistant", **response})
         return message if message["role"] == "assistant" else None
     if isinstance(response.get("messages"), list):
         return answer(response["messages"])
@@ -98,7 +99,7 @@ def _messages_of(value: Any) -> list[dict[str, Any]] | None:
         if value and all(isinstance(item, str) for item in value):
             return [{"role": "user", "content": "\n".join(value)}]
         are_messages = value and all(isinstance(item, dict) for item in value)
-        return list(map(_as_message, value)) if are_messages else None
+        return value if are_messages else None
     if not isinstance(value, dict):
         return None
     if _is_message(value):
@@ -118,13 +119,12 @@ def _messages_of(value: Any) -> list[dict[str, Any]] | None:
 
 def _is_message(value: dict[str, Any]) -> bool:
     keys = value.keys()
-    return bool(keys & {"role", "lc", "message.role"}) or {"type", "data"} <= keys or {"type", "content"} <= keys
-
-
-def _as_message(item: dict[str, Any]) -> dict[str, Any]:
-    """Without the object that some traces wrap each message in."""
-    inner = item.get("message")
-    return inner if isinstance(inner, dict) and "role" not in item else item
+    return (
+        bool(keys & {"role", "lc", "message.role"})
+        or isinstance(value.get("message"), dict)
+        or {"type", "data"} <= keys
+        or {"type", "content"} <= keys
+    )
 
 
 def _last(items: list[Any]) -> Any:
@@ -137,6 +137,9 @@ def _message(item: dict[str, Any]) -> dict[str, Any]:
         part = {**item, "thinking": _summary(item)} if kind == "reasoning" else item
         _, labels = text_and_labels([part])
         return {"role": "tool" if kind.endswith("_output") else "assistant", "content": "", **labels}
+    content = item.get("content")
+    if isinstance(content, str) and content.startswith('[{"type"'):  # parts, in an attribute that holds texts only
+        item = {**item, "content": parsed(content)}
     plain = dict(plain_message(item))
     role = {"model": "assistant", "human": "user", "ai": "assistant"}.get(plain["role"], plain["role"])
     text = plain.get("content")

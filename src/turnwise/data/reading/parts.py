@@ -62,6 +62,8 @@ def _unpacked(message: dict[str, Any]) -> dict[str, Any]:
         message = {"type": name.split("Message")[0].lower(), **message["kwargs"]}
     if message.get("type") in _LANGCHAIN and isinstance(message.get("data"), dict):
         message = {**message["data"], "type": message["type"]}
+    if isinstance(message.get("message"), dict) and "role" not in message:  # OpenInference
+        message = {f"message.{name}": value for name, value in message["message"].items()}
     if message.keys() & {"message.role", "message.content", "message.contents"}:
         message = _without_prefix(message)
         message["content"] = message.pop("contents", None) or message.get("content")
