@@ -32,7 +32,7 @@ from tiny_encoder import save_random_encoder
 
 # Names of data sets, by the labels that their conversations have.
 _LABELS = {"sgd": "domains", "self_dialogue": "topic", "taskmaster4": None, "dailydialog": None}
-_DOMAINS = ("Banks", "Hotels", "Restaurants", "Flights", "Movies")  # two of them are left out by study_forgetting.py
+_DOMAINS = ("Banks", "Hotels", "Restaurants", "Flights", "Movies")
 
 
 class _Quick(argparse.Action):

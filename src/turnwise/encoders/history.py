@@ -8,7 +8,7 @@ import numpy as np
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
 
-SHARE, DECAY = 0.5, 0.5  # chosen on development sets, see benchmarks/study_history.py
+SHARE, DECAY = 0.5, 0.5  # chosen on development sets, see docs/research-log
 _AROUND_SHARE, _AROUND_DECAY = 0.5, 0.7  # chosen on the development set of one corpus, to teach messages
 
 
