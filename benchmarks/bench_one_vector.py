@@ -34,7 +34,7 @@ from quick import add_quick, data_folder, is_quick
 from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.history import add_history
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
-from turnwise.encoders.reply_head import ReplyHead, map_candidates
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.papers.triple_encoders.views import View, add_views, encode_view
 from turnwise.replies.composed import ComposedContext
 from turnwise.training.recipes import ReplyHeadRecipe
@@ -84,7 +84,7 @@ def passes(conversations: Dataset) -> None:
     def once() -> None:
         vectors = encoder.encode_messages(texts)
         pool_messages(vectors, message_tokens(encoder, texts), starts)
-        map_candidates(head, vectors)
+        head.arrays().map_candidates(vectors)
 
     once()  # the first run of a model is slower
     work: dict[str, tuple[SentenceTransformer, Callable[[], object]]] = {

@@ -128,7 +128,7 @@ def main() -> int:
         f"    a further turn: the query {1000 * query:.1f} ms and one pass over the candidates; summing up their "
         f"{candidates.nbytes / 1e9:.1f} GB takes {reading:.3f} s, ratio {ours / reading:.2f}"
     )
-    composed = ComposedContext(ReplyHead(DIM))
+    composed = ComposedContext(ReplyHead(DIM).arrays())
     for vector in context[0]:
         composed.add(vector, same=True)
 

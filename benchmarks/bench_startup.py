@@ -31,6 +31,8 @@ COMMANDS = (
     "store info talks",
     "search talks card --mode text",
     "search talks card",
+    "reply turnwise/encoder --conversation one.jsonl --store talks",
+    "label one.jsonl --groups talks --output labels.parquet --force",
     "cluster --store talks --output groups.parquet --force",
 )
 
@@ -58,6 +60,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         turnwise.sample_conversations(arguments.conversations).to_json(str(folder / "chats.jsonl"))
+        turnwise.sample_conversations(1, seed=1).to_json(str(folder / "one.jsonl"))
         turnwise_command = [sys.executable, "-m", "turnwise"]
         if not arguments.quick:
             for line in ("index chats.jsonl --store talks", COMMANDS[-1]):

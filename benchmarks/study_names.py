@@ -21,7 +21,7 @@ import turnwise
 from quick import add_quick, data_folder
 from study_groups import sets
 from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.loading import BASE_ENCODER
+from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.explorer.groups.assigning import lonely_below, vote
 from turnwise.explorer.groups.fitting import fit_groups
 from turnwise.explorer.groups.naming import name_phrases

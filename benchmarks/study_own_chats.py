@@ -36,7 +36,7 @@ from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.drawing import draw_conversations
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import BASE_ENCODER
+from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.shipped.delta import apply_delta
 from turnwise.training import complete

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import datasets
@@ -142,3 +144,26 @@ def test_ray_train_tells_what_a_worker_raised() -> None:
     wrapped = util.construct_user_exception_with_traceback(raised)
     assert _compat.raised_in_worker(wrapped) is raised, "Ray Train keeps what a worker raised elsewhere"
     assert _compat.raised_in_worker(raised) is raised
+
+
+def test_lancedb_is_imported_without_its_client_of_catalogues_and_without_pandas() -> None:
+    code = """
+import sys
+from turnwise import _compat
+_compat.leave_out_pandas()
+_compat.lighten_lancedb()
+import lancedb, pyarrow
+client = "lance_namespace_urllib3_client"
+assert client in sys.modules, "LanceDB has another client: lighten_lancedb in src/turnwise/_compat.py is not needed"
+assert not {"pandas", client + ".api"} & set(sys.modules)
+assert sys.modules[client].ApiClient and client + ".api" in sys.modules
+import pandas
+assert pyarrow.Table.from_pandas(pandas.DataFrame({"x": [1]}))["x"].to_pylist() == [1]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_cache_is_where_datasets_keeps_its_own() -> None:
+    code = "from turnwise._compat import datasets_cache as c; print(c()); import datasets; print(c())"
+    paths = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert paths[0] == paths[1]

@@ -19,7 +19,7 @@ from .errors import ConversationError as ConversationError
 from .evaluation import evaluate as evaluate
 from .explorer import cluster as cluster
 from .explorer import explore as explore
-from .replies import ReplyModel as ReplyModel
+from .replies.reply_model import ReplyModel as ReplyModel
 from .store import ConversationStore as ConversationStore
 from .training.adaptation import adapt as adapt
 from .training.centre import centre as centre

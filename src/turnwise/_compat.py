@@ -6,8 +6,13 @@ Nothing heavy is imported before it is needed.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -108,9 +113,51 @@ def onednn_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | No
 
 def datasets_cache() -> Path:
     """The folder in which ``datasets`` keeps what it has prepared."""
-    import datasets
+    if "datasets" in sys.modules:  # where it can be changed
+        return Path(sys.modules["datasets"].config.HF_DATASETS_CACHE)
+    home = Path(os.environ.get("HF_HOME", Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"))
+    return Path(os.environ.get("HF_DATASETS_CACHE", home / "datasets")).expanduser()
 
-    return Path(datasets.config.HF_DATASETS_CACHE)
+
+class _Later(ModuleType):
+    """A package whose own code runs when one of its names is needed, and not when only its modules are."""
+
+    _loader: Any
+
+    def __getattr__(self, name: str) -> Any:
+        loader = None if name.startswith("__") else self.__dict__.pop("_loader", None)
+        if loader is not None:
+            loader.exec_module(self)
+        if name not in self.__dict__:
+            raise AttributeError(name)
+        return self.__dict__[name]
+
+
+def lighten_lancedb() -> None:
+    """Let LanceDB be imported without a client of remote catalogues, which would take half of the time."""
+    client = "lance_namespace_urllib3_client"
+    spec = None if client in sys.modules else find_spec(client)
+    if spec is not None:
+        package = sys.modules[client] = _Later(client)
+        package.__spec__, package.__file__, package._loader = spec, spec.origin, spec.loader
+        package.__path__ = spec.submodule_search_locations or []
+
+
+def leave_out_pandas() -> None:
+    """Let pyarrow do without pandas, which it would import with its first array: for commands that use none."""
+    if "pandas" in sys.modules or "pyarrow.dataset" in sys.modules:
+        return
+    blocker: Any = type("_NoPandas", (), {"find_spec": staticmethod(_no_pandas)})
+    sys.meta_path.insert(0, blocker)
+    try:
+        import_module("pyarrow.dataset")
+    finally:
+        sys.meta_path.remove(blocker)
+
+
+def _no_pandas(name: str, *_: Any) -> None:
+    if name == "pandas":
+        raise ModuleNotFoundError(name)
 
 
 def infer_document(model: Any, words: Sequence[str], epochs: int, seed: int) -> np.ndarray:

@@ -15,8 +15,9 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from closeness import assert_same_vectors
 from threads import torch_threads
 from turnwise.encoders import loading as module
+from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.forward import take
-from turnwise.encoders.loading import BASE_ENCODER, encoder_source, load_encoder, packaged_encoder
+from turnwise.encoders.loading import encoder_source, load_encoder, packaged_encoder
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.transformer import use_mean_pooling
 from turnwise.replies.reply_model import ReplyModel

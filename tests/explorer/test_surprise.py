@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.reply_head import ReplyHead, map_candidates
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.explorer import surprise
 from turnwise.explorer.surprise import surprise_of_turns
 from turnwise.replies.composed import ComposedContext
@@ -30,12 +30,12 @@ def test_surprise_is_the_share_of_replies_of_the_role_that_the_head_ranks_above(
     monkeypatch.setattr(surprise, "_ROWS_AT_ONCE", 16)  # blocks that begin within conversations
     wanted = np.arange(105) >= 39
     found = surprise_of_turns(head, vectors, role, turn, wanted, sampled=1000)
-    replies = map_candidates(head, vectors)
+    replies = head.arrays().map_candidates(vectors)
     for row in range(len(vectors)):
         if turn[row] == 0 or not wanted[row]:
             assert np.isnan(found[row])
             continue
-        context = ComposedContext(head)
+        context = ComposedContext(head.arrays())
         for earlier in range(row - turn[row], row):
             context.add(vectors[earlier], bool(role[earlier] == role[row]))
         alike = wanted & (role == role[row])

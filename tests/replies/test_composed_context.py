@@ -42,7 +42,7 @@ def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTrans
         running.add(text, speaker)
         latest = list(range(count - 1, max(-1, count - 4), -1))
         same = torch.tensor([[TURNS[turn][0] == "a" for turn in latest]])
-        query = model.head.queries(units[latest][None], same, torch.ones_like(same)).detach().numpy()[0]
+        query = with_head.reply_head.queries(units[latest][None], same, torch.ones_like(same)).detach().numpy()[0]
         np.testing.assert_allclose(running.score(candidates), candidates @ query, atol=rounding())
     assert seen == [text for _, text in TURNS]  # each message is encoded once
 

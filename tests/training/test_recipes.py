@@ -6,7 +6,7 @@ import pytest
 
 import turnwise
 from turnwise._utils.names import PUBLISHED
-from turnwise.encoders.loading import BASE_ENCODER, DEFAULT_ENCODER
+from turnwise.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER
 from turnwise.losses.base import ConversationLoss
 from turnwise.papers.baselines.recipes import Siamese
 from turnwise.papers.dial2vec.recipe import Dial2vec

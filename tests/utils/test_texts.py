@@ -18,7 +18,8 @@ from turnwise.evaluation import build_retrieval_task, build_sequences, evaluate_
 from turnwise.evaluation.replies.sequences import EmbeddedSequences
 from turnwise.papers import planning
 from turnwise.papers.baselines import TfIdf
-from turnwise.replies import ReplyModel, candidate_embeddings
+from turnwise.replies.candidates import candidate_embeddings
+from turnwise.replies.reply_model import ReplyModel
 
 
 def test_lists_of_any_kind_are_taken() -> None:

@@ -61,7 +61,8 @@ def evaluate(
         check_apart(json_file, data)
         check_file(json_file, force)
     quiet_transformers()
-    from turnwise.encoders.loading import DEFAULT_ENCODER, load_encoder
+    from turnwise.encoders.folders import DEFAULT_ENCODER
+    from turnwise.encoders.loading import load_encoder
     from turnwise.evaluation import evaluate as run_evaluation
 
     figures = run_evaluation(

@@ -11,7 +11,7 @@ from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
 from turnwise.cli.options import Data, Force, GroupTable, Model, Seed
 from turnwise.cli.reading import Reading, reads_conversations
-from turnwise.cli.terminal import quiet_transformers
+from turnwise.cli.terminal import quiet_transformers, use_one_thread
 
 
 @reads_conversations
@@ -42,6 +42,7 @@ def label(
     check_table(output, force)
     reading.check(data, output)
     quiet_transformers()
+    use_one_thread()
     from turnwise.explorer import label as label_messages
 
     conversations = reading.read(data, output)

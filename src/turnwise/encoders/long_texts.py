@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sentence_transformers import SentenceTransformer
+from turnwise.encoders.quick import QuickEncoder
 
-from turnwise.encoders.transformer import positions, transformer_of
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 CHARACTERS_PER_TOKEN = 8  # most texts have fewer
 _WHITE_SPACE = " \t\n\r"  # for every tokenizer
@@ -15,17 +16,23 @@ _WHITE_SPACE = " \t\n\r"  # for every tokenizer
 _MARGIN = 8
 
 
-def tokens_read(encoder: SentenceTransformer) -> int | None:
+def tokens_read(encoder: SentenceTransformer | QuickEncoder) -> int | None:
     """How many tokens of a text are read at most, as a message or in a conversation; ``None`` for no limit."""
+    if isinstance(encoder, QuickEncoder):
+        return encoder.tokens_read
+    from turnwise.encoders.transformer import positions, transformer_of
+
     if encoder.transformers_model is None or encoder.max_seq_length is None:
         return None
     return max(encoder.max_seq_length, min(512, positions(transformer_of(encoder)) or 512))
 
 
-def counted_by(encoder: SentenceTransformer) -> Callable[[str], int]:
+def counted_by(encoder: SentenceTransformer | QuickEncoder) -> Callable[[str], int]:
     """Counts the tokens of a text."""
 
     def count(text: str) -> int:
+        if isinstance(encoder, QuickEncoder):
+            return encoder.count(text)
         ids: Any = encoder.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         return len(ids)
 
@@ -57,7 +64,7 @@ def start_of(text: str, tokens: int, count: Callable[[str], int], longest: int |
     return text if len(text) <= longest else None
 
 
-def starts_of(encoder: SentenceTransformer, texts: Sequence[str]) -> list[str]:
+def starts_of(encoder: SentenceTransformer | QuickEncoder, texts: Sequence[str]) -> list[str]:
     """The part of each text that an encoder reads."""
     tokens = tokens_read(encoder)
     if tokens is None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct, unit_vectors
 from turnwise.data.messages import Messages, texts_of
 from turnwise.encoders.centre import Centre
-from turnwise.encoders.inference import Half
 from turnwise.encoders.messages import encode_messages
+from turnwise.encoders.quick import QuickEncoder
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from turnwise.encoders.inference import Half
 
 
 def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray, centre: Centre | None = None) -> FloatArray:
@@ -36,8 +41,10 @@ def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray, centr
     return pooled if centre is None else centre.apply(pooled)
 
 
-def message_tokens(encoder: SentenceTransformer, texts: Sequence[str]) -> IntArray:
+def message_tokens(encoder: SentenceTransformer | QuickEncoder, texts: Sequence[str]) -> IntArray:
     """How many tokens of each text the encoder sees (texts,)."""
+    if isinstance(encoder, QuickEncoder):
+        return embed_distinct(encoder.counts, texts)
     limit = encoder.max_seq_length or np.iinfo(np.int64).max
 
     def lengths(distinct: list[str]) -> list[int]:
@@ -51,7 +58,7 @@ def message_tokens(encoder: SentenceTransformer, texts: Sequence[str]) -> IntArr
 
 
 def encode_from_messages(
-    encoder: SentenceTransformer,
+    encoder: SentenceTransformer | QuickEncoder,
     conversations: Sequence[Messages],
     centre: Centre | None,
     show_progress_bar: bool = False,

@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.texts import listed
 from turnwise._utils.vectors import embed_distinct
-from turnwise.encoders.inference import Half, encode_texts
+from turnwise.encoders.quick import QuickEncoder
 
 if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from turnwise.encoders.inference import Half
     from turnwise.encoders.vector_cache import VectorCache
 
 
 def encode_messages(
-    encoder: SentenceTransformer,
+    encoder: SentenceTransformer | QuickEncoder,
     texts: Sequence[str],
     batch_size: int | None = None,
     show_progress_bar: bool = False,
@@ -49,6 +51,10 @@ def encode_messages(
     texts = listed(texts, "texts")
     if not texts:
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
+    if isinstance(encoder, QuickEncoder):
+        return embed_distinct(encoder.encode, texts)
+    from turnwise.encoders.inference import encode_texts
+
     prompt = _prompt(encoder, prompt_name)
     with progress_bar(show_progress_bar) as bar:
         task = bar.add_task("embedding messages", total=len(texts))

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from turnwise._utils.vectors import FloatArray, unit_vectors
+from turnwise.encoders.head_arrays import OTHER, SAME, HeadArrays
 
 # The name of its file, and the name that it had in turnwise 0.1.0.
 HEAD_FILES = ("reply_head.safetensors", "turn_order_head.safetensors")
-SAME, OTHER = 0, 1  # the speaker of a turn, seen from the candidate's
 
 
 class ReplyHead(nn.Module):
@@ -70,12 +68,9 @@ class ReplyHead(nn.Module):
         """Candidates mapped to what queries are compared with: (m, dim) of length 1 to (m, dim) of length 1."""
         return normalize(vectors + vectors @ self.candidate.T, dim=1)
 
-
-def map_candidates(head: ReplyHead, vectors: FloatArray) -> FloatArray:
-    """Vectors of any length (m, dim) as candidates of a head, float32 (m, dim) of length 1."""
-    units = torch.from_numpy(unit_vectors(vectors).astype(np.float32)).to(head.candidate.device)
-    with torch.inference_mode():
-        return head.candidates(units).cpu().numpy()
+    def arrays(self) -> HeadArrays:
+        """Its weights, for use without torch."""
+        return HeadArrays(*(weight.detach().cpu().numpy() for weight in (self.recency, self.context, self.candidate)))
 
 
 def check_head(head: ReplyHead, dim: int | None) -> None:

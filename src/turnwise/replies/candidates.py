@@ -7,9 +7,9 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from datasets import Dataset
 
 from turnwise._utils.files import atomic_path, existing_file, is_standard
 from turnwise._utils.texts import listed
@@ -17,6 +17,9 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.messages import distinct_texts
 from turnwise.data.reading.standard_input import standard_input
 from turnwise.replies.reply_model import ReplyModel
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 _ROUNDING = 2e-3  # more than the rounding of a component in half precision
 

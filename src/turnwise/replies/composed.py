@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
-from turnwise.encoders.reply_head import OTHER, SAME, ReplyHead
+from turnwise.encoders.head_arrays import OTHER, SAME, HeadArrays
 
 
 class ComposedContext:
@@ -19,9 +19,9 @@ class ComposedContext:
         head: The head.
     """
 
-    def __init__(self, head: ReplyHead) -> None:
-        self._recency = head.recency.detach().cpu().numpy()  # (2, D)
-        self._maps = np.eye(head.context.shape[1], dtype=np.float32) + head.context.detach().cpu().numpy()
+    def __init__(self, head: HeadArrays) -> None:
+        self._recency = head.recency  # (2, D)
+        self._maps = np.eye(head.context.shape[1], dtype=np.float32) + head.context
         self._turns: deque[tuple[int, FloatArray]] = deque(maxlen=head.turns)  # the latest first
 
     def add(self, vector: FloatArray, same: bool) -> None:

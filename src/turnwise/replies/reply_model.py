@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
 from turnwise._utils.names import REPLY_MODELS
 from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.messages import encode_messages
-from turnwise.encoders.reply_head import map_candidates
+from turnwise.encoders.quick import head_of
 from turnwise.replies.composed import ComposedContext
 from turnwise.replies.scores import bi_query, inner_products
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from turnwise.encoders.quick import QuickEncoder
 
 _JOINED_TURNS = 10  # as many as the recipe of a single-vector encoder joins
 
@@ -46,13 +48,13 @@ class ReplyModel:
     modes: tuple[str, ...] = ("bi", "joined")
     own_candidates: bool = False
 
-    def __new__(cls, encoder: SentenceTransformer) -> Self:
+    def __new__(cls, encoder: SentenceTransformer | QuickEncoder) -> Self:
         """The model of the kind that serves the encoder."""
         model: Self = object.__new__(_kind_of(encoder) if cls is ReplyModel else cls)
         return model
 
-    def __init__(self, encoder: SentenceTransformer) -> None:
-        self.encoder = encoder
+    def __init__(self, encoder: SentenceTransformer | QuickEncoder) -> None:
+        self.encoder: Any = encoder
 
     def encode_candidates(
         self, texts: Sequence[str], vectors: np.ndarray | None = None, show_progress_bar: bool = False
@@ -146,6 +148,8 @@ class RunningConversation:
     def _query(self, mode: str) -> np.ndarray:
         if mode == "bi":
             return bi_query(self._embeddings())
+        from turnwise.encoders.contexts import encode_contexts
+
         return encode_contexts(self._model.encoder, [[turn.text for turn in self._turns[-_JOINED_TURNS:]]])[0]
 
     def _embeddings(self, view: str = "", count: int | None = None) -> np.ndarray:
@@ -168,9 +172,9 @@ class ComposedReplies(ReplyModel):
 
     modes = ("composed",)
 
-    def __init__(self, encoder: SentenceTransformer) -> None:
+    def __init__(self, encoder: SentenceTransformer | QuickEncoder) -> None:
         super().__init__(encoder)
-        head = ConversationEncoder.of(encoder).reply_head
+        head = head_of(encoder)
         if head is None:
             raise ValueError("the encoder has no reply head (train one with reply-head)")
         self.head = head
@@ -178,7 +182,7 @@ class ComposedReplies(ReplyModel):
 
     @override
     def _candidates(self, vectors: np.ndarray) -> np.ndarray:
-        return map_candidates(self.head, vectors)
+        return self.head.map_candidates(vectors)
 
     @override
     def turns_read(self, mode: str | None = None) -> int | None:
@@ -205,7 +209,7 @@ class _ComposedConversation(RunningConversation):
         return self._context.query()
 
 
-def _kind_of(encoder: SentenceTransformer) -> type[Any]:
-    if ConversationEncoder.of(encoder).reply_head is not None:
+def _kind_of(encoder: SentenceTransformer | QuickEncoder) -> type[Any]:
+    if head_of(encoder) is not None:
         return ComposedReplies
     return REPLY_MODELS.first_of(encoder.prompts) or ReplyModel

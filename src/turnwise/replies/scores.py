@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from turnwise._utils.vectors import unit_vectors
@@ -48,6 +47,8 @@ def inner_products(vectors: np.ndarray, candidates: Any) -> np.ndarray:
     vectors = vectors.astype(precision)
     if candidates.dtype == precision:
         return np.asarray(vectors @ candidates.T)
+    import torch
+
     products = np.empty((*vectors.shape[:-1], len(candidates)), precision)
     for start in range(0, len(candidates), _ROWS_CONVERTED):
         # A copy, as torch wants memory it may write to; it converts float16 ten times as fast as numpy.

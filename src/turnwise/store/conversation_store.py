@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from turnwise._utils.texts import listed
-from turnwise.data.conversations import rows_of
-from turnwise.data.reading.given import Given
 from turnwise.store.adding import add_batch, batches, delete_conversations
 from turnwise.store.folder import Folder
 from turnwise.store.hits import AddReport
@@ -20,6 +18,7 @@ from turnwise.store.state import LOCK_SECONDS, StoreError, no_store
 from turnwise.store.store_reader import StoreReader
 
 if TYPE_CHECKING:
+    from turnwise.data.reading.given import Given
     from turnwise.store.encoding import StoreEncoder
     from turnwise.store.opening import Encoder
 
@@ -116,6 +115,8 @@ class ConversationStore(StoreReader):
         path = folder_of(path)
         if Folder(path).exists():
             raise StoreError(f"{path} is already a store: open it and add to it instead")
+        from turnwise.data.conversations import rows_of
+
         data = rows_of(data)  # before there is a folder, which names of no files would leave behind
         store = cls.open(path, encoder=encoder, pooling=pooling, tokenizer=tokenizer, language=language)
         store.add(data, progress=progress, cache=cache)
@@ -146,6 +147,8 @@ class ConversationStore(StoreReader):
             ConversationError: A row has no id or no messages; those before it may have been added.
             StoreError: The store is read-only, or another process is writing to it.
         """
+        from turnwise.data.conversations import rows_of
+
         self._check_writable()
         report = AddReport()
         with self._folder.changes(LOCK_SECONDS) as changes:

@@ -5,63 +5,106 @@ from __future__ import annotations
 import copy
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
 from turnwise.encoders.centre import centre_digest
-from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.long_texts import starts_of
-from turnwise.encoders.message_pooling import message_tokens, pool_messages
+from turnwise.encoders.message_pooling import encode_from_messages, message_tokens, pool_messages
 from turnwise.encoders.messages import encode_messages
-from turnwise.encoders.vector_cache import VectorCache, can_be_cached
+from turnwise.encoders.quick import FEW, QuickEncoder
 from turnwise.replies.reply_model import ReplyModel, next_speaker
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from turnwise.encoders.conversation_encoder import ConversationEncoder
+    from turnwise.encoders.vector_cache import VectorCache
 
 
 class StoreEncoder:
     """An encoder as a store uses it; several threads may share it.
 
     Args:
-        encoder: The encoder.
+        encoder: The encoder, or what loads it when it is needed.
         pooling: How whole conversations are pooled, see `turnwise.ConversationEncoder`.
+        quick: The same encoder for queries.
     """
 
-    def __init__(self, encoder: SentenceTransformer, pooling: str) -> None:
-        self.encoder = ConversationEncoder.of(encoder)
+    def __init__(
+        self,
+        encoder: SentenceTransformer | Callable[[], SentenceTransformer],
+        pooling: str,
+        quick: QuickEncoder | None = None,
+    ) -> None:
+        self._given = encoder
         self.pooling = pooling
-        self._cache: VectorCache | None = None
+        self._quick = quick
+        self._keeps = False  # vectors on disk
         self._lock = threading.RLock()  # using a tokenizer changes it, so only one thread may
 
     def with_cache(self) -> Self:
         """The same encoder, which also keeps vectors of messages on disk for next time, if that saves time."""
         other = copy.copy(self)
-        other._cache = VectorCache(self.encoder) if can_be_cached(self.encoder) else None
+        other._keeps = True
         return other
+
+    @cached_property
+    def encoder(self) -> ConversationEncoder:
+        """The encoder itself."""
+        from sentence_transformers import SentenceTransformer
+
+        from turnwise.encoders.conversation_encoder import ConversationEncoder
+
+        with self._lock:
+            given = self._given if isinstance(self._given, SentenceTransformer) else self._given()
+            encoder = ConversationEncoder.of(given)
+            if self._quick is not None and StoreEncoder(encoder, self.pooling).digest() != self._quick.digest:
+                raise ValueError(f"{self.name} has other weights than when it was last used: a file of it is damaged")
+            return encoder
+
+    @cached_property
+    def _cache(self) -> VectorCache | None:
+        from turnwise.encoders.vector_cache import VectorCache, can_be_cached
+
+        return VectorCache(self.encoder) if self._keeps and can_be_cached(self.encoder) else None
+
+    def for_texts(self, texts: int) -> ConversationEncoder | QuickEncoder:
+        """What embeds a number of texts soonest."""
+        return self.encoder if self._quick is None or texts > FEW else self._quick
 
     @property
     def dim(self) -> int:
         """The length of its vectors."""
-        return self.encoder.get_embedding_dimension() or 0
+        return self.for_texts(0).get_embedding_dimension() or 0
 
     @property
     def has_replies(self) -> bool:
         """Whether messages get a second vector, as candidates for the next message."""
-        return ReplyModel(self.encoder).own_candidates
+        return ReplyModel(self.for_texts(0)).own_candidates
 
     @property
     def name(self) -> str:
         """Where it was loaded from: a Hub name, or the absolute path of a folder, which holds from anywhere."""
+        if self._quick is not None:
+            return self._quick.source
+        from turnwise.encoders.loading import encoder_source
+
         source = encoder_source(self.encoder)
         return str(Path(source).resolve()) if Path(source).is_dir() else source
 
     def digest(self) -> str:
         """A hash of its weights, its reply head, its centre and its prompts."""
+        if self._quick is not None:
+            return self._quick.digest
+        from turnwise.encoders.loading import weights_digest
+
         hasher = hashlib.blake2b(weights_digest(self.encoder).encode(), digest_size=10)
         hasher.update(repr(sorted(self.encoder.prompts.items())).encode())
         head = self.encoder.reply_head
@@ -73,10 +116,11 @@ class StoreEncoder:
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """The columns of messages: vectors of length 1, those as candidates (n, dim), and numbers of tokens (n,)."""
         with self._lock:
-            texts = starts_of(self.encoder, texts)
-            vectors = encode_messages(self.encoder, texts, cache=self._cache)
-            columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(self.encoder, texts)}
-            replies = ReplyModel(self.encoder)
+            encoder = self.for_texts(len(texts))
+            texts = starts_of(encoder, texts)
+            vectors = encode_messages(encoder, texts, cache=None if encoder is self._quick else self._cache)
+            columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(encoder, texts)}
+            replies = ReplyModel(encoder)
             if replies.own_candidates:
                 columns["reply"] = replies.encode_candidates(texts, vectors)
         return columns
@@ -101,16 +145,20 @@ class StoreEncoder:
     def text_query(self, text: str) -> np.ndarray:
         """The query (dim,) that finds messages similar to a text."""
         with self._lock:
-            return unit_vectors(encode_messages(self.encoder, starts_of(self.encoder, [text])))[0]
+            encoder = self.for_texts(1)
+            return unit_vectors(encode_messages(encoder, starts_of(encoder, [text])))[0]
 
     def conversation_query(self, messages: Sequence[Message]) -> np.ndarray:
         """The query (dim,) that finds conversations similar to this one."""
         with self._lock:
-            return unit_vectors(self.encoder.encode_conversations([self._starts(messages)], pooling=self.pooling))[0]
+            encoder, read = self.for_texts(len(messages)), self._starts(messages)
+            if encoder is self._quick and self.pooling == "messages":
+                return encode_from_messages(encoder, [read], encoder.centre.get(self.pooling))[0]
+            return unit_vectors(self.encoder.encode_conversations([read], pooling=self.pooling))[0]
 
     def _starts(self, messages: Sequence[Message]) -> list[Message]:
         """The messages, each cut to what the encoder reads."""
-        starts = starts_of(self.encoder, [message["content"] for message in messages])
+        starts = starts_of(self.for_texts(len(messages)), [message["content"] for message in messages])
         return [{**message, "content": start} for message, start in zip(messages, starts)]
 
     def reply_query(
@@ -118,7 +166,9 @@ class StoreEncoder:
     ) -> np.ndarray:
         """The query for what may be said next (dim,), which need not have length 1; see `turnwise.ReplyModel`."""
         with self._lock:
-            running = ReplyModel(self.encoder).start(speaker or next_speaker(messages))
+            # "joined" joins turns to a single text
+            encoder = self.encoder if mode == "joined" else self.for_texts(len(messages))
+            running = ReplyModel(encoder).start(speaker or next_speaker(messages))
             for message in messages:
                 running.add(message["content"], message["role"])
             return running.query_of(mode)

@@ -20,14 +20,27 @@ _ORDER = "the folder comes first, then the conversations: ConversationStore.crea
 
 
 def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
-    """The encoder as a store uses it; it is loaded if only its name is given."""
+    """The encoder as a store uses it; if only its name is given, it is loaded now or when it is needed."""
     # Imported only when an encoder is needed: without one, most of the time would go into loading its libraries.
-    from turnwise.encoders.loading import as_encoder
+    from turnwise.encoders.kept_queries import keep_quick, quick_encoder
     from turnwise.store.encoding import StoreEncoder
 
     if isinstance(encoder, StoreEncoder):
         return encoder
-    return StoreEncoder(as_encoder(encoder), pooling)
+    name = encoder if encoder is None or isinstance(encoder, str | os.PathLike) else ""
+    quick = None if name == "" else quick_encoder(name)
+
+    def load() -> SentenceTransformer:
+        from turnwise.encoders.loading import as_encoder
+
+        return as_encoder(encoder)
+
+    if quick is not None:
+        return StoreEncoder(load, pooling, quick)
+    loaded = StoreEncoder(load(), pooling)
+    if name != "":
+        keep_quick(name, loaded.encoder, loaded.digest(), loaded.name)
+    return loaded
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path:

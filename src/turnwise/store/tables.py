@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from turnwise._compat import lighten_lancedb
 from turnwise._utils.optional import require
 from turnwise.store.damage import naming_damage
 from turnwise.store.indexing import add_text_index, has_text_index
@@ -169,6 +170,7 @@ def _rolled_back(table: Any, version: int) -> bool:
 def _database(folder: Path) -> Any:
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    lighten_lancedb()
     lancedb = require("lancedb", "store")
     session = lancedb.Session(index_cache_size_bytes=_INDEX_CACHE, metadata_cache_size_bytes=_METADATA_CACHE)
     # Rows keep their ids when files are merged, so that indexes of vectors stay right.

@@ -21,9 +21,9 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from turnwise.encoders.folders import SHIPPED
 from turnwise.encoders.transformer import transformer_of
 
-SHIPPED = Path(__file__).parent
 DELTA_FILE = "delta.safetensors"
 CHECKSUM_FILE = "delta.safetensors.sha256"  # as `sha256sum` writes it
 _LEFT, _RIGHT, _SCALE = ".left", ".right", ".scale"

@@ -11,7 +11,7 @@ import torch
 from turnwise._utils.names import NEXT_MESSAGE_MODES
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.reply_head import ReplyHead, map_candidates
+from turnwise.encoders.reply_head import ReplyHead
 from turnwise.evaluation.bm25 import bm25_scorer
 from turnwise.evaluation.conversations.ranking import on_grid
 from turnwise.evaluation.replies.depths import Depth, all_turns, context_turns
@@ -151,7 +151,7 @@ def _bm25(embedded: EmbeddedSequences, depth: Depth) -> Scorer:
 def _composed(embedded: EmbeddedSequences, depth: Depth, head: ReplyHead) -> Scorer:
     """The reply head's queries against its candidates, from vectors that other modes use as well."""
     units = unit_rows(embedded.rows(depth.candidates), [embedded.sequences.texts[index] for index in depth.candidates])
-    grid = on_grid(map_candidates(head, units)).T
+    grid = on_grid(head.arrays().map_candidates(units)).T
 
     def scores(block: slice, contexts: Any) -> FloatArray:
         text, same = context_turns(embedded.sequences, depth.contexts[block], depth.turn)

@@ -13,7 +13,7 @@ from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.added_weights import turn_tables_of
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import BASE_ENCODER
+from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.papers.dial2vec.collator import ConversationCollator
 from turnwise.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings

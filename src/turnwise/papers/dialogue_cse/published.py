@@ -9,7 +9,7 @@ from datasets import Dataset
 from typing_extensions import override
 
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import BASE_ENCODER
+from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers.dialogue_cse.loss import TurnWeights
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from turnwise._utils.progress import error_console
-from turnwise.encoders.loading import BASE_ENCODER, load_encoder
+from turnwise.encoders.folders import BASE_ENCODER
+from turnwise.encoders.loading import load_encoder
 from turnwise.evaluation import TASKS
 from turnwise.papers.experiments.cells import Cell, cell_key, plan_cells, running_order
 from turnwise.papers.experiments.data_sets import DataSet, MissingDataError

@@ -13,8 +13,8 @@ from sentence_transformers import SentenceTransformer
 from turnwise._utils.texts import listed
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message
+from turnwise.encoders.head_arrays import HeadArrays
 from turnwise.encoders.messages import encode_messages
-from turnwise.encoders.reply_head import ReplyHead, map_candidates
 from turnwise.papers.triple_encoders.replies import TripleReplies, encode_turns
 from turnwise.papers.triple_encoders.scores import inverse_pair_norms
 from turnwise.papers.triple_encoders.views import encode_view
@@ -115,7 +115,7 @@ def _check(candidates: np.ndarray, goal: np.ndarray) -> None:
 
 
 def _composed(
-    head: ReplyHead,
+    head: HeadArrays,
     encoder: SentenceTransformer,
     context: Sequence[Message],
     candidates: Sequence[str],
@@ -129,4 +129,4 @@ def _composed(
     for message, vector in zip(context, vectors):
         state.add(vector, message["role"] == goal_speaker)
     queries = state.queries_after(vectors[len(context) : -1], candidate_speaker == goal_speaker)
-    return np.asarray(queries @ map_candidates(head, vectors[-1:])[0])
+    return np.asarray(queries @ head.map_candidates(vectors[-1:])[0])

@@ -14,7 +14,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import BASE_ENCODER
+from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers.pieces import PieceCollator, cut_windows
 from turnwise.papers.triple_encoders.collator import TurnOrderCollator

@@ -12,7 +12,7 @@ from torch import nn
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import Settings, check_interpolation, check_positive
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import DEFAULT_ENCODER
+from turnwise.encoders.folders import DEFAULT_ENCODER
 from turnwise.encoders.transformer import use_mean_pooling
 
 

@@ -1,0 +1,33 @@
+"""The weights of a reply head as arrays, for using it without torch, which takes seconds to import."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from turnwise._utils.vectors import FloatArray, unit_vectors
+
+SAME, OTHER = 0, 1  # the speaker of a turn, seen from the candidate's
+
+
+class HeadArrays(NamedTuple):
+    """The weights of a `turnwise.encoders.reply_head.ReplyHead`, which says what they mean.
+
+    Attributes:
+        recency: w (2, turns).
+        context: W (2, dim, dim).
+        candidate: C (dim, dim).
+    """
+
+    recency: FloatArray
+    context: FloatArray
+    candidate: FloatArray
+
+    @property
+    def turns(self) -> int:
+        """How many turns back the head looks."""
+        return self.recency.shape[1]
+
+    def map_candidates(self, vectors: FloatArray) -> FloatArray:
+        """Vectors of any length (m, dim) as candidates, float32 (m, dim) of length 1."""
+        units = unit_vectors(vectors).astype("float32")
+        return unit_vectors(units + units @ self.candidate.T)
