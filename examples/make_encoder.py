@@ -40,8 +40,8 @@ from turnwise.data.drawing import draw_conversations
 from turnwise.data.messages import labelled_texts, plain_messages
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.embed import embed_messages
+from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.forward import encode_sliced, sliced_means
-from turnwise.encoders.loading import BASE_ENCODER
 from turnwise.encoders.reply_head import HEAD_FILES, read_head, write_head
 from turnwise.encoders.shipped.delta import SHIPPED, apply_delta, file_checksum, save_delta
 from turnwise.encoders.transformer import transformer_layers, transformer_of
