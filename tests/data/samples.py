@@ -432,7 +432,120 @@ and more
 客服 (00:02:00): 再见
 """
 
+_WEBUI_MESSAGES: dict[str, dict[str, Any]] = {
+    "q": {"id": "q", "parentId": None, "childrenIds": ["old", "new"], "role": "user", "content": HELLO},
+    "old": {"id": "old", "parentId": "q", "childrenIds": [], "role": "assistant", "content": "regenerated away"},
+    "new": {"id": "new", "parentId": "q", "childrenIds": [], "role": "assistant", "content": NIHAO}
+    | {"model": "m", "timestamp": 1700000001, "annotation": {"rating": 1}},
+}
+_OPEN_WEBUI = {
+    "id": "s",
+    "user_id": "u",
+    "title": "t",
+    "created_at": 1700000000,
+    "updated_at": 1700000001,
+    "chat": {"title": "t", "models": ["m"], "history": {"messages": _WEBUI_MESSAGES, "currentId": "new"}},
+}
+_LIBRE_MESSAGES: list[dict[str, Any]] = [
+    {"messageId": "1", "parentMessageId": "0", "isCreatedByUser": True, "sender": "User", "text": HELLO}
+    | {"createdAt": "2023-11-14T10:00:00Z"},
+    {"messageId": "2", "parentMessageId": "1", "isCreatedByUser": False, "sender": "M", "text": "regenerated away"}
+    | {"createdAt": "2023-11-14T10:00:01Z"},
+    {"messageId": "3", "parentMessageId": "1", "isCreatedByUser": False, "sender": "M", "text": ""}
+    | {"content": [{"type": "think", "think": "Hm."}, {"type": "text", "text": {"value": NIHAO}}]}
+    | {"createdAt": "2023-11-14T10:00:02Z", "feedback": {"rating": "thumbsUp"}},
+]
+_LIBRECHAT = {"conversationId": "s", "title": "t", "endpoint": "openAI", "options": {"model": "m"}}
+
+
+def _claude_code(number: int, role: str, content: Any, **more: Any) -> dict[str, Any]:
+    message = {"role": role, "content": content}
+    message |= {"id": f"m{number}", "model": "m", "usage": {"input_tokens": 5}} if role == "assistant" else {}
+    row = {"parentUuid": f"u{number - 1}" if number else None, "isSidechain": False, "sessionId": "s", "version": "2"}
+    return {
+        **row,
+        "type": role,
+        "uuid": f"u{number}",
+        "message": message,
+        "timestamp": f"2023-11-14T10:00:0{number}Z",
+    } | more
+
+
+_CLAUDE_CODE = [
+    _claude_code(0, "user", HELLO),
+    _claude_code(1, "user", "<command-name>", isMeta=True),
+    _claude_code(2, "assistant", [{"type": "thinking", "thinking": "Hm.", "signature": "x"}]),
+    _claude_code(3, "assistant", [{"type": "tool_use", "id": "t", "name": "Read", "input": {}}]),
+    _claude_code(4, "user", [{"type": "tool_result", "tool_use_id": "t", "content": "a cake"}], toolUseResult={}),
+    _claude_code(5, "assistant", [{"type": "text", "text": "aside"}], isSidechain=True),
+    _claude_code(6, "assistant", [{"type": "text", "text": NIHAO}]),
+]
+_CODEX_ITEMS: list[dict[str, Any]] = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "<environment_context>…"}]},
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": HELLO}]},
+    {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "x"},
+    {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "t"},
+    {"type": "function_call_output", "call_id": "t", "output": "a cake"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": NIHAO}]},
+]
+_CODEX = [
+    {"type": "session_meta", "payload": {"id": "s", "cwd": "/", "cli_version": "0.46.0"}},
+    {"type": "turn_context", "payload": {"cwd": "/", "model": "m"}},
+    {"type": "event_msg", "payload": {"type": "user_message", "message": HELLO}},
+    *({"type": "response_item", "payload": item} for item in _CODEX_ITEMS),
+]
+_VERCEL = {
+    "id": "v",
+    "messages": [
+        {"id": "1", "role": "user", "parts": [{"type": "text", "text": HELLO}]},
+        {
+            "id": "2",
+            "role": "assistant",
+            "parts": [
+                {"type": "step-start"},
+                {"type": "reasoning", "text": "Hm.", "state": "done"},
+                {"type": "tool-look", "toolCallId": "t", "state": "output-available", "input": {}, "output": "a cake"},
+                {"type": "source-url", "sourceId": "x", "url": "https://a.b"},
+                {"type": "text", "text": NIHAO, "state": "done"},
+            ],
+        },
+    ],
+}
+_INVOKED = {"state": "result", "toolCallId": "t", "toolName": "look", "args": {}, "result": "a cake"}
+_VERCEL_4 = {
+    "id": "v",
+    "messages": [
+        {"id": "1", "role": "user", "content": HELLO, "parts": [{"type": "text", "text": HELLO}]},
+        {
+            "id": "2",
+            "role": "assistant",
+            "content": "",
+            "parts": [
+                {"type": "reasoning", "reasoning": "Hm.", "details": []},
+                {"type": "tool-invocation", "toolInvocation": _INVOKED},
+                {"type": "text", "text": NIHAO},
+            ],
+        },
+    ],
+}
+ASSISTANTS: list[tuple[str, str, Any]] = [
+    ("open_webui", "chats.json", [_OPEN_WEBUI]),
+    ("open_webui", "chat.jsonl", lines({**_OPEN_WEBUI, "share_id": None, "archived": False, "meta": {"tags": []}})),
+    ("librechat", "chat.json", {**_LIBRECHAT, "branches": True, "recursive": False, "messages": _LIBRE_MESSAGES}),
+    (
+        "librechat",
+        "tree.json",
+        {**_LIBRECHAT, "recursive": True, "messages": [{**_LIBRE_MESSAGES[0], "children": _LIBRE_MESSAGES[1:]}]},
+    ),
+    ("claude_code", "s.jsonl", lines(*_CLAUDE_CODE)),
+    ("claude_code", "summary.jsonl", lines({"type": "summary", "summary": "x", "leafUuid": "u6"}, *_CLAUDE_CODE)),
+    ("codex", "rollout.jsonl", lines(*({"timestamp": "2023-11-14T10:00:00Z", **line} for line in _CODEX))),
+    ("chat", "vercel.json", [_VERCEL]),
+    ("chat", "vercel4.jsonl", lines(_VERCEL_4)),
+]
+
 _EXPORTS: list[tuple[str, str, Any]] = [
+    *ASSISTANTS,
     *(("spans", name, content) for name, content in TRACES.values()),
     ("chatgpt", "conversations.json", CHATGPT),
     ("chatgpt", "one.json", CHATGPT[0]),

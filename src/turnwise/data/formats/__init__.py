@@ -11,6 +11,10 @@ _HERE = "turnwise.data.formats"
 _DISTINCTIVE = (
     "chatgpt",
     "claude",
+    "open_webui",
+    "librechat",
+    "claude_code",
+    "codex",
     "discord",
     "slack",
     "intercom",
@@ -23,9 +27,15 @@ _DISTINCTIVE = (
     "calls",
     "chat",
 )
+_TOGETHER = {
+    "open_webui": "assistant_trees:OPEN_WEBUI",
+    "librechat": "assistant_trees:LIBRECHAT",
+    "claude_code": "agent_sessions:CLAUDE_CODE",
+    "codex": "agent_sessions:CODEX",
+}
 _GENERAL = ("table", "pairs", "transcript")
 FORMATS: Table[Format] = Table(
-    {name: f"{_HERE}.{name}:FORMAT" for name in _DISTINCTIVE},
+    {name: f"{_HERE}.{_TOGETHER.get(name, f'{name}:FORMAT')}" for name in _DISTINCTIVE},
     "FORMATS",
     last={name: f"{_HERE}.{name}:FORMAT" for name in _GENERAL},
 )

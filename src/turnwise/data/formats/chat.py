@@ -2,7 +2,8 @@
 
 JSONL, JSON or Parquet, each row an object with ``messages``, or the bare list of them. A JSON file may also be one
 object with all rows under ``conversations``, or the messages of a single conversation: ``[{"role", "content"}, …]``.
-The id of a row without ``id`` is its ``conversation_id``, ``thread_id``, …; messages that have one each are a table.
+LMSYS-Chat-1M and WildChat have them under ``conversation``, Chatbot Arena has two of them in a row. The id of a row
+without ``id`` is its ``conversation_id``, ``thread_id``, …; messages that have one each are a table.
 
 ``content`` may be a list of parts (see `turnwise.data.reading.parts`): texts are joined; images, audio, files, tool
 calls and their results, refusals and thoughts become labels. It may be missing from messages that say something by
@@ -27,6 +28,7 @@ from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.parts import SAID_OTHERWISE, plain_message
 from turnwise.data.reading.source import BadRow, Source, parse_record, parse_value
 
+_ARENA = {"conversation_a", "conversation_b"}
 _MESSAGE_KEYS = {"role", "content", "name", "tool_call_id", "timestamp", "time", "annotations", *SAID_OTHERWISE}
 
 
@@ -42,16 +44,39 @@ def records(source: Source) -> Iterator[tuple[int, Any]]:
     if _is_lone_message(first[1]):
         yield first[0], [raw for _, raw in chain([first], rows)]
         return
-    yield first
-    yield from rows
+    for number, raw in chain([first], rows):
+        yield from ((number, half) for half in _battle(raw) or (raw,))
+
+
+def _battle(raw: Any) -> list[dict[str, Any]] | None:
+    """Both conversations of a row of Chatbot Arena, each with whether it won."""
+    if isinstance(raw, bytes) and b'"conversation_a"' not in raw:
+        return None
+    with suppress(BadRow):
+        row = parse_value(raw)
+        if isinstance(row, dict) and row.keys() >= _ARENA:
+            shared = {name: value for name, value in row.items() if not name.endswith(("_a", "_b"))}
+            won = {"model_a": "a", "model_b": "b"}.get(str(shared.pop("winner", None)))
+            return [
+                {
+                    **shared,
+                    "id": f"{row['question_id']}-{side}" if row.get("question_id") else None,
+                    "model": row.get(f"model_{side}"),
+                    "winner": "tie" if won is None else "won" if won == side else "lost",
+                    "messages": row[f"conversation_{side}"],
+                }
+                for side in "ab"
+            ]
+    return None
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
     """Renames ShareGPT's keys and roles, and makes contents given in parts texts and labels."""
     raw = parse_value(raw)
     row = {"messages": list(map(parse_value, raw))} if isinstance(raw, list) else parse_record(raw)
-    if "messages" not in row and "conversations" in row:
-        row["messages"] = row.pop("conversations")
+    name = next((name for name in ("conversations", "conversation") if name in row), None)
+    if "messages" not in row and name is not None:
+        row["messages"] = row.pop(name)
     if isinstance(row.get("messages"), list):
         row["messages"] = plain_messages(row["messages"])
     if row.get("id") in (None, "") and (name := conversation_field(row)) is not None:
@@ -106,6 +131,7 @@ def _are_only_a_messages(keys: frozenset[str]) -> bool:
 def matches(head: Head) -> bool:
     """Either key is enough: ``messages``, or ShareGPT's ``conversations``; or rows are messages, or lists of them."""
     is_list = _is_message(head.inner.get("", frozenset()))
+    is_list |= _is_message(head.inner.get("conversation", frozenset())) or head.keys >= _ARENA
     return bool({"messages", "conversations"} & head.keys) or is_list or _are_only_a_messages(head.keys)
 
 

@@ -17,7 +17,8 @@ from turnwise.data.reading.source import BadRow
 # The usual names of columns. Earlier groups come first; within a group, no name is preferred.
 _NAMES = {
     "conversation": (
-        "conversation_id dialogue_id dialog_id session_id chat_id thread_id conv_id ticket_id call_id",
+        "conversation_id dialogue_id dialog_id session_id chat_id thread_id conv_id ticket_id call_id "
+        "conversation_hash",
         "conversation dialogue dialog session thread",
     ),
     "speaker": ("speaker role from author sender participant", "speaker_id sender_id author_id"),
