@@ -39,8 +39,6 @@ TASKS: Table[Any] = Table(
     {
         "semantic-retrieval": f"{_TEXTS}.semantic_retrieval:SEMANTIC_RETRIEVAL",
         "semantic-retrieval-with-history": f"{_TEXTS}.retrieval_with_history:RETRIEVAL_WITH_HISTORY",
-        "domain-categorization": f"{_WHOLES}.domain_categorization:DOMAIN_CATEGORIZATION",
-        "semantic-relatedness": f"{_WHOLES}.semantic_relatedness:SEMANTIC_RELATEDNESS",
         "conversation-retrieval": f"{_WHOLES}.conversation_retrieval:CONVERSATION_RETRIEVAL",
         "next-message": f"{_ORDER}.next_message:NEXT_MESSAGE",
         "intent-discovery": "turnwise.explorer.intent_discovery:INTENT_DISCOVERY",

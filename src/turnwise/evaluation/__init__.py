@@ -7,14 +7,12 @@ from turnwise.evaluation.conversations.conversation_retrieval import (
     ConversationRetrievalResult,
     evaluate_conversation_retrieval,
 )
-from turnwise.evaluation.conversations.domain_categorization import CategorizationResult, evaluate_categorization
 from turnwise.evaluation.conversations.labelled import (
     EmbeddedConversations,
     LabelledConversations,
     embed_labelled,
     labelled_conversations,
 )
-from turnwise.evaluation.conversations.semantic_relatedness import RelatednessResult, evaluate_relatedness
 from turnwise.evaluation.evaluator import TaskEvaluator
 from turnwise.evaluation.loading import load_task
 from turnwise.evaluation.messages.semantic_retrieval import (
@@ -33,13 +31,11 @@ from turnwise.evaluation.tasks import TASKS, find_task
 
 __all__ = [
     "TASKS",
-    "CategorizationResult",
     "ConversationRetrievalResult",
     "EmbeddedConversations",
     "EmbeddedSequences",
     "LabelledConversations",
     "NextMessageResult",
-    "RelatednessResult",
     "RetrievalResult",
     "RetrievalTask",
     "Sequences",
@@ -50,10 +46,8 @@ __all__ = [
     "compare_results",
     "embed_labelled",
     "evaluate",
-    "evaluate_categorization",
     "evaluate_conversation_retrieval",
     "evaluate_next_message",
-    "evaluate_relatedness",
     "evaluate_retrieval",
     "find_task",
     "labelled_conversations",

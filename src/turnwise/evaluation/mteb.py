@@ -23,6 +23,12 @@ from turnwise.evaluation.tasks import TASKS
 _SPLIT = "test"
 _NAMES = ("messages", "conversations", "clusters")
 
+# Of the task domain-categorization, which clusters the same conversations.
+_CLUSTERS = {
+    "description": "Do clusters of whole conversations agree with their labels?",
+    "bibtex_citation": "https://aclanthology.org/2022.emnlp-main.490",
+}
+
 
 def mteb_tasks(
     data: Given,
@@ -108,7 +114,7 @@ def _clusters(conversations: LabelledConversations, texts: list[str], name: str,
     from mteb.abstasks.clustering import AbsTaskClustering
 
     labels = [conversations.labels[code] for code in conversations.codes]
-    metadata = {"type": "Clustering", **_told("domain-categorization")}
+    metadata = {"type": "Clustering", **_CLUSTERS}
     rows = Dataset.from_dict({"sentences": texts, "labels": labels})
     members = {
         "max_fraction_of_documents_to_embed": None,

@@ -31,7 +31,7 @@ class Task:
             messages of sequences (``Sequences``).
         metric: The main one among the figures it reports.
         description: What it asks of an encoder.
-        citation: BibTeX of the paper that defines it.
+        citation: The address, or BibTeX, of the paper that defines it.
         measure: Scores: ``measure(encode, data, seed)`` on messages, ``measure(embedded, seed)`` on the others.
         released_file: Name of the file in which the authors of the paper published its data; "" if they did not.
         read: Reads that file.

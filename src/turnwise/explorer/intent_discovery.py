@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise._utils.citations import INTENT_DISCOVERY as CITATION
 from turnwise._utils.optional import require
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
@@ -126,7 +125,7 @@ INTENT_DISCOVERY = Task(
     level=Level("message", _embed, shares_data=False, takes_functions=True),
     metric="accuracy",
     description="Do groups of messages, however many are found, agree with the messages' intents?",
-    citation=CITATION,
+    citation="https://aclanthology.org/D19-1413",
     measure=evaluate_discovery,
     build=_build,
 )

@@ -15,6 +15,8 @@ from .dial2vec.loss import Dial2vecSettings as Dial2vecSettings
 from .dial2vec.plato import convert_plato as convert_plato
 from .dial2vec.recipe import Dial2vec as Dial2vec
 from .dial2vec.recipe import PublishedDial2vec as PublishedDial2vec
+from .dial2vec.semantic_relatedness import RelatednessResult as RelatednessResult
+from .dial2vec.semantic_relatedness import evaluate_relatedness as evaluate_relatedness
 from .dial2vec.turn_tables import add_turn_tables as add_turn_tables
 from .dialogue_cse.dialogue_sts import StsResult as StsResult
 from .dialogue_cse.dialogue_sts import StsTask as StsTask
@@ -27,6 +29,8 @@ from .dialogue_cse.published import PublishedDialogueCSE as PublishedDialogueCSE
 from .dialogue_cse.recipe import DialogueCSE as DialogueCSE
 from .dialogue_cse.sts_pairs import propose_sts_pairs as propose_sts_pairs
 from .dialogue_cse.sts_pairs import write_sts_pairs as write_sts_pairs
+from .domain_categorization import CategorizationResult as CategorizationResult
+from .domain_categorization import evaluate_categorization as evaluate_categorization
 from .generated import GeneratedCandidates as GeneratedCandidates
 from .generation import generate_candidates as generate_candidates
 from .joined_contexts import JoinedContextCollator as JoinedContextCollator

@@ -22,6 +22,8 @@ PUBLISHED = {
     "c3l": f"{_HERE}.triple_encoders.published:PublishedC3L",
 }
 TASKS = {
+    "domain-categorization": f"{_HERE}.domain_categorization:DOMAIN_CATEGORIZATION",
+    "semantic-relatedness": f"{_HERE}.dial2vec.semantic_relatedness:SEMANTIC_RELATEDNESS",
     "domain-categorization-published": f"{_HERE}.dial2vec.published_categorization:PUBLISHED_CATEGORIZATION",
     "component-analysis": f"{_HERE}.triple_encoders.component_analysis:COMPONENT_ANALYSIS",
     "dialogue-sts": f"{_HERE}.dialogue_cse.dialogue_sts:DIALOGUE_STS",

@@ -16,9 +16,7 @@ from turnwise.evaluation import (
     compare_results,
     embed_labelled,
     evaluate,
-    evaluate_categorization,
     evaluate_conversation_retrieval,
-    evaluate_relatedness,
     labelled_conversations,
     load_task,
 )
@@ -26,6 +24,7 @@ from turnwise.evaluation.conversations.ranking import rank_conversations
 from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
 from turnwise.evaluation.metrics.correlation import spearman
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
+from turnwise.papers import evaluate_categorization, evaluate_relatedness
 from turnwise.papers.dial2vec.alignment_uniformity import (
     evaluate_alignment_uniformity,
     mean_squared_distances,
@@ -233,9 +232,9 @@ def test_all_tasks_on_one_embedding(rows: list[dict[str, Any]]) -> None:
     result = evaluate(rows, encoder=counted, tasks=ON_CONVERSATIONS)
     assert calls == [5]
     assert list(result) == [
+        "conversation_retrieval",
         "domain_categorization",
         "semantic_relatedness",
-        "conversation_retrieval",
         "domain_categorization_published",
         "alignment_uniformity",
     ]

@@ -1,4 +1,4 @@
-"""Conversation retrieval: do conversations of the same label come first? (dial2vec, EMNLP 2022, section 4.1)."""
+"""Conversation retrieval: do conversations of the same label come first?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from turnwise._utils.citations import DIAL2VEC
 from turnwise.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
 from turnwise.evaluation.levels import CONVERSATION
 from turnwise.evaluation.ranking_result import RankingResult
@@ -47,7 +46,7 @@ CONVERSATION_RETRIEVAL = Task(
     level=CONVERSATION,
     metric="map",
     description="Rank all other conversations: do those of the same label come first?",
-    citation=DIAL2VEC,
+    citation="https://aclanthology.org/2022.emnlp-main.490",
     measure=evaluate_conversation_retrieval,
     build=build_conversations,
 )

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.citations import DIALOGUE_CSE
 from turnwise.data.messages import Conversations, plain_messages
 from turnwise.encoders.history import DECAY, SHARE, add_history
 from turnwise.evaluation.levels import MESSAGE
@@ -73,7 +72,7 @@ RETRIEVAL_WITH_HISTORY = Task(
     level=MESSAGE,
     metric="map",
     description="The same, with the vectors of earlier messages added to the vector of each message.",
-    citation=DIALOGUE_CSE,
+    citation="https://aclanthology.org/2021.emnlp-main.185",
     measure=evaluate_retrieval_with_history,
     build=lambda rows, settings: build_retrieval_with_history(
         rows, settings.label, settings.max_queries, settings.seed

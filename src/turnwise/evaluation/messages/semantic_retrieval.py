@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.citations import DIALOGUE_CSE
 from turnwise._utils.vectors import BoolArray, IntArray
 from turnwise.data.messages import Conversations, labelled_texts
 from turnwise.errors import ConversationError
@@ -198,7 +197,7 @@ SEMANTIC_RETRIEVAL = Task(
     level=MESSAGE,
     metric="map",
     description="Rank 100 BM25 candidates of a message: do those of the same intent come first?",
-    citation=DIALOGUE_CSE,
+    citation="https://aclanthology.org/2021.emnlp-main.185",
     measure=evaluate_retrieval,
     released_file="select.txt",
     read=lambda path, settings: read_retrieval_task(path, settings.max_queries, settings.seed),

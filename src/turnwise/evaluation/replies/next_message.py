@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.citations import TRIPLE_ENCODERS
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.texts import listed
 from turnwise._utils.vectors import FloatArray, IntArray
@@ -136,7 +135,7 @@ NEXT_MESSAGE = Task(
     level=REPLY,
     metric="average_rank",
     description="Rank all messages at one depth: does the one that was said come first?",
-    citation=TRIPLE_ENCODERS,
+    citation="https://aclanthology.org/2024.acl-long.290",
     measure=evaluate_next_message,
     build=build_task_sequences,
 )

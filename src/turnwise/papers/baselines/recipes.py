@@ -8,12 +8,12 @@ from typing import ClassVar
 from datasets import Dataset
 from typing_extensions import override
 
-from turnwise._utils.citations import CONVERT
 from turnwise._utils.settings import check_positive
 from turnwise.collators.texts import TextCollator
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.papers.baselines.siamese import SiameseLoss, SiameseSettings
 from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
+from turnwise.papers.citations import CONVERT
 from turnwise.papers.in_batch import InBatch
 from turnwise.papers.joined_contexts import JoinedContextCollator
 from turnwise.training.recipes.base import Inputs

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from turnwise._utils import citations
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import InBatchSettings, batch_softmax
+from turnwise.papers import citations
 
 
 def of_previous_turn(texts: Tensor, conversation: Tensor) -> Tensor:

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 from typing_extensions import override
 
-from turnwise._utils import citations
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import InBatchSettings, batch_softmax
+from turnwise.papers import citations
 from turnwise.papers.baselines.siamese import of_previous_turn
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.citations import DIAL2VEC
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
 from turnwise.evaluation.conversations.ranking import BLOCK, PRODUCT_UNIT, on_grid, product_blocks
 from turnwise.evaluation.levels import CONVERSATION
 from turnwise.evaluation.task import Task
+from turnwise.papers.citations import DIAL2VEC
 
 
 @dataclass(frozen=True, eq=False)

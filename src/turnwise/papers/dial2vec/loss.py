@@ -21,12 +21,12 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, one_hot, pad
 from typing_extensions import override
 
-from turnwise._utils import citations
 from turnwise._utils.settings import Settings, check_positive
 from turnwise.encoders.forward import full_precision, take
 from turnwise.encoders.rows import encode_rows
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import process_mean
+from turnwise.papers import citations
 
 
 def self_representation(tokens: Tensor, speaker: Tensor) -> Tensor:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from turnwise._utils.citations import DIAL2VEC
-from turnwise.evaluation.conversations.domain_categorization import CategorizationResult, evaluate_categorization
 from turnwise.evaluation.conversations.labelled import EmbeddedConversations, build_conversations
 from turnwise.evaluation.levels import CONVERSATION
 from turnwise.evaluation.task import Task
+from turnwise.papers.citations import DIAL2VEC
+from turnwise.papers.domain_categorization import CategorizationResult, evaluate_categorization
 
 
 def evaluate_published_categorization(embedded: EmbeddedConversations, seed: int = 0) -> CategorizationResult:

@@ -10,7 +10,6 @@ from statistics import median
 import numpy as np
 
 from turnwise._utils.bootstrap import bootstrap_interval
-from turnwise._utils.citations import DIALOGUE_CSE
 from turnwise._utils.vectors import FloatArray
 from turnwise.errors import ConversationError
 from turnwise.evaluation.levels import MESSAGE
@@ -18,6 +17,7 @@ from turnwise.evaluation.messages.released import tab_separated_lines
 from turnwise.evaluation.metrics.correlation import spearman, spearman_rows
 from turnwise.evaluation.scoring import Encode, cosines, percent, unit_embeddings
 from turnwise.evaluation.task import Task
+from turnwise.papers.citations import DIALOGUE_CSE
 
 
 @dataclass(frozen=True)

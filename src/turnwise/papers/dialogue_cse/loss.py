@@ -21,11 +21,11 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from turnwise._utils import citations
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.forward import TokenSlice, encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import InBatchSettings, Turns, among, cross_entropy, process_mean
+from turnwise.papers import citations
 
 Aggregation = Literal["mean", "attention"]
 ContextCount = Literal["each-side", "in-all"]

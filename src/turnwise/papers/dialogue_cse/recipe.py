@@ -8,9 +8,9 @@ from typing import ClassVar
 from datasets import Dataset
 from typing_extensions import override
 
-from turnwise._utils.citations import DIALOGUE_CSE
 from turnwise.collators.texts import TextCollator
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.papers.citations import DIALOGUE_CSE
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
 from turnwise.papers.in_batch import InBatch
 from turnwise.training.recipes.base import Inputs

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from turnwise._utils.levels import LevelName
-from turnwise.evaluation import CategorizationResult
 from turnwise.papers.baselines import BASELINES, build_baseline
 from turnwise.papers.baselines.baseline import Output
+from turnwise.papers.domain_categorization import CategorizationResult
 from turnwise.papers.experiments.method import Method, ScoringInputs, Stage, TaskFigures, Tasks
 from turnwise.papers.experiments.scoring import EVALUATION_SEED, conversation_figures, message_figures, task_figures
 

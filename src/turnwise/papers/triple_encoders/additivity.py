@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.citations import TRIPLE_ENCODERS
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.evaluation.figures import DIFFERENCE, RANDOM, TRUE
@@ -16,6 +15,7 @@ from turnwise.evaluation.replies.context_scores import ContextScores
 from turnwise.evaluation.replies.depths import LENGTHS, Depth, find_depths, per_context
 from turnwise.evaluation.replies.sequences import EmbeddedSequences, Sequences, build_task_sequences
 from turnwise.evaluation.task import Task
+from turnwise.papers.citations import TRIPLE_ENCODERS
 from turnwise.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnwise.papers.triple_encoders.scores import inverse_pair_norms
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from turnwise._utils import citations
+from turnwise.papers import citations
 from turnwise.papers.triple_encoders.turn_order import (
     TurnOrderSettings,
     WindowLoss,

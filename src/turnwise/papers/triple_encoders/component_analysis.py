@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from turnwise._utils.citations import TRIPLE_ENCODERS
 from turnwise.evaluation.levels import REPLY
 from turnwise.evaluation.replies.next_message import NextMessageResult, evaluate_next_message
 from turnwise.evaluation.replies.sequences import EmbeddedSequences, build_task_sequences
 from turnwise.evaluation.task import Task
+from turnwise.papers.citations import TRIPLE_ENCODERS
 from turnwise.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnwise.papers.triple_encoders.modes import COMPONENTS
 

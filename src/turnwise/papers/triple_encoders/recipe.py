@@ -14,12 +14,12 @@ from sentence_transformers.sentence_transformer.losses import ContrastiveLoss
 from torch import Tensor, nn
 from typing_extensions import override
 
-from turnwise._utils import citations
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.losses.in_batch import Negatives
+from turnwise.papers import citations
 from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings
 from turnwise.papers.triple_encoders.ccl import CCLLoss, CCLSettings
 from turnwise.papers.triple_encoders.collator import TurnOrderCollator

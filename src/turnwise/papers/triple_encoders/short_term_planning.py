@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from turnwise._utils.citations import TRIPLE_ENCODERS
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.evaluation.levels import REPLY
@@ -17,6 +16,7 @@ from turnwise.evaluation.replies.sequences import EmbeddedSequences, build_task_
 from turnwise.evaluation.replies.tied_ranks import TiedRanks
 from turnwise.evaluation.scoring import DECIMALS
 from turnwise.evaluation.task import Task
+from turnwise.papers.citations import TRIPLE_ENCODERS
 from turnwise.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnwise.papers.triple_encoders.planning import bi_plan_scores, triple_plan_scores
 from turnwise.papers.triple_encoders.plans import (

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from threadpoolctl import threadpool_limits
 
-from turnwise._utils.citations import DIAL2VEC
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray
 from turnwise.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
@@ -20,6 +19,7 @@ from turnwise.evaluation.levels import CONVERSATION
 from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
 from turnwise.evaluation.scoring import percent
 from turnwise.evaluation.task import Task
+from turnwise.papers.citations import DIAL2VEC
 
 RUNS = 10  # as in the paper
 

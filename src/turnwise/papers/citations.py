@@ -1,4 +1,4 @@
-"""BibTeX of the papers that define the methods and the tasks."""
+"""BibTeX of the papers that define the methods, and tasks of their own."""
 
 from __future__ import annotations
 
@@ -48,18 +48,4 @@ CONVERT = """\
     author = "Henderson, Matthew and others",
     booktitle = "Findings of the Association for Computational Linguistics: EMNLP 2020",
     year = "2020",
-}"""
-INTENT_DISCOVERY = """\
-@inproceedings{perkins-yang-2019-dialog,
-    title = "Dialog Intent Induction with Deep Multi-View Clustering",
-    author = "Perkins, Hugh and Yang, Yi",
-    booktitle = "Proceedings of the 2019 Conference on Empirical Methods in Natural Language Processing",
-    year = "2019",
-}
-@inproceedings{gung-etal-2023-intent,
-    title = "Intent Induction from Conversations for Task-Oriented Dialogue Track at {DSTC} 11",
-    author = "Gung, James and Shu, Raphael and Moeng, Emily and Rose, Wesley and Romeo, Salvatore and Gupta, Arshit and
-        Mansour, Saab and Zhang, Yi",
-    booktitle = "Proceedings of The Eleventh Dialog System Technology Challenge",
-    year = "2023",
 }"""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise._utils.bootstrap import bootstrap_interval
-from turnwise._utils.citations import DIAL2VEC
 from turnwise._utils.vectors import FloatArray
 from turnwise.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
 from turnwise.evaluation.levels import CONVERSATION
 from turnwise.evaluation.metrics.ranking_rows import best_spearman_binary
 from turnwise.evaluation.scoring import percent
 from turnwise.evaluation.task import Task
+from turnwise.papers.citations import DIAL2VEC
 
 
 @dataclass(frozen=True, eq=False)
