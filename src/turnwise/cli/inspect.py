@@ -158,13 +158,14 @@ def _people(labels: list[str], following: Reading) -> list[tuple[str, str]]:
 
 
 def _sizes(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    from turnwise.data.languages import shares
+
     files = summary["formats"]
     kinds = dict.fromkeys(files.values())
     names = ", ".join(list(files)[:_SHOWN_FILES]) + (f", … ({len(files)} files)" if len(files) > _SHOWN_FILES else "")
     turns, tokens, speakers = (
         summary[name] for name in ("turns_per_conversation", "tokens_per_message", "speakers_per_conversation")
     )
-    scripts = ", ".join(f"{script} {share} %" for script, share in summary["scripts"].items())
     return [
         ("read from", names),
         ("format", "; ".join(kinds)),
@@ -172,7 +173,7 @@ def _sizes(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("messages", f"{summary['messages']:,}: {_spread(turns)} in a conversation"),
         ("tokens (words)", f"{summary['tokens']:,}: {_spread(tokens)} in a message"),
         ("speakers", f"{_values(summary['speakers'])}; {_spread(speakers)} in a conversation"),
-        ("scripts", scripts or "no letters"),
+        ("languages", shares(summary["languages"]) or "no letters"),
     ]
 
 

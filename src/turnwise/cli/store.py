@@ -90,8 +90,13 @@ def index(
 
 def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -> AddReport:
     """Put conversations into a store, showing progress."""
+    from turnwise.data.languages import advice
+    from turnwise.encoders.loading import DEFAULT_ENCODER
+
     if repeated := len(conversations) - len(set(conversations["id"])):
         note(f"{repeated:,} ids of conversations occur before: only the last of each is kept, so give each its own")
+    if store.tables().state.encoder == DEFAULT_ENCODER and (foreign := advice(conversations, "--model")):
+        note(foreign)
     with _progress("indexing conversations", len(conversations)) as advance:
         report = store.add(conversations, progress=advance, cache=cache)
     store.compact()  # even if nothing is new: a killed command may have left it undone

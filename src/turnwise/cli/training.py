@@ -226,12 +226,15 @@ def train(
     options = {"task": task, "label": label, "conversation_label": conversation_label, "max_queries": max_queries}
 
     def work(resume: bool) -> None:
+        from turnwise.data.languages import advice
         from turnwise.encoders.embed import holds_vectors
         from turnwise.training.train import train as run_training
 
         evaluator = _evaluator(validation, chosen, given(options), reading)
         vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
         conversations = vectors or reading.read(data, output)
+        if vectors is None and encoder is None and (foreign := advice(reading.read(data), "--encoder")):
+            note(foreign)
         run_training(
             conversations,
             method=chosen,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable
@@ -13,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from turnwise.data.languages import language_of
 from turnwise.data.personal.name_labels import holds_names
 from turnwise.data.redaction import PATTERNS, find_personal_data, is_searched
 from turnwise.data.tokens import tokenize
 
 _MOST_VALUES = 1000  # distinct values of a label, or speakers; beyond this, new ones are only counted
 _SHOWN_VALUES = 5
-_SCRIPTS = {"CJK": "Han"}
 
 
 @dataclass
@@ -68,7 +67,7 @@ class Values:
 
 @dataclass
 class Inspection:
-    """Counts over conversations. It keeps the first one; of the texts of all others, only hashes and letter counts."""
+    """Counts over conversations. It keeps the first one; of the texts of all others, only hashes."""
 
     first: dict[str, Any] | None = None
     speakers: Values = field(default_factory=Values)
@@ -79,7 +78,7 @@ class Inspection:
     _tokens: array[int] = field(default_factory=lambda: array("q"))
     _characters: array[int] = field(default_factory=lambda: array("q"))
     _hashes: dict[str, array[int]] = field(default_factory=dict)
-    _letters: Counter[str] = field(default_factory=Counter)
+    _languages: Counter[str] = field(default_factory=Counter)
     _personal: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in PATTERNS})
     _trainable: int = 0
     _empty: int = 0
@@ -89,6 +88,8 @@ class Inspection:
         """Count a conversation as `read_conversations` gives it."""
         messages = row["messages"]
         self.first = self.first or row
+        if (language := language_of(messages)) is not None:
+            self._languages[language] += 1
         self._turns.append(len(messages))
         self._speakers_each.append(len({message["role"] for message in messages}))
         self._hash("ids", row["id"])
@@ -107,7 +108,6 @@ class Inspection:
         self._empty += not text
         self._tokens.append(len(tokenize(text)))
         self._characters.append(len(text))
-        self._letters.update(text)
         self._hash("messages", text)
         for name, spans in find_personal_data(text).items():
             if spans:
@@ -130,7 +130,7 @@ class Inspection:
             "characters_per_message": _spread(self._characters),
             "speakers": self.speakers.summary(),
             "speakers_per_conversation": _spread(self._speakers_each),
-            "scripts": _scripts(self._letters),
+            "languages": dict(self._languages.most_common()),
             "conversation_labels": {name: values.summary() for name, values in self.conversation_labels.items()},
             "message_labels": {name: values.summary() for name, values in self.message_labels.items()},
             "repeated": {kind: len(hashes) - len(np.unique(hashes)) for kind, hashes in self._hashes.items()},
@@ -198,14 +198,3 @@ def _spread(values: array[int]) -> dict[str, float]:
     numbers = np.asarray(values)
     low, middle, high, most = np.percentile(numbers, [0, 50, 90, 100], method="inverted_cdf").tolist()
     return {"least": low, "median": middle, "mean": round(float(numbers.mean()), 2), "ninth_decile": high, "most": most}
-
-
-def _scripts(letters: Counter[str]) -> dict[str, float]:
-    """The share of each script among the letters, in percent."""
-    counts: Counter[str] = Counter()
-    for letter, count in letters.items():
-        if letter.isalpha():
-            word = unicodedata.name(letter, "OTHER").split()[0]
-            counts[_SCRIPTS.get(word, word.capitalize())] += count
-    total = sum(counts.values())
-    return {script: round(100 * count / total, 1) for script, count in counts.most_common(_SHOWN_VALUES)}

@@ -1,0 +1,38 @@
+"""Which languages conversations are in, told from the beginning of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_CHARACTERS = 500  # of a conversation
+_LOOKED_AT = 200  # conversations
+MULTILINGUAL = "intfloat/multilingual-e5-small"
+
+
+def language_of(messages: Iterable[Mapping[str, Any]]) -> str | None:
+    """The language of a conversation as a code of ISO 639, such as ``"de"``; ``None`` if it has no letters."""
+    import py3langid
+
+    text = " ".join(message["content"] for message in messages)[:_CHARACTERS]
+    return py3langid.classify(text)[0] if any(map(str.isalpha, text)) else None
+
+
+def shares(counts: Mapping[str, int]) -> str:
+    """The commonest languages, with their shares."""
+    total = sum(counts.values())
+    common = Counter(counts).most_common(5)
+    return ", ".join(f"{name} {100 * count / total:.0f} %" for name, count in common if count / total >= 0.01)
+
+
+def advice(conversations: Iterable[Mapping[str, Any]], option: str) -> str | None:
+    """A sentence for those who embed conversations with the default encoder, if most of these are not English."""
+    languages = (language_of(row["messages"]) for row, _ in zip(conversations, range(_LOOKED_AT)))
+    counts = Counter(language for language in languages if language is not None)
+    if not counts or counts["en"] >= counts.total() / 2:
+        return None
+    return (
+        f"Most conversations are not in English ({shares(counts)}), which the default encoder has learned; a "
+        f"multilingual one serves them better, such as {option} {MULTILINGUAL}"
+    )
