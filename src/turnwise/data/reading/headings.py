@@ -29,6 +29,7 @@ _WITHOUT_SPACES = re.compile(r".*(时间|時間|日期|日時|日付|時刻)")
 _BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]")
 
 
+@lru_cache(4096)
 def plain_name(name: str) -> str:
     """A name in lower case with underscores, without the number that tells columns of one name apart."""
     name = re.sub(r" \(\d+\)$", "", name)

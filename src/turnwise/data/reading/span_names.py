@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from turnwise.data.reading.headings import plain_name
 
 # For each meaning the names that it may have, the first that holds something wins; a dot leads into an object.
@@ -102,6 +104,7 @@ _SIGNS = {
 _TIMES = ({"timestamp"}, {"start_time"})
 
 
+@lru_cache(1024)
 def convention_of(keys: frozenset[str]) -> str | None:
     """The convention of a record with these keys."""
     if {"context.trace_id", "context.span_id"} & keys or {"context", "attributes"} <= keys:
