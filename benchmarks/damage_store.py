@@ -69,7 +69,6 @@ USES: dict[str, Callable[[ConversationStore, Rows], object]] = {
     "search": lambda store, rows: store.search_messages(_vector()),
     "search by text": lambda store, rows: store.search_messages(QUERY, mode="text"),
     "search filtered": lambda store, rows: store.search_messages(_vector(), where="text contains 'hello'"),
-    "similar prefix": lambda store, rows: store.similar_prefix(rows[0]["messages"]),
     "add": lambda store, rows: store.add([{**rows[0], "id": "new"}]),
     "grow": _more,
     "delete": lambda store, rows: store.delete(["talk-2"]),

@@ -27,8 +27,8 @@ _BODIES: dict[str, tuple[str, Any]] = {
     "rerank": ("/v1/rerank", {"query": "a", "documents": ["b", {"text": "c"}], "top_n": 1, "return_documents": True}),
     "conversations": ("/v1/conversations", {"conversations": [_TALK]}),
     "lines": ("/v1/conversations", _TALK),
-    "search": ("/v1/search", {"query": "card", "mode": "hybrid", "diversity": 0.5, **_SEARCH}),
-    "prefix": ("/v1/search", {"messages": _MESSAGES, "level": "prefix", **_SEARCH}),
+    "search": ("/v1/search", {"query": "card", "mode": "hybrid", **_SEARCH}),
+    "alike": ("/v1/search", {"messages": _MESSAGES, "level": "conversation", **_SEARCH}),
     "next": ("/v1/next", {"messages": _MESSAGES, "candidates": ["a", "b"], "speaker": "user", "mode": "bi"}),
     "replies": ("/v1/next", {"messages": _MESSAGES, "distinct": True, "where": "role = 'agent'", "limit": 3}),
 }

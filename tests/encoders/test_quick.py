@@ -56,7 +56,6 @@ def test_a_store_is_searched_without_the_encoder_and_finds_the_same(folder: Path
     for search in (
         lambda store: store.search_messages("which card"),
         lambda store: store.search_conversations(TALK),
-        lambda store: store.similar_prefix(TALK[:1]),
         lambda store: store.next_replies(TALK),
     ):
         scores = [[hit.score for hit in search(store)] for store in (with_encoder, by_name)]

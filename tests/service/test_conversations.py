@@ -123,7 +123,6 @@ def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) ->
                 "hybrid": {"query": "the card", "mode": "hybrid", "where": "role = 'user' and label.intent = 'lost'"},
                 "text": {"query": "pizza", "mode": "text"},
                 "conversation": {"query": "the card", "level": "conversation"},
-                "prefix": {"messages": CARD["messages"][:1], "level": "prefix", "limit": 1},
             }.items()
         }
         next_ = client.post("/v1/next", json={"messages": CARD["messages"][:1], "where": "role = 'assistant'"}).json()
@@ -139,7 +138,6 @@ def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) ->
     assert [hit.conversation for hit in store.search_conversations("the card")] == [
         hit["conversation"] for hit in answers["conversation"]
     ]
-    assert answers["prefix"][0]["next"] == [CARD["messages"][1]]
     replies = store.next_replies(CARD["messages"][:1], where="role = 'assistant'")
     assert [reply["text"] for reply in next_["replies"]] == [reply.text for reply in replies]
     assert next_["replies"][0]["conversation"] == replies[0].conversation
@@ -151,7 +149,7 @@ def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) ->
         ("search", {"json": {"query": "a", "where": "role = 'x' OR 1=1 --"}}, 422, "where"),
         ("search", {"json": {"query": "a", "where": "text = 'a'; DROP TABLE messages"}}, 422, "where"),
         ("search", {"json": {"query": "a", "limit": 10**9}}, 422, "limit"),
-        ("search", {"json": {"query": "a", "level": "prefix"}}, 422, None),
+        ("search", {"json": {"query": "a", "level": "conversation", "mode": "text"}}, 422, None),
         ("search", {"json": {"messages": CARD["messages"]}}, 422, None),
         ("next", {"json": {"messages": CARD["messages"], "where": "nothing = 3"}}, 422, "where"),
         ("next", {"json": {"messages": []}}, 422, "messages"),
@@ -247,7 +245,7 @@ def test_a_key_sees_its_own_store_only(tiny_encoder_path: Path, tmp_path: Path) 
         with server.client(b) as client:
             assert client.get("/v1/conversations/shop/card 1").status_code == 404
             for path in ("/v1/search?store=a", "/v1/next?store=a"):
-                body = {"messages": CARD["messages"], **({"level": "prefix"} if "search" in path else {})}
+                body = {"messages": CARD["messages"], **({"level": "conversation"} if "search" in path else {})}
                 assert client.post(path, json=body).status_code == 404
                 assert client.post(path.partition("?")[0], json=body).status_code == 200
             assert client.get("/v1/conversations/shop/card 1?store=a").status_code == 404

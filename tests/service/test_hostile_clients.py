@@ -39,7 +39,7 @@ def serving(gate: Gate, tiny_encoder: Any, tmp_path: Path) -> Iterator[Running]:
 
 @pytest.mark.parametrize(
     ("path", "body", "turns"),
-    [("search", {"level": "prefix"}, 5), ("next", {}, 3), ("next", {"candidates": ["yes", "no"]}, 3)],
+    [("next", {}, 3), ("next", {"candidates": ["yes", "no"]}, 3)],
 )
 def test_of_a_long_conversation_only_what_is_read_is_embedded(
     serving: Running, gate: Gate, path: str, body: dict[str, Any], turns: int
@@ -59,9 +59,9 @@ def test_long_searches_keep_no_ordinary_one_waiting(serving: Running, monkeypatc
         end.wait(SECONDS)
         return []
 
-    monkeypatch.setattr(ConversationStore, "similar_prefix", hang)
+    monkeypatch.setattr(ConversationStore, "search_conversations", hang)
     with ThreadPoolExecutor(6) as pool, serving.client() as client:
-        body = {"level": "prefix", "messages": TALK["messages"]}
+        body = {"level": "conversation", "messages": TALK["messages"]}
         long = [pool.submit(client.post, "/v1/search", json=body) for _ in range(6)]
         assert all(begun.acquire(timeout=SECONDS) for _ in range(2))
         try:

@@ -42,7 +42,7 @@ def test_conversations_are_added_in_all_layouts(serving: Running) -> None:
         ("/v1/next", "replies", {}),
         ("/v1/next", "replies", {"candidates": ["thanks", "bye"]}),
         ("/v1/search", "results", {"level": "conversation"}),
-        ("/v1/search", "results", {"level": "prefix"}),
+        ("/v1/search", "results", {"level": "conversation"}),
     ],
 )
 def test_running_conversations_are_read_in_all_layouts(serving: Running, path: str, hits: str, further: dict) -> None:

@@ -32,7 +32,7 @@ def test_messages_of_all_layouts_are_stored_as_they_are_read_from_files(filled, 
 
 
 def test_searches_take_messages_of_all_layouts(store) -> None:
-    for search in (store.search_conversations, store.similar_prefix, store.next_replies):
+    for search in (store.search_conversations, store.next_replies):
         found, expected = search(LAYOUTS), search(PLAIN)
         assert [hit.conversation for hit in found] == [hit.conversation for hit in expected]
 
@@ -77,10 +77,9 @@ def test_a_single_id_is_no_list_of_its_letters(filled) -> None:
 def test_searches_take_no_list_of_texts(store) -> None:
     with pytest.raises(TypeError, match=r"query: expected one text or a vector of 32 numbers, got \['a', 'b'\]"):
         store.search_messages(["a", "b"])
-    for search in (store.similar_prefix, store.next_replies):
-        for given in ("thanks", PLAIN[0], None):
-            with pytest.raises(TypeError, match=r'messages: expected a list of \{"role", "content"\}, got'):
-                search(given)
+    for given in ("thanks", PLAIN[0], None):
+        with pytest.raises(TypeError, match=r'messages: expected a list of \{"role", "content"\}, got'):
+            store.next_replies(given)
     with pytest.raises(TypeError, match="id: expected a text, got 12"):
         store.get(12)
     with pytest.raises(ConversationError, match="message 0: expected"):

@@ -8,8 +8,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.replies.reply_model import ReplyModel
-from turnwise.store import ConversationStore, finding, hits_table
-from turnwise.store.diversity import diverse
+from turnwise.store import ConversationStore, hits_table
 
 
 def test_messages_by_vector(store, conversations, tiny_encoder) -> None:
@@ -51,44 +50,6 @@ def test_chinese_is_found_by_pairs_of_characters(filled) -> None:
     assert [hit.turn for hit in store.search_messages("北京机票", mode="text")] == [0]
 
 
-def test_diverse_hits(store) -> None:
-    alike = [hit.text for hit in store.search_messages("thanks", limit=3)]
-    assert alike == ["thanks"] * 3
-    assert len({hit.text for hit in store.search_messages("thanks", limit=3, diversity=1)}) > 1
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        store.search_messages("thanks", diversity=2)
-
-
-def test_only_the_best_thousand_are_compared_with_each_other(tmp_path, tiny_encoder, monkeypatch) -> None:
-    compared = []
-
-    def watched(scores, *given):
-        compared.append(len(scores))
-        return diverse(scores, *given)
-
-    monkeypatch.setattr(finding, "diverse", watched)
-    texts = [f"{word} {number}" for word in ("card", "pizza") for number in range(600)]
-    rows = [{"id": text, "messages": [{"role": "user", "content": text}]} for text in texts]
-    store = ConversationStore.open(tmp_path / "store", encoder=tiny_encoder)
-    store.add(rows)
-    found = store.search_messages("card", limit=1000, offset=150, diversity=0.5)
-    assert compared == [1000]
-    assert len({hit.conversation for hit in found}) == 1000
-    rest = [hit.score for hit in found[850:]]
-    assert rest == sorted(rest, reverse=True)
-    store.search_messages("card", limit=10, diversity=0.5)
-    assert compared == [1000, 50]
-
-
-def test_maximal_marginal_relevance() -> None:
-    vectors = np.array([[1, 0], [1, 0], [0.6, 0.8], [0, 1]])
-    scores = np.array([1.0, 0.9, 0.5, 0.0])
-    assert diverse(scores, vectors, 3, 0) == [0, 1, 2]
-    assert diverse(scores, vectors, 4, 0.5) == [0, 3, 1, 2]  # 0.45 - 0.5, 0.25 - 0.3 or 0 - 0
-    assert diverse(scores, vectors, 2, 1) == [0, 3]
-    assert diverse(scores[:0], vectors[:0], 2, 1) == []
-
-
 def test_a_cross_encoder_ranks_again(store) -> None:
     class Longest:
         def predict(self, pairs, show_progress_bar):
@@ -118,23 +79,7 @@ def test_an_empty_store_finds_nothing(tmp_path, tiny_encoder) -> None:
     for mode in ("vector", "text", "hybrid"):
         assert store.search_messages("x", mode=mode) == []
     messages = [{"role": "user", "content": "x"}]
-    assert store.search_conversations("x") == store.similar_prefix(messages) == store.next_replies(messages) == []
-
-
-def test_conversations_that_went_like_this_so_far(store, conversations) -> None:
-    so_far = conversations[1]["messages"][:3]
-    best = store.similar_prefix(so_far, next_turns=2)[0]
-    assert (best.conversation, best.turn, best.text) == ("talk-1", 2, "to paris")
-    assert best.score == pytest.approx(1, abs=1e-5)
-    assert list(best.next) == conversations[1]["messages"][3:5]
-    found = store.similar_prefix(so_far)
-    assert len({hit.conversation for hit in found}) == len(found) == 5
-    assert store.similar_prefix(so_far, limit=2, offset=1) == [
-        type(hit)(**{**vars(hit)}) for hit in store.similar_prefix(so_far)[1:3]
-    ]
-    # A last turn that says little: what came before decides.
-    thanks = [*conversations[0]["messages"][2:3], {"role": "assistant", "content": "thanks"}]
-    assert (store.similar_prefix(thanks)[0].conversation, store.similar_prefix(thanks)[0].turn) == ("talk-0", 3)
+    assert store.search_conversations("x") == store.next_replies(messages) == []
 
 
 def head_added(encoder: SentenceTransformer) -> SentenceTransformer:
@@ -194,6 +139,6 @@ def test_replies_that_are_not_repeated_are_as_many_as_asked_for(filled) -> None:
 
 
 def test_hits_as_a_table(store) -> None:
-    table = hits_table(store.similar_prefix([{"role": "user", "content": "my card"}]))
+    table = hits_table(store.search_messages("my card", limit=5))
     assert table.num_rows == 5
-    assert {"score", "conversation", "turn", "role", "text", "labels", "time", "next"} == set(table.column_names)
+    assert {"score", "conversation", "turn", "role", "text", "labels", "time"} == set(table.column_names)

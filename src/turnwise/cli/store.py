@@ -116,12 +116,6 @@ def search(
     where: Where = None,
     limit: Annotated[int, typer.Option(min=1, help="Number of hits to show.")] = 10,
     offset: Annotated[int, typer.Option(min=0, help="Number of hits to skip, from the best on.")] = 0,
-    diversity: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="How much to prefer hits that differ from each other, from 0 (not at all) to 1."
-        ),
-    ] = None,
     reranker: Annotated[
         str | None, typer.Option(help="A cross-encoder that ranks the best hits again: a folder or a Hub name.")
     ] = None,
@@ -131,8 +125,8 @@ def search(
 
     Example: `turnwise search talks "my card was stolen" --where "role = 'user' and label.domain = 'banking'"`
     """
-    if level != "message" and (mode != "vector" or diversity is not None or reranker is not None):
-        raise ValueError(f"--mode, --diversity and --reranker belong to --level message, not to {level}")
+    if level != "message" and (mode != "vector" or reranker is not None):
+        raise ValueError(f"--mode and --reranker belong to --level message, not to {level}")
     quiet_transformers()
     use_one_thread()
     opened = _open(store, read_only=True)
@@ -144,9 +138,7 @@ def search(
         hits = opened.next_replies(said, where=where, limit=limit, offset=offset)
     else:
         cross_encoder = None if reranker is None else _load_reranker(reranker)
-        hits = opened.search_messages(
-            query, mode=mode, where=where, limit=limit, offset=offset, diversity=diversity, reranker=cross_encoder
-        )
+        hits = opened.search_messages(query, mode=mode, where=where, limit=limit, offset=offset, reranker=cross_encoder)
     rows = [asdict(hit) for hit in hits]
     if json_output:
         _print_json(rows)

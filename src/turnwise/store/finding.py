@@ -9,17 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from turnwise.store.conditions import Condition
-from turnwise.store.diversity import diverse
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnwise.store.lance_table import Tables
-from turnwise.store.records import labels_of, vectors_of
+from turnwise.store.records import labels_of
 from turnwise.store.searching import fused
 
 _COLUMNS = ["conversation", "turn", "role", "text", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
-_DEPTH = 5  # candidates per hit, where hits are diversified or ranked again
+_DEPTH = 5  # candidates per hit, where hits are ranked again
 _FUSED = 50  # at least, of each ranking
-_MOST_DIVERSE = 1000  # the best candidates are diversified: each is compared with each, so that the time is bounded
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
@@ -33,31 +31,22 @@ def find_messages(
     where: Condition | None,
     limit: int,
     offset: int,
-    diversity: float | None,
     rerank: Callable[[Sequence[str]], np.ndarray] | None,
 ) -> list[MessageHit]:
     """Find messages similar to a vector (dim,), a text, or both; see `ConversationStore.search_messages`."""
     depth = limit + offset
     if rerank is not None:
         depth *= _DEPTH
-    elif diversity is not None:
-        depth = max(depth, min(depth * _DEPTH, _MOST_DIVERSE))
-    columns = [*_COLUMNS, "vector"] if diversity is not None else _COLUMNS
     is_hybrid = vector is not None and text is not None
     fetched = max(depth, _FUSED) if is_hybrid else depth
     rankings = []
     if vector is not None:
-        rankings.append(tables.messages.nearest("vector", vector, where, fetched, columns))
+        rankings.append(tables.messages.nearest("vector", vector, where, fetched, _COLUMNS))
     if text is not None:
-        rankings.append(tables.messages.matching(text, where, fetched, columns))
+        rankings.append(tables.messages.matching(text, where, fetched, _COLUMNS))
     rows = fused(rankings, depth) if is_hybrid else rankings[0]
     if rerank is not None and len(rows):
         rows = _reranked(rows, rerank)
-    if diversity is not None:
-        best, others = rows.slice(0, _MOST_DIVERSE), rows.slice(_MOST_DIVERSE)
-        scores, vectors = np.asarray(best["score"]), vectors_of(best["vector"])
-        chosen = best.take(pa.array(diverse(scores, vectors, limit + offset, diversity), pa.int64()))
-        rows = pa.concat_tables([chosen, others])
     return [_hit(MessageHit, row) for row in rows.slice(offset, limit).to_pylist()]
 
 

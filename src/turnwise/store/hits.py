@@ -43,17 +43,6 @@ class ReplyHit(MessageHit):
 
 
 @dataclass(frozen=True)
-class PrefixHit(MessageHit):
-    """A message up to which a conversation went like the given one.
-
-    Attributes:
-        next: The messages after it, ``{"role", "content", …labels}``.
-    """
-
-    next: Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
 class ConversationHit:
     """A conversation that was found.
 

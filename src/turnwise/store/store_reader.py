@@ -15,10 +15,9 @@ from turnwise.store.conditions import Condition
 from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 from turnwise.store.finding import cross_encoder_scores, find_conversations, find_messages, find_replies
 from turnwise.store.folder import Folder
-from turnwise.store.hits import ConversationHit, MessageHit, PrefixHit, ReplyHit, StoreStats
+from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit, StoreStats
 from turnwise.store.lance_table import Tables
 from turnwise.store.opening import other_encoder, store_encoder
-from turnwise.store.prefixes import similar_places
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import StoreState
 
@@ -38,12 +37,7 @@ class StoreReader:
         path: Its folder.
         encoder: Its encoder; ``None`` loads the one it names when it is needed.
         digest: The hash of the encoder.
-
-    Attributes:
-        PREFIX_TURNS: How many of the last turns `similar_prefix` compares.
     """
-
-    PREFIX_TURNS = 5
 
     def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None) -> None:
         self.path = path
@@ -78,7 +72,6 @@ class StoreReader:
         where: str | None = None,
         limit: int = 10,
         offset: int = 0,
-        diversity: float | None = None,
         reranker: CrossEncoder | None = None,
     ) -> list[MessageHit]:
         """Find messages similar to a text or a vector.
@@ -91,7 +84,6 @@ class StoreReader:
                 of its conversation.
             limit: How many to return.
             offset: How many of the best to leave out.
-            diversity: From 0 to 1: prefer hits that differ from the hits before them (maximal marginal relevance).
             reranker: A cross-encoder that ranks the best hits again; the query must be a text.
 
         Raises:
@@ -108,7 +100,7 @@ class StoreReader:
         vector = None if mode == "text" else self._query_vector(tables.state, query)
         text = str(query) if mode != "vector" else None
         rerank = None if reranker is None else cross_encoder_scores(reranker, str(query))
-        return find_messages(tables, vector, text, _condition(where), limit, offset, diversity, rerank)
+        return find_messages(tables, vector, text, _condition(where), limit, offset, rerank)
 
     def search_conversations(
         self, query: str | Sequence[Message], *, where: str | None = None, limit: int = 10, offset: int = 0
@@ -131,35 +123,6 @@ class StoreReader:
         vector = self._encoder(tables.state).conversation_query(_said(messages))
         condition = None if where is None else read_filter(where, CONVERSATION_COLUMNS)
         return find_conversations(tables, vector, condition, limit, offset)
-
-    def similar_prefix(
-        self,
-        messages: Sequence[Message],
-        *,
-        where: str | None = None,
-        limit: int = 10,
-        offset: int = 0,
-        next_turns: int = 3,
-    ) -> list[PrefixHit]:
-        """Find conversations that went like this one so far, with the turn where they match and what was said next.
-
-        Args:
-            messages: The conversation so far, ``{"role", "content"}`` each. Its last five turns are compared, and the
-                last one has the greatest weight.
-            where: A filter, as for `search_messages`, on the messages that are looked up first.
-            limit: How many conversations.
-            offset: How many of the best to leave out.
-            next_turns: How many messages after the matching turn to return.
-
-        Raises:
-            ValueError: There is no message, or a setting is out of range.
-            FilterError: The filter cannot be read.
-        """
-        _check_range(limit, offset)
-        tables = self._folder.tables()
-        last = _said(messages)[-self.PREFIX_TURNS :]
-        columns = self._encoder(tables.state).messages([message["content"] for message in reversed(last)])
-        return similar_places(tables, columns["vector"], _condition(where), limit, offset, next_turns)
 
     def next_replies(
         self,

@@ -35,15 +35,12 @@ class SearchRequest(BaseModel):
     )
 
     query: str | None = Field(None, description="The text to search for")
-    messages: Conversation | None = Field(None, description="A conversation, or its first turns, instead of query")
-    level: Literal["message", "conversation", "prefix"] = Field(
-        "message", description="Find messages, whole conversations, or those that went like this one so far"
-    )
+    messages: Conversation | None = Field(None, description="A conversation, instead of query")
+    level: Literal["message", "conversation"] = Field("message", description="Find messages, or whole conversations")
     mode: Literal["vector", "text", "hybrid"] = Field(
         "vector", description="For messages: search by meaning, by words (BM25), or by both"
     )
     where: str | None = Field(None, description="A filter, such as: role = 'user' and label.intent = 'refund'")
-    diversity: float | None = Field(None, ge=0, le=1, description="For messages: how much to prefer hits that differ")
     limit: Limit = 10
     offset: Offset = 0
 
@@ -53,10 +50,8 @@ class SearchRequest(BaseModel):
             raise ValueError("give either query or messages")
         if self.level == "message" and self.query is None:
             raise ValueError("level 'message' needs a query, a text")
-        if self.level == "prefix" and self.messages is None:
-            raise ValueError("level 'prefix' needs messages, the conversation so far")
-        if self.level != "message" and (self.mode != "vector" or self.diversity is not None):
-            raise ValueError("mode and diversity belong to level 'message'")
+        if self.level != "message" and self.mode != "vector":
+            raise ValueError("mode belongs to level 'message'")
         return self
 
 
@@ -94,15 +89,12 @@ async def search(
         if body.mode == "vector":  # embedded in a batch with the texts of other requests
             vectors, _ = await service.embed_texts([query], "query")
             query = vectors[0]
-        settings |= {"mode": body.mode, "diversity": body.diversity}
+        settings["mode"] = body.mode
         call: Callable[[], Any] = partial(reader.search_messages, query, **settings)
     else:
         given: Any = [{"role": "user", "content": body.query}] if body.messages is None else body.messages
-        if body.level == "prefix":
-            given = given[-reader.PREFIX_TURNS :]
         service.check_count(len(given), "messages")
         messages = await service.read_messages(given, "messages")
-        find: Callable[..., Any] = reader.similar_prefix if body.level == "prefix" else reader.search_conversations
-        call = partial(find, messages, **settings)
-    is_long = body.level != "message" or body.diversity is not None or body.limit + body.offset > _FEW
+        call = partial(reader.search_conversations, messages, **settings)
+    is_long = body.level != "message" or body.limit + body.offset > _FEW
     return {"results": [asdict(hit) for hit in await service.stores.read(call, is_long)]}
