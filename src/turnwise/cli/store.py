@@ -91,7 +91,7 @@ def index(
 def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -> AddReport:
     """Put conversations into a store, showing progress."""
     from turnwise.data.languages import advice
-    from turnwise.encoders.loading import DEFAULT_ENCODER
+    from turnwise.encoders.folders import DEFAULT_ENCODER
 
     if repeated := len(conversations) - len(set(conversations["id"])):
         note(f"{repeated:,} ids of conversations occur before: only the last of each is kept, so give each its own")
