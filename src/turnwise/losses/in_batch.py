@@ -59,7 +59,7 @@ def _tell_of_fewer(negatives: int, fewest: int) -> None:
     """Tell once that negatives are too few, which is harmless in an epoch's last batch but a mistake in every batch."""
     logging.getLogger("turnwise").warning(
         "negatives=%d, but a response of a batch has only %d: if it is not the last, smaller batch, raise batch_size, "
-        "lower negatives, or (for dialogue-cse) draw them from the whole data with --preset paper",
+        "lower negatives, or draw them from the whole data, as some presets do",
         negatives,
         fewest,
     )
