@@ -149,6 +149,7 @@ def _group(number: int, name: str, parent: int | None, codes: np.ndarray) -> dic
         "opening": False,
         "answer": None,
         "move": False,
+        "aside": None,
     }
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,8 @@ from tests.explorer.conftest import Watched
 from turnwise.cli.explore import _stem
 from turnwise.cli.main import app
 from turnwise.explorer import Report, build_report, export_report
+from turnwise.explorer.report.mailed import write_mailed
+from turnwise.explorer.summary import summary_table
 from turnwise.store import ConversationStore
 
 DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "../shared/data"))
@@ -43,7 +46,7 @@ def test_an_exported_report_opens_from_the_disk(
     watched = open_page(file.as_uri(), offline=True)
     for view in ("overview", "map", "groups", "flows", "surprise", "conversation/0", "search?q=help"):
         page = watched.open(view)
-        assert page.locator("#edit, #merge, .follow").count() == 0
+        assert page.locator("#edit, .follow").count() == 0
     assert {path.name for path in file.parent.iterdir()} == {"data", "index.html", "js", "style.css", "vendor"}
 
 
@@ -118,3 +121,15 @@ def test_the_command_indexes_then_writes(chats: Path, tiny_encoder_path: Path, t
     assert atlas["role"][7] == row["messages"][atlas["turn"][7]]["role"]
     assert atlas["conversation_domain"][7] == row["domain"]
     assert all(-1 <= x <= 1 for x in atlas["projection_x"] + atlas["projection_y"])
+
+
+def test_a_report_is_one_file_to_mail_with_or_without_texts(report: Report, tmp_path: Path) -> None:
+    write_mailed(report, tmp_path / "with.html")
+    write_mailed(report, tmp_path / "without.html", texts=False)
+    whole, bare = ((tmp_path / name).read_text(encoding="utf-8") for name in ("with.html", "without.html"))
+    rows = summary_table(report, [group for group in report.groups["message"] if group.level == 1]).to_pylist()
+    examples = [html.escape(row["example"]) for row in rows if row["kind"] in ("request", "message")]
+    assert any(example in whole for example in examples) and not any(f">{text}<" in bare for text in examples)
+    for page in (whole, bare):
+        assert "What do people ask?" in page and "none of these" in page
+        assert "<script" not in page and "src=" not in page and "http" not in page

@@ -198,18 +198,34 @@ def test_groups_are_renamed_and_split_and_stay_so(
     page.get_by_role("button", name="Rename").click()
     page.wait_for_selector("h1:has-text('wants <b>money</b> back')")
     assert page.locator("h1 .badge").inner_text() == "renamed"
-    before = len(explorer.report.groups["message"])
-    page = watched.open("groups")
-    names = page.locator(".panel h2 a").all_inner_texts()
-    if len(names) > 1:
-        page.get_by_label("The one").select_option(index=0)
-        page.get_by_label("The other").select_option(index=1)
-        page.get_by_role("button", name="Merge").click()
-        page.wait_for_selector(f".panel h2 >> nth={len(names) - 1}", state="detached")
-        assert len(explorer.report.groups["message"]) < before
     assert "wants <b>money</b> back" in [
         group.name for group in turnwise.explorer.build_report(store).groups["message"]
     ]
+
+
+def test_requests_are_merged_and_moved_and_both_can_be_undone(
+    store: ConversationStore, explorer: Explorer, open_page: Callable[..., Watched]
+) -> None:
+    watched = open_page(explorer.url)
+    page = watched.open("overview")
+    name = page.locator(".requests tbody a.group").first
+    id = int(str(name.get_attribute("href")).split("/")[-1].split("?")[0])
+    page.locator(f"#move-{id}").click()
+    page.locator(f".short #move-{id}").wait_for()  # now said along the way
+    kept = next(group for group in turnwise.explorer.build_report(store).groups["message"] if group.id == id)
+    assert kept.aside and kept.move
+    before = len([group for group in explorer.report.groups["message"] if group.level == 1])
+    page = watched.open(f"group/message/{id}")
+    page.get_by_role("button", name="Merge with it").click()
+    page.wait_for_function(
+        "(count) => turnwise.report.groups.message.list.filter((g) => g.level === 1).length < count", arg=before
+    )
+    for _ in range(2):
+        page.wait_for_selector("#edit:not([disabled]) .status:empty", state="attached")
+        page.get_by_role("button", name="Undo").click()
+        page.wait_for_selector("#edit:not([disabled]) .status:empty", state="attached")
+    page.wait_for_function("(id) => turnwise.report.groups.message.byId.get(id).aside === null", arg=id)
+    assert len([group for group in explorer.report.groups["message"] if group.level == 1]) == before
 
 
 def test_a_split_shows_its_parts(explorer: Explorer, open_page: Callable[..., Watched]) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from turnwise.explorer.groups.settings import Granularity
     from turnwise.store import ConversationStore
 
-_TABLE = ".parquet"
+_TABLE, _PAGE = ".parquet", ".html"
 _SHOWN = 500  # sample conversations in the demo's report: enough to look around in, embedded in seconds
 
 
@@ -43,9 +43,13 @@ def explore(
         Path | None,
         typer.Option(
             "--export",
-            help="Write a folder that opens in any browser, or a .parquet file for embedding-atlas, and exit.",
+            help="Write a folder that opens in any browser, an .html file to mail and print, or a .parquet file for "
+            "embedding-atlas, and exit.",
         ),
     ] = None,
+    no_texts: Annotated[
+        bool, typer.Option("--no-texts", help="Write the .html file without examples, with keywords as names.")
+    ] = False,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0 chooses a free one.")
     ] = 0,
@@ -70,6 +74,8 @@ def explore(
     """
     if export is not None:
         _check(export, force)
+    if no_texts and (export is None or export.suffix != _PAGE):
+        raise ValueError("--no-texts is for a file to mail: add --export report.html")
     quiet_transformers()
     from turnwise.explorer import GroupSettings, build_report
 
@@ -81,7 +87,7 @@ def explore(
     if export is None:
         _serve(opened, report, port, no_browser)
     else:
-        _write(report, export, force)
+        _write(report, export, force, not no_texts)
 
 
 def write_sample_report(folder: Path) -> bool:
@@ -113,7 +119,7 @@ def write_sample_report(folder: Path) -> bool:
 def _check(export: Path, force: bool) -> None:
     from turnwise.explorer.export import check_export
 
-    if export.suffix == _TABLE:
+    if export.suffix in (_TABLE, _PAGE):
         check_file(export, force)
     else:
         check_export(export, force)
@@ -208,7 +214,7 @@ def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool
     explorer.run()
 
 
-def _write(report: Report, export: Path, force: bool) -> None:
+def _write(report: Report, export: Path, force: bool, texts: bool = True) -> None:
     if export.suffix == _TABLE:
         from turnwise.explorer.atlas import write_atlas
 
@@ -216,6 +222,11 @@ def _write(report: Report, export: Path, force: bool) -> None:
         console.print(
             f"Wrote {export}. To open it: embedding-atlas {export} --text text --x projection_x --y projection_y"
         )
+    elif export.suffix == _PAGE:
+        from turnwise.explorer.report.mailed import write_mailed
+
+        write_mailed(report, export, texts)
+        console.print(f"Wrote {export}, {'with examples' if texts else 'without texts'}.", soft_wrap=True)
     else:
         from turnwise.explorer.export import export_report
 

@@ -1,4 +1,4 @@
-"""A user's changes of groups: renaming, merging and splitting them. They are kept in the store's folder.
+"""A user's changes of groups: renaming, merging, splitting and moving them. They are kept in the store's folder.
 
 The next report shows the changes (`turnwise.explorer.build_report`, quickly with ``former``), and so do later reports
 when data has been added.
@@ -85,6 +85,38 @@ def split(store: StorePath, kind: Kind, group: int) -> list[int]:
 
     edit_groups(store, kind, [group], change)
     return [group, *sorted(set(after) - set(before))]
+
+
+def move(store: StorePath, kind: Kind, group: int, aside: bool) -> None:
+    """List a group with what is said along the way, or with the requests.
+
+    Args:
+        store: The folder of the store.
+        kind: ``"message"`` or ``"conversation"``.
+        group: Its id.
+        aside: Whether it is said along the way.
+
+    Raises:
+        ValueError: There is no such group.
+    """
+    edit_groups(
+        store, kind, [group], lambda memory: memory.with_groups({group: replace(memory.groups[group], aside=aside)})
+    )
+
+
+def restore(store: StorePath, kind: Kind, former: GroupMemory) -> None:
+    """Take back what was changed since a memory of groups was read.
+
+    Raises:
+        ValueError: The data has changed since.
+    """
+
+    def change(memory: GroupMemory) -> GroupMemory:
+        if memory.stamp != former.stamp:
+            raise ValueError("the data has changed since: this can no longer be undone")
+        return replace(memory, fine=former.fine, groups=former.groups, next_id=former.next_id)
+
+    edit_groups(store, kind, [], change)
 
 
 def edit_groups(

@@ -5,19 +5,20 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from turnwise.explorer import edits
-from turnwise.explorer.groups.memory import Kind
+from turnwise.explorer.groups.memory import GroupMemory, Kind, read_memory
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Report
 from turnwise.explorer.report.write import write_report
 from turnwise.store import ConversationStore, MessageHit
 from turnwise.store.store_reader import SearchMode
 
-Action = Literal["rename", "merge", "split"]
+Action = Literal["rename", "merge", "split", "aside", "request", "undo"]
+_MOST_UNDONE = 50
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class LiveReport:
         self._store = store
         self._temporary = tempfile.TemporaryDirectory(prefix="turnwise-explorer-")
         self._changing = threading.Lock()  # one edit at a time
+        self._before: list[tuple[Kind, GroupMemory]] = []  # what was there before each edit
         self.folder = Path(self._temporary.name)
         self._show(report)
 
@@ -83,7 +85,7 @@ class LiveReport:
         return [self._report_hit(hit) for hit in self._store.next_replies(messages, limit=limit)]
 
     def edit(self, action: Action, kind: Kind, ids: Sequence[int], name: str | None) -> list[int]:
-        """Rename, merge or split groups, and make the report again.
+        """Rename, merge, split or move groups, or undo the last of these, and make the report again.
 
         Returns:
             The ids of the groups that there are now in place of the given ones.
@@ -92,16 +94,26 @@ class LiveReport:
             ValueError: There is no such group, or the action does not fit; see `turnwise.explorer.edits`.
         """
         with self._changing:
-            path = self._store.path
-            changed = [ids[0]]
-            if action == "merge":
+            path = Path(self._store.path)
+            changed = list(ids[:1])
+            before = read_memory(path).get(kind)
+            if action == "undo":
+                if not self._before:
+                    raise ValueError("nothing has been changed since the explorer was started")
+                edits.restore(path, *self._before.pop())
+                changed = []
+            elif action == "merge":
                 edits.merge(path, kind, ids, name)
             elif len(ids) != 1:
                 raise ValueError(f"expected one group to {action}, got {len(ids)}")
             elif action == "rename":
                 edits.rename(path, kind, ids[0], name or "")
+            elif action in ("aside", "request"):
+                edits.move(path, kind, ids[0], action == "aside")
             else:
                 changed = edits.split(path, kind, ids[0])
+            if before is not None and action != "undo":
+                self._before = [*self._before, (kind, replace(before, basis=None))][-_MOST_UNDONE:]
             settings = self.report.settings
             self._show(build_report(self._store, seed=settings.seed, settings=settings, former=self.report))
         return changed

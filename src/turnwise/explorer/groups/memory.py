@@ -36,6 +36,7 @@ class KnownGroup:
         new: It appeared when the data grew.
         renamed: A user named it.
         pinned: A user merged or split it.
+        aside: A user listed it with what is said along the way (true) or with the requests (false).
     """
 
     name: str = ""
@@ -44,6 +45,7 @@ class KnownGroup:
     new: bool = False
     renamed: bool = False
     pinned: bool = False
+    aside: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,7 @@ def _listed(memory: GroupMemory, members: Mapping[int, Members], total: int) -> 
             edge=members[id].edge,
             new=group.new,
             renamed=group.renamed,
+            aside=group.aside,
             colour=id,
         )
         for id, group in memory.groups.items()

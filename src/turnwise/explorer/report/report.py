@@ -36,6 +36,7 @@ class Group:
         opening: It holds only opening requests of this role.
         answer: The message by which others answer it most typically; ``None`` for topics, and where nothing follows.
         move: It keeps a conversation going, such as greetings, thanks, assent, and details that were asked for.
+        aside: A user decided whether it is listed with what is said along the way; ``None`` if nobody did.
     """
 
     id: int
@@ -54,6 +55,7 @@ class Group:
     opening: bool = False
     answer: int | None = None
     move: bool = False
+    aside: bool | None = None
 
 
 @dataclass(frozen=True)

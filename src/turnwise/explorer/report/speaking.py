@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -48,10 +48,16 @@ def with_speakers(groups: Sequence[Group], survey: Survey, corpus: Corpus, speak
                 opening=part.opening,
                 share=group.size / int((speakers.part == parts[0]).sum()),
                 answer=answers.get(group.id),
-                move=group.id in moves if group.level else group.id not in not_only_moves,
+                move=_is_move(group, moves, not_only_moves),
             )
         )
     return described
+
+
+def _is_move(group: Group, moves: Container[int], not_only_moves: Container[int | None]) -> bool:
+    if group.aside is not None:
+        return group.aside
+    return group.id in moves if group.level else group.id not in not_only_moves
 
 
 def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int]:

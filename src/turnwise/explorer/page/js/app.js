@@ -116,7 +116,10 @@ turnwise.app = (() => {
     if (event.target.closest?.("input, select, textarea")) return;
     const number = Number(event.key);
     if (event.key === "/" || event.key === "f") event.preventDefault(); // not typed into the field that gets the focus
-    if (event.key === "/") turnwise.route.go("search");
+    if (event.key === "/") {
+      turnwise.route.go("search", [], {type: "1"}); // what is typed next is the query
+      document.getElementById("search")?.focus();
+    }
     else if (event.key === "t") turnwise.theme.toggle();
     else if (event.key === "f") turnwise.filterBar.toggle();
     else if (event.key === "?") help();

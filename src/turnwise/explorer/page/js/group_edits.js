@@ -1,4 +1,4 @@
-/* Renaming, merging and splitting groups, where a server keeps it. */
+/* Renaming, merging, splitting and moving groups, where a server keeps it. */
 "use strict";
 
 turnwise.groupEdits = (() => {
@@ -21,9 +21,17 @@ turnwise.groupEdits = (() => {
     }
   }
 
-  /** Of one group: its name, and splitting it. */
+  /** Of one group: its name, splitting it, and merging it with another of the same level and role. */
   function editing(level, group) {
     const name = element("input", {type: "text", value: group.name, maxlength: "200", "aria-label": "Name"});
+    const others = turnwise.report.groups[level].list
+      .filter((each) => each.id !== group.id && each.level === group.level && each.role === group.role)
+      .sort((a, b) => b.size - a.size);
+    const other = element(
+      "select",
+      {"aria-label": "Another group", id: "merge-with"},
+      others.map((each) => element("option", {value: each.id}, shortened(each.name, 60))),
+    );
     const holder = element(
       "fieldset",
       {class: "tools", id: "edit"},
@@ -31,39 +39,15 @@ turnwise.groupEdits = (() => {
       name,
       button("Rename", () => name.value.trim() && run(holder, "rename", level, [group.id], name.value.trim())),
       button("Split", () => run(holder, "split", level, [group.id])),
+      others.length > 0 && [
+        other,
+        button("Merge with it", () => run(holder, "merge", level, [group.id, Number(other.value)], group.name)),
+      ],
+      button("Undo", () => run(holder, "undo", level, [group.id]), {title: "Take back the last change of any group"}),
       element("span", {class: "status", role: "status"}),
     );
     return holder;
   }
 
-  /** Of two groups: making one of them. */
-  function merging(level, groups) {
-    const options = () => groups.map((group) => element("option", {value: group.id}, shortened(group.name, 60)));
-    const one = element("select", {"aria-label": "The one"}, options());
-    const other = element("select", {"aria-label": "The other"}, options());
-    if (groups.length > 1) other.selectedIndex = 1;
-    const holder = element(
-      "fieldset",
-      {class: "tools", id: "merge"},
-      element("legend", null, "Merge two groups"),
-      one,
-      other,
-      button(
-        "Merge",
-        () =>
-          one.value !== other.value &&
-          run(
-            holder,
-            "merge",
-            level,
-            [Number(one.value), Number(other.value)],
-            turnwise.report.groups[level].name(Number(one.value)),
-          ),
-      ),
-      element("span", {class: "status", role: "status"}),
-    );
-    return holder;
-  }
-
-  return {editing, merging};
+  return {editing};
 })();

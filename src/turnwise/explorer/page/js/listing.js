@@ -18,8 +18,13 @@ turnwise.listing = (() => {
     return new Set(ids ? ids.split(",").map(Number) : []);
   }
 
-  /** Moves a group to the other list, or back. */
-  function move(id) {
+  /** Moves a group to the other list, or back: where a server keeps it, for good; else in the address. */
+  async function move(id) {
+    if (turnwise.live.isLive()) {
+      const isRequest = lists().requests.some((each) => each.id === id);
+      await turnwise.live.edit(isRequest ? "aside" : "request", "message", [id]);
+      return turnwise.app.render(true);
+    }
     const ids = moved();
     if (!ids.delete(id)) ids.add(id);
     turnwise.route.setOptions({moved: [...ids].join(",")});
@@ -40,7 +45,8 @@ turnwise.listing = (() => {
       exceptions = moved();
     const theirs = fine().filter((each) => who === null || each.role === who);
     const opens = theirs.some((each) => each.opening);
-    const isRequest = (each) => (!each.move && Boolean(each.opening) === opens) !== exceptions.has(each.id);
+    const listed = (each) => (each.aside === null ? !each.move && Boolean(each.opening) === opens : !each.aside);
+    const isRequest = (each) => listed(each) !== exceptions.has(each.id);
     return {
       requests: theirs.filter(isRequest),
       said: theirs.filter((each) => !isRequest(each)),

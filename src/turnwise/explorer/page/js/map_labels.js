@@ -8,7 +8,7 @@ turnwise.mapLabels = (() => {
     LETTER = 6.6, // pixels of a letter, about
     MARGIN = 20;
   const MOST = {wide: 18, narrow: 7},
-    LONGEST = {wide: 34, narrow: 20};
+    LONGEST = {wide: 44, narrow: 28};
   const DISTANCES = [16, 40, 70, 105, 145, 190],
     ANGLES = 16;
   const MOST_COVERED = 0.3; // of a name's cells may hold points; otherwise there is no name

@@ -35,7 +35,6 @@ turnwise.views.groups = (() => {
               level,
               (value) => turnwise.route.setOptions({level: value}),
             ),
-        turnwise.live.isLive() && turnwise.groupEdits.merging(level, list),
       ),
       coarse.length === 0 ? note("There are no groups: too few messages are alike.") : null,
       element("div", {class: "masonry"}, list.map(card)),

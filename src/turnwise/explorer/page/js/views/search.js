@@ -38,8 +38,7 @@ turnwise.views.search = (() => {
       ),
       hits,
     );
-    if (document.activeElement === document.body || document.activeElement === document.getElementById("main"))
-      input.focus();
+    if (route.options.type) input.focus();
     show(hits, query, mode, selection);
     return {};
   }
