@@ -13,9 +13,13 @@ from datasets import Dataset
 from sklearn.metrics import adjusted_rand_score
 
 import turnwise
-from turnwise.training import complete
+from turnwise.training.embedding import ReadInContext
 from turnwise.training.held_out import MAIN, STABILITY, HeldOut, compare_figures
+from turnwise.training.learning import Learn
 from turnwise.training.recipes import Complete
+from turnwise.training.reply_head import FitReplyHead
+from turnwise.training.run import Run
+from turnwise.training.state import TrainingState
 
 JUDGES = (MAIN, STABILITY)
 RECIPE = Complete(batch_size=64, max_steps=3, learning_rate=1e-3)
@@ -59,20 +63,20 @@ def test_the_weights_go_as_far_as_held_out_conversations_gain(best: float, tiny_
         return {MAIN: np.full(10, next(values, 0.0)), STABILITY: np.ones(10)}
 
     monkeypatch.setattr(HeldOut, "figures", lambda self, vectors, head=None: dict.fromkeys(JUDGES, np.zeros(10)))
-    contrast = complete.contrast
+    learn = Learn.__call__
     trained: dict[str, torch.Tensor] = {}
 
-    def watched(encoder: turnwise.ConversationEncoder, *arguments: Any) -> dict[str, Any]:
-        history = contrast(encoder, *arguments)
-        trained.update(weights_of(encoder))
+    def watched(self: Learn, state: TrainingState, run: Run) -> None:
+        learn(self, state, run)
+        trained.update(weights_of(state.encoder))
         monkeypatch.setattr(HeldOut, "figures", figures)
-        return history
 
-    monkeypatch.setattr(complete, "contrast", watched)
-    turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
-    assert not same(tiny_encoder, start) or best == 0
+    monkeypatch.setattr(Learn, "__call__", watched)
+    chosen = turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
+    assert same(tiny_encoder, start)
+    assert not same(chosen, start) or best == 0
     expected = {name: torch.lerp(start[name], trained[name], best) for name in start if start[name].is_floating_point()}
-    assert all(torch.equal(tiny_encoder.state_dict()[name], weight) for name, weight in expected.items())
+    assert all(torch.equal(chosen.state_dict()[name], weight) for name, weight in expected.items())
 
 
 def test_what_made_it_worse_is_kept_only_if_asked_for(tiny_encoder_path, corpus, monkeypatch) -> None:
@@ -86,8 +90,8 @@ def test_what_made_it_worse_is_kept_only_if_asked_for(tiny_encoder_path, corpus,
             "figures",
             lambda self, vectors, head=None, values=values: dict.fromkeys(JUDGES, np.full(10, next(values))),
         )
-        turnwise.train(corpus, method=dataclasses.replace(RECIPE, keep_anyway=keep), encoder=encoder)
-        assert same(encoder, start) is not keep
+        trained = turnwise.train(corpus, method=dataclasses.replace(RECIPE, keep_anyway=keep), encoder=encoder)
+        assert same(trained, start) is not keep
 
 
 def test_a_gain_that_may_be_chance_is_not_kept(tiny_encoder, corpus, monkeypatch) -> None:
@@ -96,8 +100,7 @@ def test_a_gain_that_may_be_chance_is_not_kept(tiny_encoder, corpus, monkeypatch
     monkeypatch.setattr(
         HeldOut, "figures", lambda self, vectors, head=None: {MAIN: next(values), STABILITY: np.zeros(10)}
     )
-    turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
-    assert same(tiny_encoder, start)
+    assert same(turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder), start)
 
 
 def test_a_gain_that_makes_groups_less_stable_is_not_kept(tiny_encoder, corpus, monkeypatch) -> None:
@@ -108,8 +111,7 @@ def test_a_gain_that_makes_groups_less_stable_is_not_kept(tiny_encoder, corpus, 
         "figures",
         lambda self, vectors, head=None: {MAIN: np.full(10, value := next(values)), STABILITY: np.full(10, -value)},
     )
-    turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
-    assert same(tiny_encoder, start)
+    assert same(turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder), start)
 
 
 def test_a_run_that_was_cut_goes_on_to_the_same_model(tiny_encoder_path, corpus, tmp_path: Path, monkeypatch) -> None:
@@ -121,11 +123,11 @@ def test_a_run_that_was_cut_goes_on_to_the_same_model(tiny_encoder_path, corpus,
 
     whole = train("whole")
     with monkeypatch.context() as patch:
-        patch.setattr(complete, "fit_reply_head", None)
+        patch.setattr(FitReplyHead, "__call__", None)
         with pytest.raises(TypeError):
             train("cut")
     with monkeypatch.context() as patch:
-        patch.setattr(Complete, "in_context", None)  # the vectors are there
+        patch.setattr(ReadInContext, "__call__", None)  # the vectors are there
         resumed = train("cut", resume=True)
     assert same(resumed, weights_of(whole))
     assert resumed.reply_head is not None and whole.reply_head is not None
@@ -138,11 +140,11 @@ def test_bfloat16_is_the_default_where_the_processor_is_made_for_it(corpus, tiny
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     stages: list[bool | None] = []
 
-    def learn(encoder: turnwise.ConversationEncoder, sample: Any, recipe: Complete, *arguments: Any) -> dict[str, Any]:
-        stages.append(recipe.bf16)
-        return {"steps": 0}
+    def learn(self: Learn, state: TrainingState, run: Run) -> None:
+        stages.append(self.recipe.bf16)
+        state.record |= {"steps": 0}
 
-    monkeypatch.setattr(complete, "contrast", learn)
+    monkeypatch.setattr(Learn, "__call__", learn)
     for made_for_it, given, bf16 in ((True, None, True), (True, False, False), (False, None, False)):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda made_for_it=made_for_it: {"amx_bf16": made_for_it})
         recipe = dataclasses.replace(RECIPE, bf16=given)
@@ -230,6 +232,6 @@ def test_reciprocal_ranks_by_hand() -> None:
 
 
 def test_the_steps_follow_from_the_messages() -> None:
-    assert Complete().steps(512) == 5
-    assert Complete().steps(30_000) == 60
-    assert Complete(max_steps=7).steps(30_000) == 7
+    assert Complete().pace(512) == 5
+    assert Complete().pace(30_000) == 60
+    assert Complete(max_steps=7).pace(30_000) == 7

@@ -131,7 +131,7 @@ def test_a_run_that_is_cut_after_its_last_step_takes_no_further_one(
     recipe = DialogueCSE(**{**SHORT, "max_steps": 4, "checkpoint_steps": 2})
     train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("turnwise.training.stages.interpolate_weights", lambda *given: power_cut())
+        patch.setattr("turnwise.training.learning.interpolate_weights", lambda *given: power_cut())
         with pytest.raises(RuntimeError, match="power cut"):
             train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
     assert (tmp_path / "cut.run" / "training" / "checkpoint-4" / LOSS_FILE).is_file()
@@ -424,5 +424,5 @@ def test_another_pooling_becomes_the_mean(corpus, tiny_encoder_path) -> None:
 
     encoder = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     encoder[1] = Pooling(32, "cls")
-    train(corpus, method=DialogueCSE(**{**SHORT, "max_steps": 1}), encoder=encoder)
-    assert encoder[1].pooling_mode == "mean"
+    trained = train(corpus, method=DialogueCSE(**{**SHORT, "max_steps": 1}), encoder=encoder)
+    assert (trained[1].pooling_mode, encoder[1].pooling_mode) == ("mean", "cls")

@@ -259,7 +259,7 @@ def train(
 
 
 def _check_for_workers(recipe: Recipe, data: list[Path]) -> None:
-    if recipe.learns_on != "texts":
+    if recipe.one_process:
         raise ValueError("this method runs in one process: leave --engine ray out, or use --method in-context")
     if any(map(is_standard, data)):
         raise ValueError("-: the standard input cannot be read by several workers; give files")

@@ -6,6 +6,7 @@ What it has beyond a stock encoder, a reply head and a centre, is in small files
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -60,6 +61,14 @@ class ConversationEncoder(SentenceTransformer):
         other = cls.__new__(cls)
         object.__setattr__(other, "__dict__", encoder.__dict__)
         return other
+
+    def copied(self) -> ConversationEncoder:
+        """The same encoder with weights of its own, so that what it learns leaves this one as it is."""
+        return copy.deepcopy(self)
+
+    def beside(self) -> ConversationEncoder:
+        """An encoder with the same modules, to which a head or a centre can be added that this one does not have."""
+        return copy.copy(self)
 
     @override
     def __setattr__(self, name: str, value: Any) -> None:

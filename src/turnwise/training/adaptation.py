@@ -10,7 +10,6 @@ import logging
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,12 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
+from typing_extensions import override
 
 import turnwise
 from turnwise._compat import loaded_from
 from turnwise._utils.files import check_folder
-from turnwise._utils.runs import RunFolder, process_state
+from turnwise._utils.runs import process_state
 from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.files import check_apart
@@ -39,8 +39,10 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import as_encoder, encoder_source
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.precision import check_precision
-from turnwise.training.recipes import Adaptation, get_adaptation
+from turnwise.training.recipes.settings import Adaptation, replace_settings
+from turnwise.training.run import Run, Step
 from turnwise.training.saving import save_encoder
+from turnwise.training.state import TrainingState
 from turnwise.training.trainer import fit, training_arguments
 
 
@@ -57,7 +59,7 @@ def adapt(
 
     Args:
         data: The conversations: what `turnwise.read_conversations` reads or gives.
-        encoder: The encoder to start from (it may be changed), or its name or path; ``None`` is the default encoder.
+        encoder: The encoder to start from, which stays as it is, or its name or path; ``None`` is the default encoder.
         settings: The settings, or those that differ from the paper's, by their names, such as ``{"epochs": 1}``; see
             `turnwise.training.recipes.Adaptation`.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
@@ -74,25 +76,36 @@ def adapt(
         ValueError: A bad setting, no conversation that says anything, an output among what is read, an unfinished run
             with other settings, or an encoder whose architecture has no masked language model.
     """
-    if not isinstance(settings, Adaptation):
-        settings = get_adaptation(settings)
-    check_precision(settings)
+    how = settings if isinstance(settings, Adaptation) else replace_settings(Adaptation(), settings or {}, "adaptation")
+    check_precision(how)
     if output is not None:
         check_apart(output, data)
         check_folder(output, force)
     conversations = read_conversations(data)
-    encoder = as_encoder(encoder)
+    given = as_encoder(encoder)
+    state = TrainingState(given, given.copied(), conversations, fingerprint(conversations))
     record = {
-        "recipe": {"method": "masked language modelling", **dataclasses.asdict(settings)},
-        "conversations": fingerprint(conversations),
-        "encoder": encoder_source(encoder),
+        "recipe": {"method": "masked language modelling", **dataclasses.asdict(how)},
+        "conversations": state.source,
+        "encoder": encoder_source(given),
     }
-    with RunFolder.open(output, record, resume, force) if output is not None else nullcontext() as run:
-        adapt_encoder(encoder, conversations, settings, run.folder / "adaptation" if run is not None else None)
-        if output is not None and run is not None and process_state().is_main_process:
-            save_encoder(encoder, output, {"turnwise": turnwise.__version__, **record})
-            run.close()
-    return encoder
+    with Run.open(output, record, resume, force) as run:
+        state = run.once(Adapt(how), state)
+        if output is not None and process_state().is_main_process:
+            save_encoder(state.encoder, output, {"turnwise": turnwise.__version__, **record})
+    return state.encoder
+
+
+@dataclasses.dataclass(frozen=True)
+class Adapt(Step):
+    """The step that adapts the encoder."""
+
+    settings: Adaptation
+    name: str = "adaptation"
+
+    @override
+    def __call__(self, state: TrainingState, run: Run) -> None:
+        adapt_encoder(state.encoder, state.conversations, self.settings, run.unfinished(self.name))
 
 
 def adapt_encoder(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
+from dataclasses import dataclass
 
 import numpy as np
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
+from typing_extensions import override
 
 import turnwise
 from turnwise._utils.files import check_folder, only_writer
@@ -23,7 +25,9 @@ from turnwise.encoders.centre import Centre
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import as_encoder, encoder_source
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
+from turnwise.training.run import Run, Step
 from turnwise.training.saving import save_encoder
+from turnwise.training.state import TrainingState
 
 CENTRE_SAMPLE = 1000  # more conversations change nothing: docs/research-log
 STRETCH = 0.1
@@ -113,3 +117,18 @@ def fit_centre(
     of_joined = Centre.fit(joined, stretch)
     of_messages = Centre.fit(pool_messages(vectors, tokens, starts), stretch)
     encoder.centre = {"mean": of_joined, "messages": of_messages}
+
+
+@dataclass(frozen=True)
+class FitCentre(Step):
+    """The step that fits a centre to the conversations that were learned from."""
+
+    name: str = "centre"
+
+    @override
+    def __call__(self, state: TrainingState, run: Run) -> None:
+        conversations, vectors = state.conversations["messages"][:], state.vectors.get("learned")
+        if vectors is not None:
+            conversations = conversations[:CENTRE_SAMPLE]
+            vectors = vectors[: sum(map(len, conversations))]
+        fit_centre(state.encoder, conversations, vectors)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from sentence_transformers import SentenceTransformer
 
 from turnwise import _compat
 from turnwise.encoders.transformer import transformer_of
-
-if TYPE_CHECKING:
-    from turnwise.training.recipes import Schedule
+from turnwise.training.recipes.settings import Schedule
 
 
 def runs_in_bf16(settings: Schedule) -> bool:

@@ -10,10 +10,10 @@ from sentence_transformers import SentenceTransformer
 from turnwise.data.cleaning import drop_empty_messages, keep_long_enough, merge_consecutive_messages
 from turnwise.encoders.transformer import transformer_layers
 from turnwise.training.freezing import check_frozen_layers
-from turnwise.training.recipes import EncoderRecipe
+from turnwise.training.recipes.objective import Objective
 
 
-def frozen_layers(recipe: EncoderRecipe, encoder: SentenceTransformer) -> int:
+def frozen_layers(recipe: Objective, encoder: SentenceTransformer) -> int:
     """How many layers are frozen: by default the lower half, as in the paper of DialogueCSE."""
     if recipe.frozen_layers == 0:
         return 0
@@ -23,7 +23,7 @@ def frozen_layers(recipe: EncoderRecipe, encoder: SentenceTransformer) -> int:
     return frozen
 
 
-def clean(conversations: Dataset, recipe: EncoderRecipe) -> tuple[Dataset, dict[str, int]]:
+def clean(conversations: Dataset, recipe: Objective) -> tuple[Dataset, dict[str, int]]:
     """Bring conversations into the form that a recipe expects: no empty messages, enough turns, alternating speakers.
 
     Returns:

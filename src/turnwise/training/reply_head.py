@@ -3,177 +3,74 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
-from datasets import Dataset
-from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor
-from torch.nn.functional import normalize
 from transformers import get_linear_schedule_with_warmup
+from typing_extensions import override
 
 from turnwise._utils.progress import progress_bar
-from turnwise._utils.runs import RunFolder, process_state
-from turnwise.collators.texts import text_key
-from turnwise.data.cleaning import drop_empty_messages
-from turnwise.data.conversations import read_conversations
-from turnwise.data.drawing import draw_conversations
-from turnwise.data.fingerprint import fingerprint
-from turnwise.data.reading.given import Given
-from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.embed import embed_messages, embed_taught, holds_vectors, read_vectors, write_embeddings
+from turnwise.encoders.embed import (
+    embed_messages,
+    embed_taught,
+    messages_with_vectors,
+    read_vectors,
+    write_embeddings,
+)
 from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.losses.composed import ComposedSettings, composed_loss
+from turnwise.losses.composed import ComposedSettings
+from turnwise.training.embedded_messages import EmbeddedMessages
 from turnwise.training.interpolation import interpolate_weights
-from turnwise.training.plan import Plan
-from turnwise.training.recipes import ReplyHeadRecipe
+from turnwise.training.recipes.reply_head_settings import ReplyHeadSettings
+from turnwise.training.run import Run, Step
+from turnwise.training.state import TrainingState
 
 
 @dataclass(frozen=True)
-class EmbeddedMessages:
-    """The embedded messages of conversations, with the messages of one conversation in a row.
+class FitReplyHead(Step):
+    """The step that fits a reply head to the vectors of the messages that were learned from.
 
     Attributes:
-        vectors: The vector of each message, of length 1 (messages, dim).
-        speaker: A number for each role (messages,).
-        text_key: Equal for equal texts (messages,).
-        starts: Where each conversation starts, followed by the number of messages (conversations + 1,).
-        teacher: If there is a teacher, its vectors of the turns before each message and of the message itself, of
-            length 1 (messages, its dim) each.
-    """
-
-    vectors: Tensor
-    speaker: Tensor
-    text_key: Tensor
-    starts: Tensor
-    teacher: tuple[Tensor, Tensor] | None = None
-
-    @classmethod
-    def of(cls, table: pa.Table) -> EmbeddedMessages:
-        """The messages in a table from `embed_messages` or `embed_taught` of `turnwise.encoders`, without empty ones.
-
-        Raises:
-            ValueError: Columns are missing, or fewer than two conversations have two messages or more.
-        """
-        missing = [name for name in ("id", "role", "text", "vector") if name not in table.column_names]
-        if missing:
-            raise ValueError(
-                f"the vectors have no column {' and '.join(missing)}: expected what turnwise embed writes for messages"
-            )
-        table = table.filter(pc.not_equal(pc.utf8_trim_whitespace(table["text"]), ""))
-        ids = np.asarray(table["id"].dictionary_encode().combine_chunks().indices)
-        starts = np.flatnonzero(np.diff(ids, prepend=-1, append=-1))
-        if (np.diff(starts) > 1).sum() < 2:
-            raise ValueError("training a reply head needs at least 2 conversations of 2 messages or more")
-        return cls(
-            _units(table, "vector"),
-            torch.from_numpy(np.asarray(table["role"].dictionary_encode().combine_chunks().indices).astype(np.int64)),
-            torch.tensor([text_key(text) for text in table["text"].to_pylist()]),
-            torch.from_numpy(starts),
-            (_units(table, "teacher_context"), _units(table, "teacher_response"))
-            if "teacher_context" in table.column_names
-            else None,
-        )
-
-    @property
-    def conversations(self) -> int:
-        """How many conversations there are."""
-        return len(self.starts) - 1
-
-    def loss(self, head: ReplyHead, chosen: Tensor, settings: ComposedSettings) -> tuple[Tensor, int]:
-        """The loss on some conversations, and the number of turns over which it is the mean."""
-        lengths = self.starts[chosen + 1] - self.starts[chosen]
-        rows = torch.cat(
-            [torch.arange(int(self.starts[index]), int(self.starts[index + 1])) for index in chosen.tolist()]
-        )
-        conversation = torch.arange(len(chosen)).repeat_interleave(lengths)
-        teacher = None if self.teacher is None else (self.teacher[0][rows], self.teacher[1][rows])
-        loss = composed_loss(
-            head, self.vectors[rows], self.speaker[rows], conversation, self.text_key[rows], settings, teacher
-        )
-        return loss, len(rows) - len(chosen)
-
-
-def _units(table: pa.Table, name: str) -> Tensor:
-    """A column of vectors, of length 1 (messages, dim)."""
-    flat = np.array(table[name].combine_chunks().flatten(), dtype=np.float32)  # a copy, for torch
-    return normalize(torch.from_numpy(flat.reshape(len(table), -1)), dim=1)
-
-
-def plan_reply_head(
-    recipe: ReplyHeadRecipe, encoder: ConversationEncoder, conversations: Given, evaluator: BaseEvaluator | None
-) -> Plan:
-    """Plan the training of a head beside an encoder that stays as it is; arguments and errors are those of `train`."""
-    if evaluator is not None:
-        raise ValueError("a reply head chooses its epoch by conversations held out: leave the validation out")
-    if process_state().num_processes > 1:
-        raise ValueError("a reply head is fitted by one process, in seconds: start it without torchrun")
-    if isinstance(conversations, str | os.PathLike) and holds_vectors(conversations):
-        if recipe.teacher is not None:
-            given = os.fspath(conversations)
-            raise ValueError(f"{given} holds vectors of messages, a teacher reads texts: give the conversations")
-        table = read_vectors(conversations, encoder)
-        return Plan(f"{len(table):,} embedded messages", {}, lambda run: (encoder, _put_beside(encoder, table, recipe)))
-    read = read_conversations(conversations).select_columns(["id", "messages"])
-    learned = drop_empty_messages(draw_conversations(read, recipe.sample, recipe.seed))
-    return Plan(fingerprint(learned), {}, lambda run: (encoder, learn_reply_head(encoder, learned, recipe, run)))
-
-
-def learn_reply_head(
-    encoder: ConversationEncoder, conversations: Dataset, recipe: ReplyHeadRecipe, run: RunFolder | None = None
-) -> dict[str, Any]:
-    """Fit a head to an encoder's vectors of the messages of conversations, and put it beside the encoder.
-
-    Args:
-        encoder: The encoder; nothing but its head is changed.
-        conversations: Conversations without empty messages; all are learned from.
         recipe: The settings.
-        run: The run that keeps the vectors, which are made in parts that survive a kill; without one, nothing is kept.
-
-    Returns:
-        Entries of the training record: the losses.
+        losses: The name in the record of the losses of all epochs.
     """
-    return _put_beside(encoder, _embedded(encoder, conversations, recipe, run), recipe)
+
+    recipe: ReplyHeadSettings
+    losses: str = "loss"
+    name: str = "reply_head"
+
+    @override
+    def __call__(self, state: TrainingState, run: Run) -> None:
+        state.encoder.reply_head, state.record[self.losses] = fit_reply_head(self._embedded(state, run), self.recipe)
+
+    def _embedded(self, state: TrainingState, run: Run) -> pa.Table:
+        """The vectors of all messages, made here unless they are there, and those of the teacher if there is one."""
+        if state.embedded is not None:
+            return state.embedded
+        if "learned" in state.vectors:
+            return messages_with_vectors(state.conversations, state.vectors["learned"])
+        encoder, embed = state.encoder, partial(embed_messages, state.encoder)
+        taught: dict[str, str | None] = {"teacher": None}
+        if self.recipe.teacher is not None:
+            teacher, turns = load_encoder(self.recipe.teacher, device=str(encoder.device)), self.recipe.context_turns
+            embed = partial(embed_taught, encoder, teacher, turns)
+            taught = {"teacher": f"{weights_digest(teacher)}, {turns} turns"}
+        path = run.unfinished("vectors.parquet")
+        if path is None:
+            return embed(state.conversations)
+        if not path.is_file():
+            made_by = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), "level": "message"}
+            write_embeddings(embed, {**made_by, **taught}, state.conversations, path, resume=True)
+        return read_vectors(path, encoder, taught)
 
 
-def _put_beside(encoder: ConversationEncoder, table: pa.Table, recipe: ReplyHeadRecipe) -> dict[str, Any]:
-    encoder.reply_head, history = fit_reply_head(table, recipe)
-    return {"loss": history}
-
-
-def _embedded(
-    encoder: ConversationEncoder, conversations: Dataset, recipe: ReplyHeadRecipe, run: RunFolder | None
-) -> pa.Table:
-    """The vectors of all messages, and those of the teacher if there is one."""
-    embed = partial(embed_messages, encoder)
-    taught: dict[str, str | None] = {"teacher": None}
-    if recipe.teacher is not None:
-        teacher = load_encoder(recipe.teacher, device=str(encoder.device))
-        embed = partial(embed_taught, encoder, teacher, recipe.context_turns)
-        taught = {"teacher": f"{weights_digest(teacher)}, {recipe.context_turns} turns"}
-    if run is None:
-        return embed(conversations)
-    path = run.folder / "vectors.parquet"
-    if not path.is_file():
-        settings = {
-            "encoder": encoder_source(encoder),
-            "weights": weights_digest(encoder),
-            "level": "message",
-            **taught,
-        }
-        write_embeddings(embed, settings, conversations, path, resume=True)
-    return read_vectors(path, encoder, taught)
-
-
-def fit_reply_head(table: pa.Table, recipe: ReplyHeadRecipe) -> tuple[ReplyHead, list[dict[str, Any]]]:
+def fit_reply_head(table: pa.Table, recipe: ReplyHeadSettings) -> tuple[ReplyHead, list[dict[str, Any]]]:
     """Train a head on embedded messages.
 
     Args:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from typing import Any
 
 from datasets import IterableDataset
@@ -15,17 +14,14 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 import turnwise
 from turnwise._utils.files import check_folder
 from turnwise._utils.names import DEFAULT_METHOD
-from turnwise._utils.runs import RunFolder, process_state
+from turnwise._utils.runs import process_state
 from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import as_encoder, encoder_source
-from turnwise.training.complete import plan_complete
-from turnwise.training.plan import Plan
 from turnwise.training.recipes import Recipe, get_recipe
-from turnwise.training.reply_head import plan_reply_head
+from turnwise.training.run import Run
 from turnwise.training.saving import save_encoder
-from turnwise.training.stages import plan_encoder
 
 
 def train(
@@ -52,7 +48,7 @@ def train(
         preset: ``"paper"`` starts from the settings of the method's paper; a recipe has its own.
         encoder: The encoder to start from, or its name or path; ``None`` is the default encoder or, with the settings
             of a paper, ``sentence-transformers/all-MiniLM-L6-v2``, which has learned from no conversations. One that is
-            given is itself changed, and shares its weights with what is returned.
+            given stays as it is.
         output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
             ``<output>.run`` until it is written.
         resume: Continue the unfinished run of this output, if there is one.
@@ -61,7 +57,8 @@ def train(
             at every checkpoint and at the last step. Without it, the last step is taken.
 
     Returns:
-        The trained encoder.
+        The trained encoder. Only where no weights of it were trained, as for a reply head, it shares them with the one
+        that was given.
 
     Raises:
         FileExistsError: The output or an unfinished run exists, and neither ``resume`` nor ``force`` is given.
@@ -74,26 +71,20 @@ def train(
     if output is not None:
         check_apart(output, data)
         check_folder(output, force)  # before minutes of reading
-    encoder = as_encoder(recipe.starts_from if encoder is None else encoder)
-    plan = _PLANS[recipe.learns_on](recipe, encoder, data, evaluator)
-    record = {
-        "recipe": {"method": type(recipe).__name__, **dataclasses.asdict(recipe)},
-        "conversations": plan.conversations,
-        "encoder": encoder_source(encoder),
-    }
+    if recipe.one_process and process_state().num_processes > 1:
+        raise ValueError("this method runs in one process: start it without torchrun, or give --method in-context")
+    state = recipe.begin(data, as_encoder(recipe.starts_from if encoder is None else encoder), evaluator)
+    of_recipe = {"method": type(recipe).__name__, **dataclasses.asdict(recipe)}
+    settings = {"recipe": of_recipe, "conversations": state.source, "encoder": encoder_source(state.given)}
     if evaluator is not None:
-        record["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
-    with RunFolder.open(output, record, resume, force) if output is not None else nullcontext() as run:
-        encoder, history = plan.learn(run)
-        if output is not None and run is not None and process_state().is_main_process:
+        settings["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
+    with Run.open(output, settings, resume, force) as run:
+        for step in recipe.steps(state):
+            state = run.once(step, state)
+        if output is not None and process_state().is_main_process:
             first = {"turnwise": turnwise.__version__, "level": recipe.level, "citation": recipe.citation}
-            save_encoder(encoder, output, {**first, **record, **plan.kept, **history})
-            run.close()
-    return encoder
-
-
-# What a recipe learns on -> its plan.
-_PLANS: dict[str, Callable[..., Plan]] = {"texts": plan_encoder, "vectors": plan_reply_head, "both": plan_complete}
+            save_encoder(state.encoder, output, {**first, **settings, **state.record})
+    return state.encoder
 
 
 def _recipe(method: str | Recipe, settings: Mapping[str, Any] | None, preset: str | None) -> Recipe:

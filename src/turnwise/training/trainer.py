@@ -18,7 +18,7 @@ from turnwise.encoders.transformer import transformer_of
 from turnwise.training.callbacks import EvaluateLastStep, LossState, StopInGoodOrder, TellEpoch, TrainingProgress
 from turnwise.training.checkpoints import load_loss, loss_parameters, newest_unfinished, unlogged_loss_of
 from turnwise.training.precision import runs_in_bf16
-from turnwise.training.recipes import Schedule
+from turnwise.training.recipes.settings import Schedule
 
 
 def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str, Any]:

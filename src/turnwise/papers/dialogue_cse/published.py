@@ -21,7 +21,8 @@ from turnwise.papers.dialogue_cse.response_negatives import (
 )
 from turnwise.papers.pieces import PieceCollator, cut_samples
 from turnwise.papers.utterance_pool import UtterancePool
-from turnwise.training.recipes.base import Adaptation, Inputs
+from turnwise.training.recipes.base import Inputs
+from turnwise.training.recipes.settings import Adaptation
 
 
 @dataclass(frozen=True)

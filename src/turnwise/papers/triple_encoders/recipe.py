@@ -95,7 +95,10 @@ class TurnOrder(EncoderRecipe, TurnOrderSettings):
 
     def shared_settings(self) -> dict[str, Any]:
         """The settings that CCL also has, for the training with CCL that comes first."""
-        return {field.name: getattr(self, field.name) for field in fields(TurnOrder)} | {"adaptation": None}
+        return {field.name: getattr(self, field.name) for field in fields(TurnOrder)} | {
+            "adaptation": None,
+            "snapshots": None,
+        }
 
     def shared_arguments(self) -> dict[str, Any]:
         """Arguments of the trainer that do not depend on which word embeddings learn."""
@@ -152,7 +155,7 @@ class C3L(TurnOrder, C3LSettings):
     ccl_first: bool = True
 
     @override
-    def stage_before(self, encoder: ConversationEncoder) -> EncoderRecipe | None:
+    def stage_before(self, encoder: ConversationEncoder) -> CCL | None:
         if not self.ccl_first or views_of(encoder) is not None:
             return None
         return self.before(**self.shared_settings())

@@ -1,11 +1,12 @@
 """The settings of each method, by name and from TOML files."""
 
 from turnwise._utils.names import METHODS
-from turnwise.training.recipes.base import Adaptation, EncoderRecipe, Inputs, Pace, Recipe, Schedule
+from turnwise.training.recipes.base import EncoderRecipe, Inputs, Recipe
 from turnwise.training.recipes.complete import Complete
 from turnwise.training.recipes.in_context import InContext
-from turnwise.training.recipes.registry import get_adaptation, get_recipe, read_recipe
+from turnwise.training.recipes.registry import get_recipe, read_recipe
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
+from turnwise.training.recipes.settings import Adaptation, Pace, Schedule
 
 __all__ = [
     "METHODS",
@@ -18,7 +19,6 @@ __all__ = [
     "Recipe",
     "ReplyHeadRecipe",
     "Schedule",
-    "get_adaptation",
     "get_recipe",
     "read_recipe",
 ]

@@ -1,15 +1,40 @@
-"""The default recipe: an encoder learns all it can from one's own chats, and keeps it if it helps."""
+"""The default recipe: an encoder learns all it can from one's own chats, and keeps it if it helps.
+
+Messages are embedded once before and once after the encoder has learned. The former vectors teach it and are the
+baseline of the figures; the latter are what the head, the centre and the figures are made of.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
+import numpy as np
+from sentence_transformers.base.evaluation import BaseEvaluator
 from typing_extensions import override
 
+from turnwise.data.drawing import draw_conversations
+from turnwise.data.fingerprint import fingerprint
+from turnwise.data.reading.given import Given
+from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.training.centre import FitCentre
+from turnwise.training.choosing import Choose, Judge
+from turnwise.training.embedding import ReadAlone, ReadInContext, ReadLearned
+from turnwise.training.learning import Learn
+from turnwise.training.precision import made_for_bf16
+from turnwise.training.recipes.base import Inputs
 from turnwise.training.recipes.in_context import InContext
+from turnwise.training.recipes.reply_head import ReplyHeadRecipe
+from turnwise.training.reply_head import FitReplyHead
+from turnwise.training.run import Step
+from turnwise.training.state import TrainingState
 
+FEWEST = 50  # conversations, below which there is nothing to learn for an encoder
+_FEWEST_HELD_OUT = 10
 _MOST_STEPS = 60
 
 
@@ -26,7 +51,7 @@ class Complete(InContext):
         keep_anyway: Keep what was learned even if the conversations that were held out are no better for it.
     """
 
-    learns_on: ClassVar[Literal["texts", "vectors", "both"]] = "both"
+    one_process: ClassVar[bool] = True
     merges_turns: ClassVar[bool] = False
 
     epochs: float = 5.0
@@ -46,6 +71,52 @@ class Complete(InContext):
     def stage(self) -> str:
         return "learning in context"
 
-    def steps(self, messages: int) -> int:
-        """How many steps to take with a number of messages."""
+    def pace(self, messages: int) -> int:
+        """How many steps of learning to take with a number of messages."""
         return self.max_steps or min(_MOST_STEPS, math.ceil(self.epochs * messages / self.batch_size))
+
+    @override
+    def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
+        state = super().begin(data, encoder, evaluator)
+        cleaned = state.conversations
+        if len(cleaned) < FEWEST:
+            logging.getLogger("turnwise").warning(
+                "%d conversations of two messages or more are too few to learn from (at least %d are needed): "
+                "only a centre is fitted, and the encoder stays as it is",
+                len(cleaned),
+                FEWEST,
+            )
+            return state
+        sample = draw_conversations(cleaned, self.sample, self.seed)
+        count = max(_FEWEST_HELD_OUT, round(self.held_out * len(sample)))
+        sample = sample.select(np.random.default_rng(self.seed).permutation(len(sample)))
+        state.source = fingerprint(sample)
+        state.held_out, state.conversations = sample.select(range(count)), sample.select(range(count, len(sample)))
+        left_out = state.record["left_out"] | {"beyond the sample": len(cleaned) - len(sample), "held out": count}
+        kept = {reason: number for reason, number in left_out.items() if number}
+        state.record = {"kept": len(state.conversations), "left_out": kept}
+        return state
+
+    @override
+    def steps(self, state: TrainingState) -> Sequence[Step]:
+        if state.held_out is None:
+            return [FitCentre()]
+        bf16 = made_for_bf16() if self.bf16 is None else self.bf16
+        messages = sum(map(len, state.conversations["messages"][:]))
+        paced = dataclasses.replace(self, bf16=bf16, max_steps=self.pace(messages))
+        return [
+            ReadAlone(paced),
+            ReadInContext(paced),
+            Learn(paced),
+            Choose(paced, self.keep_anyway),
+            ReadLearned(paced),
+            FitReplyHead(ReplyHeadRecipe(seed=self.seed), "reply_head"),
+            FitCentre(),
+            Judge(),
+        ]
+
+    @override
+    def inputs_from(self, state: TrainingState) -> Inputs:
+        conversations = state.conversations["messages"][:]
+        in_context = state.vectors["in_context"][-sum(map(len, conversations)) :]
+        return self.inputs_of(state.encoder, conversations, in_context)

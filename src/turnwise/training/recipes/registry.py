@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import tomllib
 from collections.abc import Mapping
 from typing import Any
 
 from turnwise._utils.files import existing_file
-from turnwise._utils.names import DEFAULT_METHOD, METHODS, PUBLISHED, check_method
-from turnwise._utils.spelling import did_you_mean
-from turnwise.training.recipes.base import Adaptation, EncoderRecipe, Recipe
+from turnwise._utils.names import METHODS, PUBLISHED, check_method
+from turnwise.training.recipes.base import EncoderRecipe, Recipe
+from turnwise.training.recipes.settings import Adaptation, replace_settings
 
 _PAPER = "paper"
 
@@ -33,18 +32,10 @@ def get_recipe(method: str, *, settings: Mapping[str, Any] | None = None, preset
     recipe: Recipe = (METHODS if preset is None else PUBLISHED)[method]()
     settings = dict(settings or {})
     if isinstance(recipe, EncoderRecipe) and isinstance(settings.get("adaptation"), Mapping):
-        settings["adaptation"] = _replace(recipe.adaptation or Adaptation(), settings["adaptation"], "adaptation")
-    return _replace(recipe, settings, method)
-
-
-def get_adaptation(settings: Mapping[str, Any] | None = None) -> Adaptation:
-    """The settings of an adaptation, some of them changed.
-
-    Raises:
-        ValueError: An unknown setting, or a value out of range.
-    """
-    adaptation: Adaptation = _replace(Adaptation(), settings or {}, "adaptation")
-    return adaptation
+        settings["adaptation"] = replace_settings(
+            recipe.adaptation or Adaptation(), settings["adaptation"], "adaptation"
+        )
+    return replace_settings(recipe, settings, method)
 
 
 def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], str | None]:
@@ -68,13 +59,3 @@ def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], str 
     if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"{path}: expected a line method = one of {', '.join(map(repr, METHODS))}, got {method!r}")
     return method, settings, settings.pop("preset", None)
-
-
-def _replace(schedule: Any, settings: Mapping[str, Any], name: str) -> Any:
-    known = [field.name for field in dataclasses.fields(schedule)]
-    unknown = sorted(set(settings) - set(known))
-    if unknown:
-        subject = "the default training" if name == DEFAULT_METHOD else name
-        told = ", ".join(f"{setting!r}{did_you_mean(setting, known)}" for setting in unknown)
-        raise ValueError(f"{subject} has no setting {told}: leave it out, or choose from {', '.join(known)}")
-    return dataclasses.replace(schedule, **settings)

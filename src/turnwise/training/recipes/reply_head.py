@@ -1,56 +1,54 @@
-"""The recipe of the reply head, which learns from vectors that are already there."""
+"""The recipe of the reply head, which learns from the vectors of an encoder that stays as it is."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
+
+from datasets import Dataset
+from sentence_transformers.base.evaluation import BaseEvaluator
+from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
-from turnwise._utils.settings import check_interpolation, check_positive
-from turnwise.losses.composed import ComposedSettings
-from turnwise.losses.in_batch import check_batch_size
+from turnwise.data.cleaning import drop_empty_messages
+from turnwise.data.conversations import read_conversations
+from turnwise.data.drawing import draw_conversations
+from turnwise.data.fingerprint import fingerprint
+from turnwise.data.reading.given import Given
+from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.embed import holds_vectors, read_vectors
 from turnwise.training.recipes.base import Recipe
+from turnwise.training.recipes.reply_head_settings import ReplyHeadSettings
+from turnwise.training.reply_head import FitReplyHead
+from turnwise.training.run import Step
+from turnwise.training.state import TrainingState
 
 
 @dataclass(frozen=True)
-class ReplyHeadRecipe(Recipe, ComposedSettings):
-    """The encoder stays as it is; see `turnwise.losses.ComposedSettings` for the other settings.
-
-    Attributes:
-        learning_rate: Learning rate of the matrices.
-        recency_learning_rate: Learning rate of the weights by distance.
-        weight_decay: Weight decay of the matrices, which pulls them towards leaving the vectors unchanged.
-        batch_size: Conversations in a step; all their turns are candidates.
-        sample: Learn from this many conversations, drawn at random; by default from all.
-        held_out: Share of the conversations that are held out to choose the best epoch; with 0 the last epoch is taken.
-        map_candidates: Whether the head maps candidates, too, which ranks a little better. Without it, candidates keep
-            the vectors that they have as messages, so that stores need no second vector of each.
-        teacher: The folder or name of a model that reads the whole context as one text, such as ``--method
-            single-vector`` trains. Its distribution over the next messages is learned as well.
-        interpolation: The position of the head on the straight line from the sum of cosines that it starts as (0) to
-            what it has learned (1). In between, it ranks chats of another kind better than at either end.
-    """
+class ReplyHeadRecipe(ReplyHeadSettings, Recipe):
+    """See `turnwise.training.recipes.reply_head_settings.ReplyHeadSettings` for its settings."""
 
     level: ClassVar[LevelName] = "reply"
-    learns_on: ClassVar[Literal["texts", "vectors"]] = "vectors"
+    one_process: ClassVar[bool] = True
 
-    learning_rate: float = 1e-3
-    recency_learning_rate: float = 2e-2
-    weight_decay: float = 0.1
-    batch_size: int = 64
-    epochs: float = 8.0
-    sample: int | None = None
-    held_out: float = 0.1
-    map_candidates: bool = True
-    teacher: str | None = None
-    interpolation: float = 1.0
+    @override
+    def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
+        if evaluator is not None:
+            raise ValueError("a reply head chooses its epoch by conversations held out: leave the validation out")
+        learning = encoder.beside()
+        if isinstance(data, str | os.PathLike) and holds_vectors(data):
+            if self.teacher is not None:
+                given = os.fspath(data)
+                raise ValueError(f"{given} holds vectors of messages, a teacher reads texts: give the conversations")
+            table = read_vectors(data, encoder)
+            source = f"{len(table):,} embedded messages"
+            return TrainingState(encoder, learning, Dataset.from_dict({}), source, embedded=table)
+        read = read_conversations(data).select_columns(["id", "messages"])
+        learned = drop_empty_messages(draw_conversations(read, self.sample, self.seed))
+        return TrainingState(encoder, learning, learned, fingerprint(learned))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive(self, "recency_learning_rate", "sample")
-        check_interpolation(self.interpolation)
-        check_batch_size(self.batch_size)
-        if not 0 <= self.weight_decay < 1:
-            raise ValueError(f"weight_decay must be at least 0 and below 1, got {self.weight_decay!r}")
-        if not 0 <= self.held_out < 1:
-            raise ValueError(f"held_out must be at least 0 and below 1, got {self.held_out!r}")
+    @override
+    def steps(self, state: TrainingState) -> Sequence[Step]:
+        return [FitReplyHead(self)]
