@@ -54,5 +54,6 @@ def gate(tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch) -> 
     gate = Gate()
     tiny_encoder.register_forward_pre_hook(gate)
     monkeypatch.setattr(turnwise.service.service, "load_encoder", lambda model: tiny_encoder)
+    monkeypatch.setattr(turnwise.service.service, "quick_encoder", lambda model: None)
     yield gate
     gate.open()

@@ -50,8 +50,7 @@ def test_requests_that_come_while_the_model_is_busy_go_through_it_together(gate:
         waiting(server, 3 + 4 * 7)
         gate.open()
         answers = [other.result(SECONDS).json() for other in [first, *others]]
-    assert sorted(gate.passes) == [1, 8]
-    assert len(gate.passes) == 2
+    assert gate.passes == [1, 1]  # equal texts go through it once, and not again while they are remembered
     expected = tiny_encoder.encode(["a", "b c"])
     for answer in answers[1:]:
         assert_same_vectors([item["embedding"] for item in answer["data"]], expected)

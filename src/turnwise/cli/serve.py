@@ -14,7 +14,7 @@ import typer
 from turnwise._utils.progress import console, error_console
 from turnwise._utils.spelling import did_you_mean
 from turnwise.cli.options import Model, given, parse_settings
-from turnwise.cli.terminal import TERMINATED, quiet_transformers
+from turnwise.cli.terminal import TERMINATED, quiet_transformers, use_one_thread
 
 if TYPE_CHECKING:
     from turnwise.service import ServiceSettings
@@ -53,6 +53,7 @@ def serve(
     Example: `turnwise serve --store talks --keys keys.toml --host 0.0.0.0`
     """
     quiet_transformers()
+    use_one_thread()
     from turnwise.service import create_app
 
     if store:

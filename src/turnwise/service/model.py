@@ -16,11 +16,14 @@ from turnwise.encoders.forward import TOKENS_PER_SLICE, slice_rows
 from turnwise.encoders.inference import inference
 from turnwise.encoders.loading import encoder_source
 from turnwise.encoders.long_texts import counted_by, start_of, tokens_read
+from turnwise.encoders.quick import QuickEncoder
 from turnwise.service.batching import TokenRow
 from turnwise.service.errors import Refusal
 
 _SLICES_IN_BATCH = 2  # slices sorted by length need less padding than one batch
 _TEXTS_AT_ONCE = 64
+_SMALL = 512  # tokens, with which numpy is quicker than torch
+_RECENT = 1024  # vectors
 LONGEST_TEXT = 65_536  # characters; a text of this length must give some tens of tokens, or no model can read it
 _CHARACTERS_PER_TOKEN = 16  # the most for a request; usual texts have about four
 
@@ -32,13 +35,22 @@ class ServedModel:
         encoder: The encoder. Only one thread may use it or call `embed`.
         name: What clients call it; by default its Hub name or the name of its folder.
         batch_tokens: How many tokens go through it at a time; by default what suits its device.
+        quick: The same encoder for small batches on a processor.
 
     Raises:
         ValueError: The encoder gives vectors that are not finite.
     """
 
-    def __init__(self, encoder: SentenceTransformer, name: str | None = None, batch_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        encoder: SentenceTransformer,
+        name: str | None = None,
+        batch_tokens: int | None = None,
+        quick: QuickEncoder | None = None,
+    ) -> None:
         self.encoder = encoder.eval()
+        self._quick = quick if encoder.device.type == "cpu" else None
+        self._recent: dict[tuple[int, ...], FloatArray] = {}
         source = encoder_source(encoder)
         if encoder.transformers_model is None:
             raise ValueError(
@@ -115,13 +127,25 @@ class ServedModel:
         return rows
 
     def embed(self, rows: Sequence[TokenRow]) -> FloatArray:
-        """The vectors of token rows, float32 (rows, dim)."""
+        """The vectors of token rows, float32 (rows, dim). Equal rows are embedded once, and recent ones not again."""
+        keys = [tuple(row) for row in rows]
+        new = list(dict.fromkeys(key for key in keys if key not in self._recent))
+        known = {key: self._recent[key] for key in keys if key in self._recent}
+        if new:
+            is_small = self._quick is not None and sum(map(len, new)) <= _SMALL
+            known |= zip(new, self._quick.embed(new) if self._quick is not None and is_small else self._embed(new))
+            self._recent = dict([*self._recent.items(), *known.items()][-_RECENT:])
+        return np.stack([known[key] for key in keys])
+
+    def _embed(self, rows: Sequence[TokenRow]) -> FloatArray:
         lengths = torch.tensor([len(row) for row in rows])
         order = lengths.argsort(stable=True)
         budget = TOKENS_PER_SLICE.get(self.encoder.device.type, 8192)
         vectors: list[torch.Tensor] = []
         for numbers in slice_rows(order, lengths[order].tolist(), budget):
-            features = self.encoder.tokenizer.pad({"input_ids": [rows[row] for row in numbers]}, return_tensors="pt")
+            features = self.encoder.tokenizer.pad(
+                {"input_ids": [list(rows[row]) for row in numbers]}, return_tensors="pt"
+            )
             features = {name: tensor.to(self.encoder.device) for name, tensor in features.items()}
             with inference(self.encoder.device):
                 vectors.append(self.encoder({**features, **self._further})["sentence_embedding"].float())

@@ -14,6 +14,7 @@ from fastapi import Depends, FastAPI, Request
 
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Message, Messages
+from turnwise.encoders.kept_queries import quick_encoder
 from turnwise.encoders.loading import load_encoder
 from turnwise.service.batching import TokenRow
 from turnwise.service.errors import Refusal
@@ -23,6 +24,7 @@ from turnwise.service.settings import ServiceSettings
 from turnwise.service.stores import Stores, encoder_of
 from turnwise.service.threads import BoundedThreads
 from turnwise.service.worker import ModelWorker
+from turnwise.store.encoding import StoreEncoder
 
 _SECONDS_TO_STOP = 5  # for calls that have begun; all others are dropped
 _LOGGER = logging.getLogger("turnwise.service")
@@ -56,8 +58,10 @@ class Service:
             name = settings.model
             if name is None and settings.stores:
                 name = encoder_of(next(iter(settings.stores.values())))
-            model = ServedModel(load_encoder(name), settings.model_name, settings.batch_tokens)
-            self.stores.open(lambda: model.behind(self.worker.run))
+            encoder = load_encoder(name)
+            quick = quick_encoder(name)
+            model = ServedModel(encoder, settings.model_name, settings.batch_tokens, quick)
+            self.stores.open(lambda: StoreEncoder(model.behind(self.worker.run), "messages", quick))
         except Exception as error:
             _LOGGER.error("this cannot be served: %s", error)
             raise

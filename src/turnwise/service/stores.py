@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sentence_transformers import SentenceTransformer
-
 from turnwise._utils.vectors import FloatArray, unit_vectors
 from turnwise.errors import ConversationError
 from turnwise.service.errors import Refusal
@@ -20,6 +18,7 @@ from turnwise.service.threads import BoundedThreads
 if TYPE_CHECKING:
     from turnwise.explorer.labelling import Labeller
     from turnwise.store import ConversationStore
+    from turnwise.store.encoding import StoreEncoder
 
 _LOGGER = logging.getLogger("turnwise.service")
 _Result = TypeVar("_Result")
@@ -91,7 +90,7 @@ class Stores:
         self._long_readers = BoundedThreads("long-search", _READERS, waiting, seconds)
         self._writer = BoundedThreads("writer", 1, waiting, _SECONDS_TO_WRITE)
 
-    def open(self, encoder: Callable[[], SentenceTransformer]) -> None:
+    def open(self, encoder: Callable[[], StoreEncoder]) -> None:
         """Open all stores.
 
         Args:

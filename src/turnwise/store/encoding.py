@@ -6,7 +6,7 @@ import copy
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from turnwise.encoders.conversation_encoder import ConversationEncoder
     from turnwise.encoders.vector_cache import VectorCache
 
+_RECENT = 256  # queries whose vectors are kept
+
 
 class StoreEncoder:
     """An encoder as a store uses it; several threads may share it.
@@ -46,6 +48,7 @@ class StoreEncoder:
         self._given = encoder
         self.pooling = pooling
         self._quick = quick
+        self._quick_query = lru_cache(_RECENT)(self._embedded_quickly)
         self._keeps = False  # vectors on disk
         self._lock = threading.RLock()  # using a tokenizer changes it, so only one thread may
 
@@ -144,9 +147,14 @@ class StoreEncoder:
 
     def text_query(self, text: str) -> np.ndarray:
         """The query (dim,) that finds messages similar to a text."""
+        if self._quick is not None:
+            return self._quick_query(text)
         with self._lock:
-            encoder = self.for_texts(1)
-            return unit_vectors(encode_messages(encoder, starts_of(encoder, [text])))[0]
+            return unit_vectors(encode_messages(self.encoder, starts_of(self.encoder, [text])))[0]
+
+    def _embedded_quickly(self, text: str) -> np.ndarray:
+        encoder = self.for_texts(1)
+        return unit_vectors(encode_messages(encoder, starts_of(encoder, [text])))[0]
 
     def conversation_query(self, messages: Sequence[Message]) -> np.ndarray:
         """The query (dim,) that finds conversations similar to this one."""
