@@ -47,6 +47,10 @@ class Clock:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.timers: list[tuple[float, Any, asyncio.TimerHandle]] = []
+        self.seconds = 0.0
+
+    def time(self) -> float:
+        return self.seconds
 
     def call_later(self, seconds: float, call: Any) -> asyncio.TimerHandle:
         handle = self._loop.call_later(10_000, call)
@@ -137,6 +141,25 @@ def test_a_client_that_does_not_read_is_dropped() -> None:
         protocol.pause_writing()
         clock.pass_seconds(10)
         assert transport.is_closed
+
+    run(case)
+
+
+@pytest.mark.parametrize(("seconds", "pieces"), [(9, 2), (3, 5), (0.9, None)])
+def test_a_client_that_reads_every_piece_late_is_dropped(seconds: float, pieces: int | None) -> None:
+    async def case(clock: Clock) -> None:
+        protocol, transport = connect(ServerState(), clock)
+        protocol.data_received(REQUEST)
+        await asyncio.gather(*protocol.tasks)
+        for piece in range(1, 50):
+            protocol.pause_writing()
+            clock.pass_seconds(seconds)
+            if transport.is_closed:
+                assert piece == pieces
+                return
+            clock.seconds += seconds
+            protocol.resume_writing()
+        assert pieces is None
 
     run(case)
 

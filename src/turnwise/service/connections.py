@@ -12,7 +12,8 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _SECONDS_FOR_HEADERS = 15
-_SECONDS_TO_READ = 10  # for the next piece of an answer
+_SECONDS_TO_READ = 10  # for the next piece of an answer, if those before were read in time
+_SECONDS_A_PIECE = 1  # of `turnwise.service.answers`, 64 KB; who takes longer uses up the time above
 _SECONDS_IDLE = 75  # longer than clients keep connections open, so that none is closed just as it is used again
 _SECONDS_TO_STOP = 10  # for requests that were accepted; afterwards the threads get some more time
 
@@ -24,7 +25,8 @@ class PatientProtocol(H11Protocol):
         given: The arguments of uvicorn's own protocol.
         max_connections: The most connections of one address.
         seconds_for_headers: How long a new connection, or one that has begun a request, may take to send its headers.
-        seconds_to_read: How long a client may read nothing of an answer that waits for it.
+        seconds_to_read: How long a client may read nothing of an answer that waits for it. Whoever takes longer than a
+            second for each piece has less time for the next, so that an answer is read at 64 KB a second at least.
         further: The keyword arguments of uvicorn's own protocol.
     """
 
@@ -39,9 +41,10 @@ class PatientProtocol(H11Protocol):
         super().__init__(*given, **further)
         self._max_connections = max_connections
         self._seconds_for_headers = seconds_for_headers
-        self._seconds_to_read = seconds_to_read
+        self._seconds_to_read = self._patience = seconds_to_read
         self._too_slow: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self._waits_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept a connection, unless its address has too many."""
@@ -67,10 +70,13 @@ class PatientProtocol(H11Protocol):
         """Wait for the client to read, but not for long."""
         super().pause_writing()
         self._stop_waiting()
-        self._unread = self.loop.call_later(self._seconds_to_read, self._drop)
+        self._waits_since = self.loop.time()
+        self._unread = self.loop.call_later(self._patience, self._drop)
 
     def resume_writing(self) -> None:
         """Go on: the client has read."""
+        left = self._patience - (self.loop.time() - self._waits_since)
+        self._patience = min(left + _SECONDS_A_PIECE, self._seconds_to_read)
         self._stop_waiting()
         super().resume_writing()
 

@@ -159,7 +159,11 @@ class Service:
         return with_contents(conversation, starts)
 
     async def in_parts(
-        self, call: Callable[[list[_Item]], _Result], items: Sequence[_Item], tokens: Sequence[int]
+        self,
+        call: Callable[[list[_Item]], _Result],
+        items: Sequence[_Item],
+        tokens: Sequence[int],
+        admitted: bool = False,
     ) -> list[_Result]:
         """Make calls in the thread of the model, each with a part of the items, so that other requests get their turn.
 
@@ -167,13 +171,14 @@ class Service:
             call: The function to call with some of the items.
             items: The items, one or more.
             tokens: About how many tokens each item embeds.
+            admitted: Whether the request has been admitted before.
 
         Raises:
             Refusal: The queue is full (429). Once the first part is admitted, so are all others.
         """
         results = []
         for number, (part, cost) in enumerate(_parts(items, tokens, self.model.batch_tokens)):
-            results.append(await self.worker.call(partial(call, part), cost, admitted=number > 0))
+            results.append(await self.worker.call(partial(call, part), cost, admitted=admitted or number > 0))
         return results
 
 

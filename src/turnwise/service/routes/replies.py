@@ -11,7 +11,6 @@ import numpy as np
 from fastapi import Depends
 from fastapi import Request as HTTPRequest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Messages
@@ -108,23 +107,16 @@ async def _rank(
     encoder, texts = service.model.encoder, body.candidates or []
     embed = ReplyModel(encoder).encode_candidates
     vectors = np.concatenate(await service.in_parts(embed, candidates, tokens[len(messages) :]))
-    score = partial(_scores, encoder, messages, speaker, body.mode, vectors)
+    running = ReplyModel(encoder).start(speaker)
+
+    def scores_after(part: Messages) -> FloatArray:
+        for message in part:
+            running.add(message["content"], message["role"])
+        return running.score(vectors, body.mode)
+
     try:
-        scores = await service.worker.call(score, sum(tokens[: len(messages)]), admitted=True)
+        *_, scores = await service.in_parts(scores_after, messages, tokens[: len(messages)], admitted=True)
     except ValueError as error:
         raise Refusal(422, str(error), "mode") from None
     best = np.argsort(-scores, kind="stable")[: body.limit]
     return [{"text": texts[row], "score": float(scores[row])} for row in best]
-
-
-def _scores(
-    encoder: SentenceTransformer,
-    messages: Messages,
-    speaker: str | None,
-    mode: str | None,
-    candidates: FloatArray,
-) -> FloatArray:
-    running = ReplyModel(encoder).start(speaker)
-    for message in messages:
-        running.add(message["content"], message["role"])
-    return running.score(candidates, mode)
