@@ -132,7 +132,7 @@ def run(words: list[str], runs: bool) -> None:
             needs = re.search(r"^error: ([\w.]+) is needed for this: pip install 'turnwise\[(\w+)\]'", result.output)
             if needs and not find_spec(needs[1].split(".")[0]):
                 raise MissingExtraError(f"needs the extra {needs[2]}")
-            suggests = words[1] == "inspect" and "Most likely this reads it" in result.output
+            suggests = words[1] == "inspect" and "This reads it" in result.output
             assert result.exit_code == 0 or suggests, f"{shlex.join(words)}\n{result.output}\n{result.exception!r}"
     else:
         assert Path(words[0]).name in WITHOUT_TURNWISE, f"unknown program {words[0]!r}"
