@@ -12,7 +12,7 @@ import re
 import shlex
 import shutil
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ import turnwise
 from tiny_encoder import save_random_encoder
 from turnwise.cli.main import app
 from turnwise.encoders import loading
+from turnwise.training import adaptation
 from turnwise.training.recipes import registry
 
 ROOT = Path(__file__).parents[1]
@@ -182,6 +183,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> I
     gc.unfreeze()
 
 
+def take_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every training take a single step, whatever the page says."""
+    replace = registry.replace_settings
+
+    def one_step(recipe: Any, new: Mapping[str, Any], name: str) -> Any:
+        return replace(recipe, {**new, "max_steps": 1}, name)
+
+    for module in (registry, adaptation):
+        monkeypatch.setattr(module, "replace_settings", one_step)
+
+
 @pytest.mark.parametrize("page", pages_of_use(), ids=lambda page: page.stem)
 def test_what_a_page_says_works(
     page: Path, prepared: Path, small_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -190,8 +202,7 @@ def test_what_a_page_says_works(
     folder = tmp_path / "folder"
     shutil.copytree(prepared, folder)
     monkeypatch.chdir(folder)
-    replace = registry._replace
-    monkeypatch.setattr(registry, "_replace", lambda recipe, new, name: replace(recipe, {**new, "max_steps": 1}, name))
+    take_one_step(monkeypatch)
     names: dict[str, Any] = {"turnwise": turnwise}
     left_out = []
     for block in blocks_of(page):
