@@ -139,7 +139,7 @@ def further_turn() -> float:
     encoder, vectors = turnwise.load_encoder(device="cpu"), unit_vectors(np.random.default_rng(1).random((50, DIM)))
     head = ReplyHead(DIM)
     torch.nn.init.normal_(head.context, std=0.01)
-    context = ComposedContext(head)
+    context = ComposedContext(head.arrays())
 
     def update() -> None:
         for number, vector in enumerate(vectors.astype(np.float32)):

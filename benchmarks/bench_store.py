@@ -40,7 +40,7 @@ class RandomVectors(StoreEncoder):
     has_replies, dim, name = False, DIM, "random"
 
     def __init__(self, vectors: Vectors) -> None:
-        super().__init__(nn.Module(), "messages")  # which has no centre
+        super().__init__(nn.Module, "messages")  # which has no centre
         self._vectors = vectors
 
     def digest(self) -> str:

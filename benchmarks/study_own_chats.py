@@ -39,10 +39,13 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.shipped.delta import apply_delta
-from turnwise.training import complete
+from turnwise.training import choosing
+from turnwise.training.choosing import Choose
 from turnwise.training.held_out import HeldOut
 from turnwise.training.precision import made_for_bf16
 from turnwise.training.recipes import Complete
+from turnwise.training.run import Run
+from turnwise.training.state import TrainingState
 
 SHARES = (0.0, 0.5, 1.0)  # of the way from the weights before to those learned
 PAPERS = ("dialogue-cse", "dial2vec")
@@ -180,15 +183,16 @@ def own_training(rows: Any, encoder: ConversationEncoder, judge: Judge, seed: in
     """The default method, judged by labels and without them at each share of the way, and the share that it keeps."""
     shares: dict[str, Any] = {}
     kept: list[float] = []
-    choose = complete._choose
+    choose = Choose.__call__
 
-    def watched(
-        encoder: ConversationEncoder, start: Any, recipe: Any, held_out: HeldOut, held: Any, vectors: Any
-    ) -> Any:
-        trained = complete._weights(encoder)
+    def watched(self: Choose, state: TrainingState, run: Run) -> None:
+        encoder, (held, held_out) = state.encoder, choosing._held_out(state)
+        vectors = state.vectors["alone"][: len(held_out.text)]
+        start = {name: state.given.state_dict()[name] for name in encoder.state_dict()}
+        trained = {name: weight.detach().clone() for name, weight in encoder.state_dict().items()}
         for share in SHARES:
-            complete._go(encoder, start, trained, share)
-            of_share = recipe.alone(encoder, held) if share else vectors
+            choosing._go(encoder, start, trained, share)
+            of_share = self.recipe.alone(encoder, held) if share else vectors
             figures, before = held_out.figures(of_share), held_out.figures(vectors)
             shares[str(share)] = {
                 "labelled": judge.labelled(encoder),
@@ -197,11 +201,12 @@ def own_training(rows: Any, encoder: ConversationEncoder, judge: Judge, seed: in
                     name: [100 * end for end in bootstrap_interval(figures[name] - before[name])] for name in figures
                 },
             }
-        complete._go(encoder, start, trained, 1.0)
-        kept.append(choose(encoder, start, recipe, held_out, held, vectors)[0])
+        choosing._go(encoder, start, trained, 1.0)
+        choose(self, state, run)
+        kept.append(state.record["learned"])
         raise Judged
 
-    with mock.patch.object(complete, "_choose", watched), suppress(Judged):
+    with mock.patch.object(Choose, "__call__", watched), suppress(Judged):
         turnwise.train(rows, encoder=encoder, settings={"seed": seed, "max_steps": steps})
     return {"shares": shares, "kept": kept[0]}
 
