@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest import mock
 
+import datasets
+
 import turnwise
 from turnwise.data.conversations import write_chats
-from turnwise.encoders import kept_queries, loading
+from turnwise.encoders import loading
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from tiny_encoder import save_random_encoder
@@ -38,7 +40,7 @@ _DOMAINS = ("Banks", "Hotels", "Restaurants", "Flights", "Movies")
 class _Quick(argparse.Action):
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: Any = None) -> None:
         # before values are made
-        kept_queries._folder = cache(scratch)  # nothing of the tiny encoder is kept as if it were the default one
+        datasets.config.HF_DATASETS_CACHE = scratch()  # nothing of the tiny encoder is kept for the user, or read
         loading._load_shipped = loading._load_base = lambda device: loading.load_encoder(tiny_encoder(), device=device)
         found = {name: value() if callable(value) else value for name, value in self.const.items()}
         parser.set_defaults(**found)  # positional arguments take their default afterwards

@@ -13,11 +13,13 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 
 import turnwise
 from closeness import assert_same_vectors
+from turnwise.encoders import kept_queries, loading
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.kept_queries import keep_quick, quick_encoder
 from turnwise.encoders.quick import QuickEncoder
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.store import ConversationStore, StoreError
+from turnwise.store.encoding import StoreEncoder
 from turnwise.store.opening import store_encoder
 
 TEXTS = ["cancel my card", "", "Hello, how are YOU?", "my card " * 200]
@@ -109,3 +111,17 @@ def test_a_damaged_weight_is_told_when_the_encoder_is_loaded(folder: Path) -> No
     os.utime(weights, ns=(state.st_atime_ns, state.st_mtime_ns))
     with pytest.raises(ValueError, match="a file of it is damaged"):
         store_encoder(folder, "messages").messages(["text"] * 100)
+    again = store_encoder(folder, "messages")  # what was kept does not stand in the way for ever
+    assert again.digest() == StoreEncoder(turnwise.load_encoder(folder), "messages").digest()
+
+
+def test_nothing_is_kept_under_the_name_of_another_encoder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_load_shipped", lambda device: turnwise.load_encoder(folder))
+    store_encoder(None, "messages")
+    assert quick_encoder(None) is None
+
+
+def test_another_version_of_what_loads_the_encoder_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(folder)
+    monkeypatch.setattr(kept_queries, "version", lambda package: "99")
+    assert quick_encoder(folder) is None

@@ -1,7 +1,8 @@
 """What queries need of an encoder, kept in the cache, so that they need neither torch nor the encoder's own files.
 
 When an encoder has been loaded, `keep_quick` writes it under the state of its files, unless `QuickEncoder` would give
-other vectors. `quick_encoder` finds it as long as none of these files changes.
+other vectors. `quick_encoder` finds it as long as none of these files changes, nor the libraries that load them. If
+the encoder turns out to have other weights all the same, `forget_quick` removes what was kept.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import hashlib
 import json
 import mmap
 import os
-import zlib
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _MOST_KEPT = 4  # encoders
 _MOST_PARAMETERS = 150_000_000  # four bytes each in the cache
 _CLOSE = 1e-6
+_LOADED_BY = ("torch", "transformers", "sentence-transformers")
 _PROBES = ("My card is gone!", "Ça va, ÉLODIE? 你好", "a", "where is my parcel, which I sent a week ago? " * 120)
 _PARTS = {
     "out": "attention.output.dense",
@@ -48,11 +50,17 @@ def quick_encoder(name: str | os.PathLike[str] | None) -> QuickEncoder | None:
     for file in _folder().glob(f"{_key(name)}-*"):
         # It may be damaged, or another process removes it.
         with suppress(OSError), file.open("rb") as stream:
-            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-            if file.name.endswith(f"-{zlib.crc32(data):08x}"):
-                return QuickEncoder(data)
+            if file.name.endswith(_state(file)):
+                return QuickEncoder(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
             file.unlink()
     return None
+
+
+def forget_quick(name: str | os.PathLike[str] | None) -> None:
+    """Remove what `keep_quick` has kept of the encoder of this name."""
+    with suppress(OSError):
+        for file in _folder().glob(f"{_key(name)}-*"):
+            file.unlink()
 
 
 def keep_quick(name: str | os.PathLike[str] | None, encoder: SentenceTransformer, digest: str, source: str) -> None:
@@ -64,6 +72,8 @@ def keep_quick(name: str | os.PathLike[str] | None, encoder: SentenceTransformer
         digest: Its hash in stores.
         source: Where it was loaded from, as stores name it.
     """
+    if _places(source) != _places(name):
+        return  # something else was loaded in its place
     transformer, folder = encoder.transformers_model, _folder()
     if transformer is None or transformer.config.model_type != "bert" or REPLY_MODELS.first_of(encoder.prompts):
         return
@@ -76,9 +86,9 @@ def keep_quick(name: str | os.PathLike[str] | None, encoder: SentenceTransformer
         data = _packed(encoder, digest, source)
         if not _agree(QuickEncoder(data), encoder):
             return
-        folder.mkdir(parents=True, exist_ok=True)
-        with atomic_path(folder / f"{key}-{zlib.crc32(data):08x}") as temporary:
+        with atomic_path(folder / key) as temporary:
             temporary.write_bytes(data)
+        (folder / key).rename(folder / f"{key}{_state(folder / key)}")
         for oldest in sorted(folder.iterdir(), key=lambda kept: kept.stat().st_mtime)[:-_MOST_KEPT]:
             oldest.unlink(missing_ok=True)
 
@@ -134,9 +144,20 @@ def _folder() -> Path:
     return datasets_cache() / "turnwise-queries"
 
 
+def _places(name: str | os.PathLike[str] | None) -> list[Path]:
+    return [place.resolve() for place in places_of(name)]
+
+
+def _state(file: Path) -> str:
+    """What the name of a file ends in, so that any change to the file shows."""
+    state = file.stat()
+    return f"-{state.st_size:x}-{state.st_mtime_ns:x}"
+
+
 def _key(name: str | os.PathLike[str] | None) -> str:
-    """A hash of the state of all files that an encoder of this name is loaded from, and of `QuickEncoder`."""
+    """A hash of the state of all files that an encoder of this name is loaded from, and of what loads it."""
     files = [file for place in places_of(name) for file in sorted(place.rglob("*")) if file.is_file()]
     files.append(Path(quick_file.__file__))
     states = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    return hashlib.blake2b(repr((str(name), states)).encode(), digest_size=10).hexdigest()
+    known = repr((str(name), states, [version(package) for package in _LOADED_BY]))
+    return hashlib.blake2b(known.encode(), digest_size=10).hexdigest()

@@ -22,7 +22,7 @@ _ORDER = "the folder comes first, then the conversations: ConversationStore.crea
 def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
     """The encoder as a store uses it; if only its name is given, it is loaded now or when it is needed."""
     # Imported only when an encoder is needed: without one, most of the time would go into loading its libraries.
-    from turnwise.encoders.kept_queries import keep_quick, quick_encoder
+    from turnwise.encoders.kept_queries import forget_quick, keep_quick, quick_encoder
     from turnwise.store.encoding import StoreEncoder
 
     if isinstance(encoder, StoreEncoder):
@@ -33,7 +33,14 @@ def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
     def load() -> SentenceTransformer:
         from turnwise.encoders.loading import as_encoder
 
-        return as_encoder(encoder)
+        loaded = as_encoder(encoder)
+        if quick is not None and StoreEncoder(loaded, pooling).digest() != quick.digest:
+            forget_quick(name)
+            raise ValueError(
+                f"{quick.source} has other weights than when it was last used: if you know why, do this again; if "
+                "not, a file of it is damaged"
+            )
+        return loaded
 
     if quick is not None:
         return StoreEncoder(load, pooling, quick)

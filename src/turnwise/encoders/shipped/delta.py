@@ -115,13 +115,17 @@ def compressed(learned: Mapping[str, Tensor], largest: int) -> dict[str, Tensor]
 
 
 def restored(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The differences of weights by their names, float32, from what `compressed` gives."""
+    """The differences of weights by their names, float32, from what `compressed` gives.
+
+    In float64, no product or sum of these few bits is rounded, so the weights are the same to the bit on any processor,
+    and so is their hash in stores.
+    """
     differences = {}
     for name, tensor in tensors.items():
         if name.endswith(_SCALE):
             weight = name.removesuffix(_SCALE)
-            left, right = tensors[weight + _LEFT].float(), tensors[weight + _RIGHT].float()
-            differences[weight] = (left.T * tensor) @ right  # (out, in)
+            left, right = tensors[weight + _LEFT].double(), tensors[weight + _RIGHT].double()
+            differences[weight] = ((left.T * tensor.double()) @ right).float()  # (out, in)
         elif not name.endswith((_LEFT, _RIGHT)):
             differences[name] = tensor.float()
     return differences
