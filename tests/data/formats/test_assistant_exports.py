@@ -34,7 +34,7 @@ def test_chatgpt_reads_the_branch_shown_last(tmp_path: Path) -> None:
                 "time": time,
                 "tool_calls": '[{"name": "python", "arguments": "1+1"}]',
             },
-            {"role": "tool", "content": "2", "time": time},
+            {"role": "tool", "content": "", "time": time, "tool_results": '[{"content": "2"}]'},
             {"role": "assistant", "content": HELLO, "time": time, "model": "gpt-4o"},
         ],
     }

@@ -24,7 +24,6 @@ def test_sharegpt(tmp_path: Path) -> None:
     ]
     rows = [{"id": "s1", "conversations": messages}, {"id": "s2", "conversations": messages[1:3]}]
     expected = [
-        {"role": "system", "content": "be kind"},
         {"role": "user", "content": "hello"},
         {"role": "assistant", "content": "hi", "weight": 1},
         {"role": "tool", "content": "", "tool_results": '[{"content": "42"}]'},
@@ -34,7 +33,8 @@ def test_sharegpt(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
     in_parquet = read(tmp_path / "rows.parquet")
     assert in_array == in_lines == in_parquet
-    assert in_array == [{"id": "s1", "messages": expected}, {"id": "s2", "messages": expected[1:3]}]
+    told, untold = {"id": "s1", "messages": expected, "system": "be kind"}, {"id": "s2", "messages": expected[:2]}
+    assert in_array == [told, untold]
 
 
 def test_content_in_text_parts_is_joined(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_chat_lines_in_a_text_file_are_detected(tmp_path: Path) -> None:
 
 def test_parts_that_are_no_text_are_labels(tmp_path: Path) -> None:
     (row,) = read(write(tmp_path / "c.jsonl", json.dumps(OPENAI_PARTS)))
+    assert row["system"] == "Be kind."
     assert row["messages"] == [
-        {"role": "system", "content": "Be kind."},
         {
             "role": "user",
             "content": f"What is this? 🙂\n{SALAM}",
@@ -87,9 +87,34 @@ def test_anthropic_messages(tmp_path: Path) -> None:
             "thinking": "Hm.",
             "tool_calls": '[{"id": "t", "name": "look", "input": {"at": "蛋糕"}}]',
         },
-        {"role": "user", "content": "", "tool_results": result},
+        {"role": "tool", "content": "", "tool_results": result},
         {"role": "assistant", "content": "A cake 🍰"},
     ]
+
+
+def test_instructions_in_mid_conversation_are_labels(tmp_path: Path) -> None:
+    told = [{"role": role, "content": "Be kind."} for role in ("system", "developer")]
+    row = {"system": "As always.", "messages": [*told, *turns("hello", "hi"), told[0], *turns("so?", "so.")]}
+    (row,) = read(write(tmp_path / "c.jsonl", json.dumps(row)))
+    assert row["system"] == "As always.\nBe kind.\nBe kind."
+    assert [message["content"] for message in row["messages"]] == ["hello", "hi", "", "so?", "so."]
+    assert row["messages"][2] == {"role": "system", "content": "", "notice": "Be kind."}
+
+
+def test_a_system_that_converses_with_a_user_is_a_speaker(tmp_path: Path) -> None:
+    messages = [{"role": role, "content": text} for role, text in zip(("system", "user", "system"), "abc")]
+    assert read(write(tmp_path / "c.jsonl", lines({"messages": messages})))[0]["messages"] == messages
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<think>\nHm.\n</think>\n\nYes", '<details type="reasoning" done="true">\nHm.\n</details>\nYes'],
+)
+def test_thoughts_before_an_answer_or_beside_it_are_labels(tmp_path: Path, text: str) -> None:
+    messages = [*turns("<think>?", text), {"role": "assistant", "content": "Yes", "reasoning_content": "Hm."}]
+    (row,) = read(write(tmp_path / "c.jsonl", lines({"messages": messages})))
+    said = {"role": "assistant", "content": "Yes", "thinking": "Hm."}
+    assert row["messages"] == [*turns("<think>?"), said, said]
 
 
 def test_parts_of_a_type_yet_unknown_are_attachments(tmp_path: Path) -> None:

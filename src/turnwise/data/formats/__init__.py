@@ -28,6 +28,8 @@ _DISTINCTIVE = (
     "chat",
 )
 _TOGETHER = {
+    "chatgpt": "assistant_trees:CHATGPT",
+    "claude": "assistant_trees:CLAUDE",
     "open_webui": "assistant_trees:OPEN_WEBUI",
     "librechat": "assistant_trees:LIBRECHAT",
     "claude_code": "agent_sessions:CLAUDE_CODE",

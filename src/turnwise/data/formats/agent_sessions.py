@@ -6,7 +6,7 @@ https://github.com/openai/codex (``codex-rs/protocol``: ``RolloutLine``; before 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from turnwise.data.formats.calls import convert, time_and_order
@@ -38,51 +38,51 @@ def _joined(calls: list[Call]) -> list[Call]:
     return [first]
 
 
-def _claude_code(source: Source) -> Iterator[tuple[int, Any]]:
-    counted: set[str] = set()
+def _calls(source: Source, read: Callable[[dict[str, Any]], Call | None], layout: str) -> Iterator[tuple[int, Any]]:
     for number, raw in source.records():
         source.tick()
         try:
-            record = parse_record(raw)
-            if record.get("type") not in ("user", "assistant") or record.get("isMeta") or record.get("isSidechain"):
-                continue
-            message = record["message"]
-            is_new = message.get("id") not in counted  # a message of several blocks is in several lines
-            counted |= {message["id"]} if message.get("id") else set()
-            tokens = {name: float(count) for name, count in usage(message).items() if count and is_new}
-            item = {"role": record["type"], **message, "type": "message"}
-            call = _call(record["sessionId"], item, record.get("timestamp"), model=message.get("model"), **tokens)
+            call = read(parse_record(raw))
         except BadRow as problem:
             yield number, problem
         except _OTHER_LAYOUT as problem:
-            yield number, BadRow(f"unexpected layout ({problem}); expected {CLAUDE_CODE.layout}")
+            yield number, BadRow(f"unexpected layout ({problem}); expected {layout}")
         else:
             if call is not None:
                 yield number, call
+
+
+def _claude_code(source: Source) -> Iterator[tuple[int, Any]]:
+    counted: set[str] = set()
+
+    def read(record: dict[str, Any]) -> Call | None:
+        if record.get("type") not in ("user", "assistant") or record.get("isMeta") or record.get("isSidechain"):
+            return None
+        message = record["message"]
+        is_new = message.get("id") not in counted  # a message of several blocks is in several lines
+        counted.update({message["id"]} if message.get("id") else ())
+        tokens = {name: float(count) for name, count in usage(message).items() if count and is_new}
+        item = {"role": record["type"], **message, "type": "message"}
+        return _call(record["sessionId"], item, record.get("timestamp"), model=message.get("model"), **tokens)
+
+    return _calls(source, read, CLAUDE_CODE.layout)
 
 
 def _codex(source: Source) -> Iterator[tuple[int, Any]]:
     session, model = source.stem, None
-    for number, raw in source.records():
-        source.tick()
-        try:
-            line = parse_record(raw)
-            payload = line["payload"] if isinstance(line.get("payload"), dict) else line
-            if line.get("type") == "session_meta" or {"id", "instructions"} <= line.keys():
-                session, model = str(payload["id"]), None
-            model = payload.get("model") or model
-            if line.get("type") not in ("response_item", payload.get("type")) or payload.get("type") is None:
-                continue
-            if payload["type"] not in _ITEMS or _is_written_by_codex(payload):
-                continue
-            call = _call(session, payload, line.get("timestamp"), model=model)
-        except BadRow as problem:
-            yield number, problem
-        except _OTHER_LAYOUT as problem:
-            yield number, BadRow(f"unexpected layout ({problem}); expected {CODEX.layout}")
-        else:
-            if call is not None:
-                yield number, call
+
+    def read(line: dict[str, Any]) -> Call | None:
+        nonlocal session, model
+        payload = line["payload"] if isinstance(line.get("payload"), dict) else line
+        if line.get("type") == "session_meta" or {"id", "instructions"} <= line.keys():
+            session, model = str(payload["id"]), None
+        model = payload.get("model") or model
+        is_item = line.get("type") in ("response_item", payload.get("type")) and payload.get("type") in _ITEMS
+        if not is_item or _is_written_by_codex(payload):
+            return None
+        return _call(session, payload, line.get("timestamp"), model=model)
+
+    return _calls(source, read, CODEX.layout)
 
 
 _ITEMS = (

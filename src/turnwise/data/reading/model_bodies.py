@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnwise.data.reading.parts import add_labels, parsed, plain_message, text_and_labels
+from turnwise.data.reading.parts import add_labels, instructions_apart, parsed, plain_message, text_and_labels
 from turnwise.data.reading.source import BadRow
 
 _ITEMS = ("function_call", "custom_tool_call", "reasoning", "function_call_output", "custom_tool_call_output")
-_INSTRUCTING = ("system", "developer")
 # Where an input or an output that is an object keeps the messages, and else the text.
 _MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents")
 _ASKED = ("question", "query", "input", "prompt", "text", "content", "message", "user_input", "user_message", "value")
@@ -32,17 +31,8 @@ def asked(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
         raise BadRow("found a request without a list of messages under 'messages' or 'input'")
     told = [request.get(name) for name in ("system", "instructions")] if isinstance(request, dict) else []
     system = [_content(content)[0] for content in told if content]
-    messages = [_message(item) for item in items]
-    leading = next((n for n, message in enumerate(messages) if message["role"] not in _INSTRUCTING), len(messages))
-    system += [message["content"] for message in messages[:leading]]
-    return "\n".join(filter(None, system)) or None, [instructions_apart(message) for message in messages[leading:]]
-
-
-def instructions_apart(message: dict[str, Any]) -> dict[str, Any]:
-    """The message; where it instructs the model in mid-conversation, its text is the label ``notice``."""
-    if message["role"] not in _INSTRUCTING or not message["content"]:
-        return message
-    return {**message, "content": "", "notice": message["content"]}
+    first, messages = instructions_apart([_message(item) for item in items])
+    return "\n".join(filter(None, (*system, first))) or None, messages
 
 
 def answer(response: Any) -> dict[str, Any] | None:
@@ -147,9 +137,6 @@ def _message(item: dict[str, Any]) -> dict[str, Any]:
         text = text_and_labels([text])[0]
     message = {"role": role, "content": str(text or "")}
     add_labels(message, {name: plain.get(name) for name in KEPT[2:]})
-    add_labels(message, {"thinking": item.get("reasoning_content") or item.get("reasoning")})
-    if role == "user" and not text and list(message) == ["role", "content", "tool_results"]:  # as Anthropic has them
-        message["role"] = "tool"
     return message
 
 

@@ -9,6 +9,7 @@ one of many more types, of which new ones appear with every year; a type that is
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -19,6 +20,12 @@ from turnwise.data.reading.source import BadRow
 _REFERENCES = ("file_name", "filename", "name", "title", "url", "image_url", "file_id", "path", "asset_pointer", "id")
 # Instead of a text, a message may have one of these.
 SAID_OTHERWISE = {"tool_calls", "function_call", "refusal", "audio", "reasoning_content"}
+_INSTRUCTING = ("system", "developer")
+_THOUGHTS = ("reasoning_content", "reasoning")  # where those of an answer stand beside its text
+# Before an answer, as open models write their thoughts and as Open WebUI shows them.
+_THOUGHT_ALOUD = re.compile(
+    r"\s*<(think(?:ing)?|details type=\"reasoning\"[^>]*)>(.*?)</(?:think(?:ing)?|details)>\s*", re.S
+)
 # type of a part -> label
 _JOINED = {"refusal": "refusal", "thinking": "thinking", "reasoning": "thinking", "think": "thinking"}
 _NOT_SAID = ("step-start", "token_budget", "flag", "redacted_thinking")
@@ -36,7 +43,8 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises:
         BadRow: As for `text_and_labels`.
     """
-    if len(given) == 2 and type(given.get("content")) is str and given.get("role") != "tool":
+    content = given.get("content")
+    if len(given) == 2 and type(content) is str and given.get("role") != "tool" and content.lstrip()[:1] != "<":
         return given  # most are; there may be millions
     message = _unpacked(dict(given))
     content = message.get("content")
@@ -51,8 +59,43 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
     if message.get("role") in ("tool", "function") and (message.get("content") or "tool_call_id" in message):
         result = {"call_id": message.pop("tool_call_id", None), "content": message.get("content")}
         message |= {"content": "", "tool_results": [{name: value for name, value in result.items() if value}]}
+    if (
+        message.get("role") == "user" and not message.get("content") and message.get("tool_results")
+    ):  # as Anthropic has it
+        message["role"] = "tool"
+    _put_thoughts_apart(message)
     # an empty list says nothing, and would be of another type than the tool calls of other messages
     return {name: value for name, value in message.items() if not (isinstance(value, list) and not value)}
+
+
+def instructions_apart(messages: list[dict[str, Any]]) -> tuple[str | None, list[dict[str, Any]]]:
+    """What a model was told before anybody spoke, and the messages; what it was told later is the label ``notice``.
+
+    Where the system converses with a user and nobody else does, its messages stay as they are.
+    """
+    roles = [message["role"] for message in messages]
+    first = next((n for n, role in enumerate(roles) if role not in _INSTRUCTING), len(messages))
+    if all(role == "user" or role in _INSTRUCTING for role in roles) and not {*_INSTRUCTING}.isdisjoint(roles[first:]):
+        return None, messages
+    system = "\n".join(filter(None, (message["content"] for message in messages[:first])))
+    return system or None, [_instruction_apart(message) for message in messages[first:]]
+
+
+def _instruction_apart(message: dict[str, Any]) -> dict[str, Any]:
+    if message["role"] not in _INSTRUCTING or not message["content"]:
+        return message
+    return {**message, "content": "", "notice": message["content"]}
+
+
+def _put_thoughts_apart(message: dict[str, Any]) -> None:
+    """Make the thoughts beside an answer, or before it in its text, its label ``thinking``."""
+    for name in _THOUGHTS:
+        if isinstance(message.get(name), str):
+            add_labels(message, {"thinking": message.pop(name)})
+    text = message.get("content")
+    if isinstance(text, str) and message.get("role") == "assistant" and (aloud := _THOUGHT_ALOUD.match(text)):
+        message["content"] = text[aloud.end() :]
+        add_labels(message, {"thinking": aloud[2].strip()})
 
 
 def _unpacked(message: dict[str, Any]) -> dict[str, Any]:
