@@ -36,6 +36,7 @@ def write_synthetic(
     texts: list[str] | None = None,
     times: bool = True,
     surprise: bool = True,
+    struck: dict[int, list[list[int]]] | None = None,
     texts_per_file: int = 200,
     seed: int = 0,
 ) -> Path:
@@ -81,8 +82,10 @@ def write_synthetic(
         "number:rating": column(np.where(rng.random(conversations) < 0.8, np.minimum(5, 1 + topic), np.nan), "float32"),
     }
     _write(folder, "messages", messages)
+    _write(folder, "struck", struck or {})
     _write(folder, "conversations", rows)
     summary = _summary(fine, topic, topics, n, texts_per_file, surprise)
+    summary["boilerplate"] = {"messages": len(struck or {}), "automatic": 1 if struck else 0}
     summary["times"] = {"first": float(when[0]), "last": float(when[-1])} if times else {"first": None, "last": None}
     _write(folder, "summary", summary)
     return folder

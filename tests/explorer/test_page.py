@@ -283,6 +283,41 @@ def test_search_finds_words(make_report: Callable[..., str], open_page: Callable
     page.wait_for_selector("text=Conversation conversation-17")
 
 
+def test_boilerplate_is_struck_out_where_it_is_read_and_left_out_where_it_is_told(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    texts = ["Is 😀 my card blocked? Sent from my phone", "We have received your request."]
+    struck = {0: [[22, 41]], 1: [[0, 30]]}  # as JavaScript counts
+    page = open_page(make_report(texts=texts, struck=struck)).open("conversation/0")
+    assert page.locator(".turn s").all_inner_texts() == [" Sent from my phone", texts[1]]
+    assert page.locator("#turn-1 .quote").inner_text() == texts[0]  # nothing is lost
+    assert page.locator(".turn .badge").all_inner_texts() == ["automatic"]
+    assert "boilerplate in 2 messages" in page.locator("p.about").first.inner_text()
+    page = open_page(page.url.split("#")[0]).open("conversations")
+    page.locator(".message .said", has_text="Is 😀 my card blocked?").wait_for()
+    assert page.locator("text=Sent from my phone").count() == 0
+    page = open_page(page.url.split("#")[0]).open("overview")
+    assert "2\nmessages with boilerplate\n1 of them automatic" in page.locator(".tiles").inner_text()
+
+
+def test_the_map_shows_those_who_ask_and_others_at_a_choice(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report()).open("map")
+    total = ".legend .number"
+
+    def counted() -> int:
+        page.locator(total).first.wait_for()
+        return sum(map(int, page.locator(total).all_inner_texts()))
+
+    assert counted() == 240  # of the 480 messages, those of the role that asks
+    page.get_by_label("Said by").select_option("all")
+    page.wait_for_function("turnwise.route.current().options.by === 'all' && !document.querySelector('[aria-busy]')")
+    assert counted() == 480
+    page = open_page(page.url.split("#")[0]).open("map?role=assistant")  # a filter says whose messages are shown
+    assert counted() == 240 and page.get_by_label("Said by").count() == 0
+
+
 def test_rows_of_conversations_say_what_they_are(
     make_report: Callable[..., str], open_page: Callable[..., Watched]
 ) -> None:
@@ -426,8 +461,11 @@ def test_the_keyboard_suffices(make_report: Callable[..., str], open_page: Calla
     page.wait_for_selector("text=Conversation conversation-4")
     page.keyboard.press("j")
     page.wait_for_selector("text=Conversation conversation-5")
+    page.keyboard.press("7")
+    page.wait_for_selector("h1:has-text('Search')")
     page.keyboard.press("?")
     page.wait_for_selector("dialog[open]")
+    assert page.locator("#search").input_value() == ""  # it was not typed
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="detached")
 
@@ -441,7 +479,7 @@ def test_the_overview_opens_on_requests_of_the_role_that_asks(
     assert names and not any("confirms" in name for name in names)  # what the assistant does
     asked.locator("summary").first.click()
     asked.locator(".answer .quote").wait_for()
-    assert asked.locator(".example").count() == 2
+    assert asked.locator(".example").count() == 3
     assert asked.locator(".trend").count() == len(names)
     page.get_by_label("Who asks").select_option("assistant")
     page.wait_for_selector("text=in which assistant says something")

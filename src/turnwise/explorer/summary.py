@@ -74,8 +74,8 @@ def summary_table(report: Report, groups: Sequence[Group], period: Period = "hal
                 "kind": kind,
                 "role": group.role,
                 "keywords": ", ".join(group.phrases[:_KEYWORDS]),
-                **{name: report.texts[row] for name, row in zip(("example", "example_2"), group.central)},
-                "next_message": None if group.answer is None else report.texts[group.answer],
+                **{name: report.said(row) for name, row in zip(("example", "example_2"), group.central)},
+                "next_message": None if group.answer is None else report.said(group.answer),
                 **_counts(report, members, *everybody[group.role], period),
             }
         )

@@ -83,6 +83,10 @@ def summary(report: Report) -> dict[str, Any]:
             "last": float(known.max()) if len(known) else None,
         },
         "groups": {kind: [asdict(group) for group in report.groups[kind]] for kind in KINDS},
+        "boilerplate": {
+            "messages": sum(map(bool, report.struck)),
+            "automatic": sum(spans == ((0, len(text)),) for text, spans in zip(report.texts, report.struck)),
+        },
         "outliers": {kind: report.outliers(kind) for kind in KINDS},
         "surprise": None if report.surprise is None else asdict(report.surprise),
         "search": {"meaning": False},

@@ -95,7 +95,7 @@ turnwise.charts = (() => {
   function curve(values, onTurn) {
     const width = 640,
       height = 120,
-      left = 30,
+      left = 42,
       bottom = 20;
     const x = (i) => left + ((width - left - 10) * (i + 0.5)) / values.length;
     const y = (value) => 8 + (height - 8 - bottom) * (1 - value);

@@ -130,7 +130,7 @@ turnwise.download = (() => {
       async ({each, kind, role, members}) => {
         const {all, changeOf} = spokenBy(role);
         const change = each && changeOf(each.id);
-        const text = (m) => (typeof m === "number" ? turnwise.texts.get(m) : "");
+        const text = async (m) => (typeof m === "number" ? (await turnwise.struck.said([m]))[0] : "");
         return [
           each?.id ?? "",
           each?.name ?? "",

@@ -64,7 +64,11 @@ turnwise.filters = (() => {
     conditions.push(...labelConditions(messages, summary.labels.message, filter, "m."));
     const area = lasso(filter);
     if (area?.level === "message")
-      conditions.push((m) => turnwise.geometry.inside(area.points, messages.x[m], messages.y[m]));
+      conditions.push(
+        (m) =>
+          (area.role === null || messages.role[m] === area.role) &&
+          turnwise.geometry.inside(area.points, messages.x[m], messages.y[m]),
+      );
     return conditions;
   }
 
@@ -114,11 +118,13 @@ turnwise.filters = (() => {
     return (time) => !Number.isNaN(time) && !(time < from) && !(time >= to);
   }
 
-  /** `message:x,y;x,y;…`: what was drawn on the map. */
+  /** `message:x,y;x,y;…`: what was drawn on the map; `message:x,y;…:0` where it showed only the first role. */
   function lasso(filter) {
-    const [level, corners] = (filter.lasso?.[0] || "").split(":");
+    const [level, corners, role] = (filter.lasso?.[0] || "").split(":");
     const points = (corners || "").split(";").map((corner) => corner.split(",").map(Number));
-    return points.length > 2 && points.flat().every(Number.isFinite) ? {level, points} : null;
+    return points.length > 2 && points.flat().every(Number.isFinite)
+      ? {level, points, role: role ? Number(role) : null}
+      : null;
   }
 
   return {select, without, groupIds, days};

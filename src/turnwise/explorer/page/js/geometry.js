@@ -24,14 +24,14 @@ turnwise.geometry = (() => {
   /** Where most points are: far islands do not set the scale. */
   function mainExtentOf(x, y) {
     const range = (values) => {
-      const sorted = Float32Array.from(values).sort();
+      const sorted = Float32Array.from(values).filter((value) => !Number.isNaN(value)).sort();
       const at = (share) => sorted[Math.round(share * (sorted.length - 1))];
       const [first, last] = [at(MOST_OUTSIDE), at(1 - MOST_OUTSIDE)];
       const margin = MARGIN * (last - first);
       return [Math.max(sorted[0], first - margin), Math.min(sorted[sorted.length - 1], last + margin)];
     };
     const whole = extentOf(x, y);
-    if (x.length === 0) return whole;
+    if (!x.some((value) => !Number.isNaN(value))) return whole;
     const [left, right] = range(x),
       [low, high] = range(y);
     return right > left && high > low ? {left, right, low, high, width: right - left, height: high - low} : whole;

@@ -5,10 +5,10 @@ turnwise.mapLabels = (() => {
   const {element, svg, fill, shortened} = turnwise.dom;
   const CELL = 6, // pixels
     HEIGHT = 22,
-    LETTER = 6.6, // pixels of a letter, about
-    MARGIN = 20;
+    MARGIN = 18; // pixels around a name: its borders and padding
+  const ruler = document.createElement("canvas").getContext("2d");
   const MOST = {wide: 18, narrow: 7},
-    LONGEST = {wide: 44, narrow: 28};
+    LONGEST = {wide: 44, narrow: 34};
   const DISTANCES = [16, 40, 70, 105, 145, 190],
     ANGLES = 16;
   const MOST_COVERED = 0.3; // of a name's cells may hold points; otherwise there is no name
@@ -68,6 +68,7 @@ turnwise.mapLabels = (() => {
     const stage = {width: holder.clientWidth, height: holder.clientHeight};
     const size = stage.width < 600 ? "narrow" : "wide";
     const covered = occupancy(stage.width, stage.height, eachPoint);
+    ruler.font = `12px ${getComputedStyle(holder).fontFamily}`;
     const taken = [],
       lines = [],
       names = [];
@@ -75,7 +76,7 @@ turnwise.mapLabels = (() => {
       if (taken.length === MOST[size]) break;
       if (at[0] < 0 || at[1] < 0 || at[0] > stage.width || at[1] > stage.height) continue;
       const text = shortened(name, LONGEST[size]);
-      const box = placeBeside(at, LETTER * text.length + MARGIN, stage, taken, covered);
+      const box = placeBeside(at, Math.ceil(ruler.measureText(text).width) + MARGIN, stage, taken, covered);
       if (!box) continue;
       taken.push(box);
       const [x, y] = [Math.max(box[0], Math.min(box[2], at[0])), Math.max(box[1], Math.min(box[3], at[1]))];

@@ -43,7 +43,7 @@ turnwise.parts = (() => {
   }
 
   /** A message in a list: who, what, of which group unless it is `within`; leads to its place in the conversation. */
-  function message(m, text, {within = null, more = null} = {}) {
+  function message(m, said, {within = null, more = null} = {}) {
     const {messages, summary} = turnwise.report;
     const place = turnwise.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
     return element(
@@ -54,13 +54,10 @@ turnwise.parts = (() => {
         {class: "about"},
         role(summary.roles[messages.role[m]]),
         messages.group[m] !== within && group("message", messages.group[m]),
+        turnwise.struck.badge(said),
         more,
       ),
-      element(
-        "a",
-        {class: "said", href: place},
-        text === "" ? element("em", {class: "muted"}, "(empty)") : quote(text),
-      ),
+      element("a", {class: "said", href: place}, turnwise.struck.quote(said)),
     );
   }
 
@@ -71,11 +68,11 @@ turnwise.parts = (() => {
   /** A list of messages, with their texts when these have arrived; the group that all are `within` is not repeated. */
   function messages(rows, within) {
     const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
-    turnwise.texts.getAll(rows).then(
-      (texts) =>
+    turnwise.struck.getAll(rows).then(
+      (said) =>
         fill(
           list,
-          rows.map((m, i) => message(m, texts[i], {within})),
+          rows.map((m, i) => message(m, said[i], {within})),
         ),
       (error) => fill(list, element("li", {class: "error"}, error.message)),
     );
@@ -119,17 +116,19 @@ turnwise.parts = (() => {
     );
   }
 
-  /** The text of the first message that says more than hello, by whoever asks. */
+  /** The request of a conversation; where none is known, the first message that says more than hello. */
   async function subject(c) {
     const {
       conversations: columns,
-      messages: {role},
+      messages: {role, request},
       summary,
     } = turnwise.report;
     const asker = summary.roles.indexOf(summary.asker);
-    const rows = Array.from({length: Math.min(columns.turns[c], BEGINNING)}, (_, turn) => columns.first[c] + turn);
-    const asked = rows.filter((m) => asker < 0 || role[m] === asker).slice(0, GREETINGS + 1);
-    const texts = await turnwise.texts.getAll(asked.length ? asked : rows.slice(0, 1));
+    const rows = Array.from({length: columns.turns[c]}, (_, turn) => columns.first[c] + turn);
+    const asked = rows.slice(0, BEGINNING).filter((m) => asker < 0 || role[m] === asker);
+    const requests = rows.filter((m) => request?.[m]);
+    const texts = await turnwise.struck.said(requests.concat(asked.length ? asked.slice(0, GREETINGS + 1) : rows.slice(0, 1)));
+    if (requests.length) return texts[0];
     const longest = texts.reduce((best, text) => (text.length > best.length ? text : best));
     return texts.find((text) => text.length >= GREETING_LENGTH) ?? longest;
   }

@@ -4,7 +4,7 @@
 turnwise.requestTable = (() => {
   const {element, button, choice, quote, shortened} = turnwise.dom;
   const {integer, percent, percentWithin, measured} = turnwise.numbers;
-  const EXAMPLES = 2,
+  const EXAMPLES = 3,
     ROWS = 15;
 
   /**
@@ -19,6 +19,7 @@ turnwise.requestTable = (() => {
     const shown = sorted(rows, columns, options.sort || "count");
     return [
       tools(columns, options, more),
+      legend(options),
       turnwise.parts.inPieces(
         shown,
         (some, start) => table(columns, some, start + some.length >= shown.length ? totals(requests, spoken) : [], options.sort || "count"),
@@ -76,7 +77,7 @@ turnwise.requestTable = (() => {
         value: (row) => (ofNumber ? mean(measures.of(shownNumber, inside(row))) : inside(row).length),
         cell: (row) =>
           ofNumber
-            ? number(measures.of(shownNumber, inside(row)), all)
+            ? number(measures.of(shownNumber, inside(row)), all, true)
             : [
                 percent(known(row) ? inside(row).length / known(row) : 0),
                 element("span", {class: "muted"}, ` ${integer(inside(row).length)}`),
@@ -91,8 +92,8 @@ turnwise.requestTable = (() => {
     return count < turnwise.measures.FEW ? NaN : value;
   }
 
-  /** A mean with its spread, marked where it is surely lower or higher than that of everything shown. */
-  function number(stats, all) {
+  /** A mean with its spread, or of how many it is, marked where it is surely lower or higher than that of everything shown. */
+  function number(stats, all, counted = false) {
     if (stats.count === 0) return element("span", {class: "muted"}, "–");
     const side = turnwise.measures.compared(stats, all);
     const few = stats.count < turnwise.measures.FEW;
@@ -101,7 +102,9 @@ turnwise.requestTable = (() => {
       "span",
       {title},
       element(side ? "strong" : "span", {class: few ? "muted" : null}, {"-1": "▼ ", 0: "", 1: "▲ "}[side], measured(stats.mean)),
-      !Number.isNaN(stats.sd) && element("span", {class: "muted"}, ` ± ${measured(stats.sd, 2)}`),
+      counted
+        ? element("span", {class: "muted"}, ` (${integer(stats.count)})`)
+        : !Number.isNaN(stats.sd) && element("span", {class: "muted"}, ` ± ${measured(stats.sd, 2)}`),
     );
   }
 
@@ -131,6 +134,13 @@ turnwise.requestTable = (() => {
   function sort(key) {
     const {options} = turnwise.route.current();
     turnwise.route.setOptions({sort: (options.sort || "count") === key ? `-${key}` : key});
+  }
+
+  /** What the figures in the columns of a split are. */
+  function legend({split, show: name}) {
+    if (!split) return null;
+    if (!name) return turnwise.parts.note(`In the columns of ${split}: the share, and the number, of the request's conversations.`);
+    return turnwise.parts.note(`In the columns of ${split}: the mean of ${name}, and of how many conversations it is.`);
   }
 
   function tools(columns, options, more) {
@@ -232,11 +242,11 @@ turnwise.requestTable = (() => {
     for (const m of each.central.slice(0, EXAMPLES)) {
       const place = turnwise.route.link("conversation", [turnwise.report.messages.conversation[m]], {turn: turnwise.report.messages.turn[m] + 1});
       const link = element("a", {class: "said", href: place});
-      turnwise.texts.get(m).then((text) => link.append(quote(text, 200)));
+      turnwise.struck.said([m]).then(([text]) => link.append(quote(text, 200)));
       said.append(element("p", {class: "example"}, link));
     }
     if (typeof each.answer === "number")
-      turnwise.texts.get(each.answer).then((text) => turnwise.dom.add(answer, "A typical next message: ", quote(text, 140)));
+      turnwise.struck.said([each.answer]).then(([text]) => turnwise.dom.add(answer, "A typical next message: ", quote(text, 140)));
     const all = turnwise.route.link("conversations", [], {}, {...filter, group: [String(each.id)]});
     return [said, answer, element("a", {href: all}, "All its conversations")];
   }

@@ -13,6 +13,7 @@ turnwise.views.conversation = (() => {
       add(main, element("h1", null, "No such conversation"));
       return {};
     }
+    const boilerplate = element("span", {class: "muted"});
     const turns = element("ol", {class: "turns"}, element("li", {class: "muted"}, "…"));
     const values = Array.from(
       turnwise.report.messages.surprise.subarray(
@@ -21,12 +22,13 @@ turnwise.views.conversation = (() => {
       ),
     );
     const rows = values.map((_, turn) => conversations.first[c] + turn);
-    turnwise.texts.getAll(rows).then(
-      (texts) => {
+    turnwise.struck.getAll(rows).then(
+      (said) => {
         fill(
           turns,
-          rows.map((m, turn) => line(c, m, turn, texts[turn], selection)),
+          rows.map((m, turn) => line(c, m, turn, said[turn], selection)),
         );
+        count(boilerplate, said);
         goTo(turns, Number(route.options.turn) - 1);
       },
       (error) => fill(turns, element("li", {class: "error"}, error.message)),
@@ -41,6 +43,7 @@ turnwise.views.conversation = (() => {
         labels("conversation", c),
         !Number.isNaN(conversations.time[c]) &&
           element("span", {class: "muted"}, turnwise.numbers.minute(conversations.time[c])),
+        boilerplate,
         steps(c, selection),
       ),
       element(
@@ -70,20 +73,23 @@ turnwise.views.conversation = (() => {
     };
   }
 
-  function line(c, m, turn, text, selection) {
+  /** Says in how many messages something is struck out. */
+  function count(holder, said) {
+    const struck = said.filter(({spans}) => spans.length > 0).length;
+    if (struck) fill(holder, `boilerplate in ${turnwise.numbers.plural(struck, "message")}, `, element("s", null, "struck out"));
+  }
+
+  function line(c, m, turn, words, selection) {
     const {messages, summary} = turnwise.report;
     const side = messages.role[m] % 2 ? "right" : "left";
     const faint = selection.filtered && !selection.message[m];
-    const said = element(
-      "div",
-      {class: "said"},
-      text === "" ? element("em", {class: "muted"}, "(empty)") : quote(text, LONG),
-    );
+    const {text} = words;
+    const said = element("div", {class: "said"}, turnwise.struck.quote(words, LONG));
     if (text.length > LONG) {
       const all = button(
         `Show all ${turnwise.numbers.integer(text.length)} characters`,
         () => {
-          fill(said, quote(text, text.length));
+          fill(said, turnwise.struck.quote(words, text.length));
           all.remove();
         },
         {class: "quiet"},
@@ -99,6 +105,7 @@ turnwise.views.conversation = (() => {
         element("span", {class: "muted"}, `${turn + 1}`),
         role(summary.roles[messages.role[m]]),
         group("message", messages.group[m]),
+        turnwise.struck.badge(words),
         labels("message", m),
         surprise(messages.surprise[m]),
         turnwise.live.isLive() && follow(c, turn),

@@ -20,7 +20,7 @@ turnwise.views.flows = (() => {
       ends = rows.filter((row) => row.after === END);
     const present = presentGroups(codes, selection);
     const asked = Number(route.options.after);
-    const after = present.some(({id}) => id === asked) ? asked : (usualOpening(codes, selection) ?? present[0]?.id);
+    const after = present.some(({id}) => id === asked) ? asked : commonest(present, level);
     add(
       main,
       element("h1", null, "Flows"),
@@ -86,16 +86,11 @@ turnwise.views.flows = (() => {
     return [...counts].map(([id, count]) => ({id, count})).sort((a, b) => b.count - a.count);
   }
 
-  /** The group that whoever asks most often begins with. */
-  function usualOpening(codes, selection) {
-    const {messages, summary} = turnwise.report;
-    const asker = summary.roles.indexOf(summary.asker);
-    const counts = new Map();
-    turnwise.flows.each(selection, (_, rows) => {
-      const first = rows.find((m) => asker < 0 || messages.role[m] === asker);
-      if (first !== undefined && codes[first] >= 0) counts.set(codes[first], (counts.get(codes[first]) || 0) + 1);
-    });
-    return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
+  /** The commonest request among groups, or else the largest group. */
+  function commonest(present, level) {
+    const {top} = turnwise.report.groups.message;
+    const requests = new Set(turnwise.listing.lists().requests.map(({id}) => (level === "coarse" ? top(id) : id)));
+    return (present.find(({id}) => requests.has(id)) ?? present[0])?.id;
   }
 
   function whatFollows(codes, selection, after, level) {

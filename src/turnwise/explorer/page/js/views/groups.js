@@ -36,6 +36,7 @@ turnwise.views.groups = (() => {
               (value) => turnwise.route.setOptions({level: value}),
             ),
       ),
+      level === "message" && coarse.length > 0 && note("Percentages are of messages; those of the overview are of conversations."),
       coarse.length === 0 ? note("There are no groups: too few messages are alike.") : null,
       element("div", {class: "masonry"}, list.map(card)),
       !areParts && [
@@ -54,7 +55,7 @@ turnwise.views.groups = (() => {
         "section",
         {class: "panel"},
         element("h2", null, group(level, each.id), badges(each)),
-        element("p", {class: "muted"}, `${plural(size(each), level)}, `, percent(total ? size(each) / total : 0)),
+        element("p", {class: "muted"}, `${plural(size(each), level)}, `, percent(total ? size(each) / total : 0), ` of ${selection.filtered ? "those shown" : "all"}`),
         element(
           "p",
           {class: "phrases"},

@@ -3,6 +3,7 @@
 
 turnwise.views.map = (() => {
   const {add, element, button, choice, fill, svg, quote} = turnwise.dom;
+  const HIDDEN = 2; // in a mask: neither drawn as passing nor as filtered out
   const CLOSE = 2; // times as large as at first, from which on fine groups have colours and names
 
   function render(main, route, selection) {
@@ -45,9 +46,14 @@ turnwise.views.map = (() => {
       ),
     );
 
-    const {x, y} = turnwise.report[`${level}s`];
+    const who = shownRole(route, level),
+      {messages, summary} = turnwise.report,
+      code = summary.roles.indexOf(who);
+    const isShown = (row) => who === null || messages.role[row] === code;
+    const only = (all) => (who === null ? all : {...all, message: all.message.map((passes, m) => (isShown(m) ? passes : 0))});
+    const [x, y] = ["x", "y"].map((axis) => turnwise.report[`${level}s`][axis].map((value, row) => (isShown(row) ? value : NaN)));
     let plot,
-      state = {route, selection},
+      state = {route, selection: only(selection)},
       drawingOn = false,
       highlighted = null,
       isClose = false;
@@ -68,7 +74,7 @@ turnwise.views.map = (() => {
         lasso: (corners) => {
           setLasso(false);
           const text = corners.map((corner) => corner.map((value) => +value.toFixed(3)).join(",")).join(";");
-          turnwise.route.setFilter({lasso: [`${level}:${text}`]});
+          turnwise.route.setFilter({lasso: [`${level}:${text}${who === null ? "" : `:${code}`}`]});
         },
       });
     } catch (error) {
@@ -91,9 +97,10 @@ turnwise.views.map = (() => {
     function paint() {
       const colours = colouring();
       plot.setMask(
-        highlighted === null
-          ? state.selection[level]
-          : state.selection[level].map((passes, row) => (passes && colours.category(row) === highlighted ? 1 : 0)),
+        state.selection[level].map((passes, row) => {
+          if (!isShown(row)) return HIDDEN;
+          return passes && (highlighted === null || colours.category(row) === highlighted) ? 1 : 0;
+        }),
       );
       plot.paint(colours.bytes(), turnwise.palette.bytes(turnwise.palette.category(-1).colour));
     }
@@ -110,7 +117,7 @@ turnwise.views.map = (() => {
     }
 
     function update(newRoute, newSelection) {
-      state = {route: newRoute, selection: newSelection};
+      state = {route: newRoute, selection: only(newSelection)};
       describe();
       paint();
       const isDrawn = newRoute.filter.lasso?.[0].startsWith(level);
@@ -122,10 +129,19 @@ turnwise.views.map = (() => {
     update(route, selection);
     return {
       update: (newRoute, newSelection) =>
-        (newRoute.options.level || "message") === level ? update(newRoute, newSelection) : turnwise.app.render(true),
+        (newRoute.options.level || "message") === level && shownRole(newRoute, level) === who
+          ? update(newRoute, newSelection)
+          : turnwise.app.render(true),
       leave: () => plot.destroy(),
       key: (event) => event.key === "l" && setLasso(!drawingOn),
     };
+  }
+
+  /** Whose messages the map shows: of those who ask, unless the address or a filter says otherwise; null for all. */
+  function shownRole({options, filter}, level) {
+    const {roles} = turnwise.report.summary;
+    if (level === "conversation" || options.by === "all" || filter.role) return null;
+    return roles.includes(options.by) ? options.by : roles.length > 1 ? turnwise.listing.asker() : null;
   }
 
   /** What was drawn around, as a list. */
@@ -153,6 +169,10 @@ turnwise.views.map = (() => {
         level,
         (value) => turnwise.route.setOptions({level: value, colour: ""}),
       ),
+      level === "message" &&
+        !route.filter.role &&
+        turnwise.listing.asker() !== null &&
+        choice("Said by", [...turnwise.report.summary.roles.map((name) => [name, turnwise.dom.shortened(name, 40)]), ["all", "everybody"]], shownRole(route, level) ?? "all", change("by")),
       choice("Colour", turnwise.colouring.choices(level), route.options.colour || "group", change("colour")),
       buttons,
     );
@@ -196,7 +216,7 @@ turnwise.views.map = (() => {
     tip.style.left = `${Math.min(place.x + 14, stage.clientWidth - 290)}px`;
     tip.style.top = `${place.y + 14}px`;
     tip.classList.toggle("above", place.y > stage.clientHeight / 2);
-    turnwise.texts.get(level === "message" ? index : conversations.first[index]).then(
+    (level === "message" ? turnwise.struck.said([index]).then(([text]) => text) : turnwise.parts.subject(index)).then(
       (text) => tip.dataset.index === String(index) && fill(said, quote(text, 200)),
       () => {},
     );

@@ -157,6 +157,12 @@ turnwise.views.overview = (() => {
       ),
       tile(integer(fine("message")), "groups of messages"),
       tile(integer(fine("conversation")), "topics"),
+      summary.boilerplate?.messages > 0 &&
+        tile(
+          integer(summary.boilerplate.messages),
+          "messages with boilerplate",
+          summary.boilerplate.automatic > 0 && `${integer(summary.boilerplate.automatic)} of them automatic`,
+        ),
       first !== null && tile(day(first), "first day", `last: ${day(last)}`),
     );
   }

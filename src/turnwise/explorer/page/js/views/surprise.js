@@ -83,14 +83,14 @@ turnwise.views.surprise = (() => {
     const {messages} = turnwise.report;
     const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
     const before = (m) => (messages.turn[m] > 0 ? m - 1 : m);
-    turnwise.texts.getAll(rows.flatMap((m) => [m, before(m)])).then(
-      (texts) =>
+    turnwise.struck.getAll(rows.flatMap((m) => [m, before(m)])).then(
+      (said) =>
         fill(
           list,
           rows.map((m, i) => {
-            const item = turnwise.parts.message(m, texts[2 * i], {more: turnwise.parts.surprise(messages.surprise[m])});
+            const item = turnwise.parts.message(m, said[2 * i], {more: turnwise.parts.surprise(messages.surprise[m])});
             if (messages.turn[m] > 0) {
-              item.prepend(element("p", {class: "before muted"}, "after “", quote(texts[2 * i + 1], 160), "”"));
+              item.prepend(element("p", {class: "before muted"}, "after “", quote(said[2 * i + 1].text, 160), "”"));
               item.append(usually(messages.group[m - 1], messages.group[m], usual));
             }
             return item;
