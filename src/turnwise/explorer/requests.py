@@ -1,7 +1,8 @@
-"""The request of each conversation: the first thing that its asker says that is neither a courtesy nor a detail.
+"""The requests of each conversation: the first thing that its asker says that is neither a courtesy nor a detail.
 
-What is said only along the way is told from requests by first grouping all that the asker says. Requests are then
-grouped by themselves. There is one for each conversation, so the groups are not drawn to what one writes most often.
+What is said only along the way is told from requests by first grouping all that the asker says. What is said later is a
+request, too, if most of the messages that it is most like are the first of theirs. Requests are then grouped by
+themselves, so the groups are not drawn to the details that one writes most often.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from turnwise.explorer.report.speaking import moves_among
 from turnwise.explorer.speakers import Part, Speakers
 
 _LEAST = 30  # requests that differ; fewer are not grouped apart
+_FIRST = 0.5  # of the nearest messages of a later request open their conversations, at least
 
 
 def requests_of(corpus: Corpus, speakers: Speakers, settings: GroupSettings) -> BoolArray:
-    """Which messages are the request of their conversation (n,); none if nobody is known to ask, or too few differ.
+    """Which messages are requests (n,); none if nobody is known to ask, or too few differ.
 
     Args:
         corpus: The conversations.
@@ -50,4 +52,7 @@ def requests_of(corpus: Corpus, speakers: Speakers, settings: GroupSettings) -> 
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
     if len({corpus.texts[row] for row in first.tolist()}) >= _LEAST:
         is_request[first] = True
+        later = np.setdiff1d(left[groups[left] >= 0], first)
+        opens = is_request[rows[sample]][near.rows[np.searchsorted(rows, later)]]  # (later, neighbours)
+        is_request[later[opens.mean(1) >= _FIRST]] = True
     return is_request

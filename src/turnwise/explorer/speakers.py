@@ -28,7 +28,7 @@ class Part:
 
     Attributes:
         role: Whose messages they are; ``None`` for those of all roles that have no part of their own.
-        opening: They are only the request of each conversation.
+        opening: They are only requests.
     """
 
     role: str | None
@@ -59,10 +59,10 @@ class Speakers:
         return f"{self.parts} {hashlib.blake2b(self.part.tobytes(), digest_size=8).hexdigest()}"
 
     def with_requests(self, is_request: BoolArray) -> Speakers:
-        """The same speakers, with the request of each conversation apart from all else that the asker says.
+        """The same speakers, with requests apart from all else that the asker says.
 
         Args:
-            is_request: Which messages are requests (n,); if none is, nothing changes.
+            is_request: Which messages these are (n,); if none is, nothing changes.
         """
         if not is_request.any():
             return self

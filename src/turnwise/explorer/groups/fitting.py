@@ -1,9 +1,10 @@
 """Fitting groups to a sample: fine groups, and coarse groups that consist of fine ones.
 
 Many small communities of the neighbour graph are merged two at a time. How many groups there are is a trade: more
-groups bring every vector nearer to the middle of its group, and cost more bits to name. Those are chosen whose
-closeness, as a share of that with the nearest neighbours, less the price of these bits, as a share of those that would
-name each vector, is highest. Then each vector joins the group whose mean is nearest.
+groups bring every vector nearer to the middle of its group, and cost more bits to name. Those are chosen for which the
+logarithm of closeness, less the price of these bits, as a share of those that would name each vector, is highest. Since
+a gain counts by what there was before, groups of noisy messages, which are never close, are as fine as others. Then
+each vector joins the group whose mean is nearest.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
-from math import log2
+from math import log, log2
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from turnwise.explorer.groups.settings import GroupSettings
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
 _STEPS = 4  # numbers of groups that are tried for each doubling
 _FINER = 3  # times as many are tried around the best of these
-_PRICE = 0.92  # of closeness: what as many groups as vectors would cost
+_PRICE = 1.1  # of the logarithm of closeness: what as many groups as vectors would cost
 _TIMES = {"coarse": 0.5, "medium": 1, "fine": 2}  # as many groups as are best
 _LEAST_CLOSENESS = 1e-3
 _ROUNDS = 3  # in which vectors join the nearest group
@@ -71,7 +72,7 @@ def fit_groups(vectors: FloatArray, neighbours: Neighbours, settings: GroupSetti
     if isinstance(settings.granularity, int):
         fine = groups_near(settings.granularity)
     else:
-        fine = _best(vectors, neighbours.rows, groups_at, len(levels))
+        fine = _best(vectors, groups_at, len(levels))
         if settings.granularity != "medium":
             fine = groups_near(_TIMES[settings.granularity] * _count(fine))
     if not _count(fine):
@@ -121,18 +122,6 @@ def closeness(vectors: FloatArray, labels: IntArray) -> float:
     return float((unit_vectors(others) * vectors[inside]).sum() / max(len(labels), 1))
 
 
-def _closeness_of_neighbours(vectors: FloatArray, near: np.ndarray) -> float:
-    """The mean cosine of vectors (s, dim) with the mean of their nearest neighbours (s, k)."""
-    around = (
-        sparse.csr_matrix(
-            (np.ones(near.size, np.float32), near.ravel(), np.arange(0, near.size + 1, near.shape[1])),
-            (len(near), len(near)),
-        )
-        @ vectors
-    )
-    return max(float((unit_vectors(around) * vectors).sum(1).mean()), _LEAST_CLOSENESS)
-
-
 def _sums(vectors: FloatArray, labels: IntArray) -> FloatArray:
     """The sum of the vectors of each group (groups, dim); a label of -1 is no group."""
     inside = np.flatnonzero(labels >= 0)
@@ -146,16 +135,15 @@ def _count(labels: IntArray) -> int:
     return int(labels.max(initial=-1)) + 1
 
 
-def _best(vectors: FloatArray, near: np.ndarray, groups_at: Callable[[int], IntArray], largest: int) -> IntArray:
+def _best(vectors: FloatArray, groups_at: Callable[[int], IntArray], largest: int) -> IntArray:
     """The groups that are best: of some numbers for each doubling from 2 on, and of more around the best of these."""
-    bit = _PRICE / max(log2(len(vectors)), 1)
+    price = _PRICE / max(log(len(vectors)), 1)
     centred = unit_vectors(vectors - vectors.mean(0))
-    nearest = _closeness_of_neighbours(centred, near)
 
     @cache
     def tried(number: int) -> tuple[float, IntArray]:
         labels = groups_at(number - 1)
-        return closeness(centred, labels) / nearest - bit * log2(max(_count(labels), 1)), labels
+        return log(max(closeness(centred, labels), _LEAST_CLOSENESS)) - price * log(max(_count(labels), 1)), labels
 
     def best_of(steps: Iterable[float]) -> int:
         numbers = sorted({min(max(round(2**step), min(2, largest)), largest) for step in steps})

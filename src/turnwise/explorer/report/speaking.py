@@ -65,6 +65,7 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
 
     Moves are courtesies, such as greetings, thanks and assent. Those of the asker are also the details that others ask
     for, such as names, days and numbers: unlike requests, they are seldom the first thing said after the courtesies.
+    Once requests are known, all else that the asker says is a move.
 
     Args:
         groups: The group of each message, -1 for none (n,).
@@ -74,6 +75,7 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
     lengths = np.asarray([len(text) for text in corpus.texts])
     first, last = _ends(corpus)
     roles = np.asarray([part.role for part in speakers.parts])
+    knows_requests = any(part.opening for part in speakers.parts)
     moves: set[int] = set()
     asked: list[int] = []
     for id in np.unique(groups[groups >= 0]).tolist():
@@ -82,12 +84,15 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
         if len(parts) != 1:
             continue
         part = speakers.parts[parts[0]]
+        if knows_requests and part.role == speakers.asker:
+            moves |= set() if part.opening else {id}
+            continue
         everything = np.flatnonzero(roles[speakers.part] == part.role)
         length = np.median(lengths[rows]) / max(1, np.median(lengths[everything]))
         closes = last[rows].mean() > _CLOSES * last[everything].mean()
         is_all = (first[rows] & last[rows]).mean() > _ALONE
         rarely_opens = first[rows].mean() < _OPENS * first[everything].mean()
-        if not (part.opening or is_all) and (length < _SHORTER or (rarely_opens and closes)):
+        if not is_all and (length < _SHORTER or (rarely_opens and closes)):
             moves.add(id)
         elif speakers.asker is not None and part.role == speakers.asker:
             asked.append(id)
