@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import datasets
 import pytest
 
 from tests.cli.command_line import succeed
@@ -110,6 +112,23 @@ def test_an_unchanged_store_is_searched_for_words_and_clustered_without_an_encod
     assert imported_by("store", "info", store, heavy=heavy) == []
     assert imported_by("cluster", "--store", store, "--output", tmp_path / "again.csv", heavy=heavy) == []
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "first.csv").read_bytes()
+
+
+@pytest.mark.skipif(os.environ.get("TURNWISE_TEST_NOISE") == "1", reason="noise makes other vectors of queries")
+def test_a_few_messages_are_labelled_without_an_encoder(
+    chats: Path, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("lancedb", reason="needs the extra store")
+    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(datasets.config.HF_DATASETS_CACHE))  # also of the processes below
+    store, few = tmp_path / "talks", tmp_path / "few.jsonl"
+    succeed("index", chats, "--store", store, "--model", tiny_encoder_path)
+    succeed("cluster", "--store", store, "--output", tmp_path / "groups.csv")
+    few.write_text(json.dumps({"messages": [{"role": "user", "content": "my card is gone"}]}))
+    succeed("label", few, "--groups", store, "--output", tmp_path / "first.csv")
+    again = tmp_path / "again.csv"
+    assert imported_by("label", few, "--groups", store, "--output", again, heavy=[*_ENCODING, "scipy", "lancedb"]) == []
+    assert again.read_bytes() == (tmp_path / "first.csv").read_bytes()
 
 
 def test_what_the_tables_of_names_lead_to_has_these_names() -> None:

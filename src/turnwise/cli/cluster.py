@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from turnwise._compat import leave_out_pandas
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
 from turnwise.cli.explore import explored_store, granularity_of, say_who_asks, seeds_of
@@ -95,6 +96,8 @@ def cluster(
         raise ValueError("--summary lists groups of messages: leave out --level conversation")
     endpoint = _endpoint(name_endpoint, name_model)
     quiet_transformers()
+    if data is None:
+        leave_out_pandas()
     from turnwise.explorer import cluster as find_groups
 
     fineness, known = granularity_of(granularity), seeds_of(seeds)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from turnwise._compat import leave_out_pandas
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
 from turnwise.cli.options import Data, Force, GroupTable, Model, Seed
@@ -42,12 +43,12 @@ def label(
     check_table(output, force)
     reading.check(data, output)
     quiet_transformers()
+    leave_out_pandas()
     use_one_thread()
     from turnwise.explorer import label as label_messages
 
-    conversations = reading.read(data, output)
     with only_writer(output):
-        table = label_messages(conversations, groups=groups, encoder=model, seed=seed)
+        table = label_messages(reading.rows(data), groups=groups, encoder=model, seed=seed)
         write_table(table, output)
     none = table["group"].null_count / len(table)
     note(f"Wrote the groups of {len(table):,} messages to {output}; {100 * none:.1f} % belong to none of these")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -89,6 +90,12 @@ class Reading:
         if output is not None:
             check_apart(output, paths)
         return read_conversations(paths, **self.arguments)
+
+    def rows(self, paths: str | os.PathLike[str] | list[Path]) -> Iterator[dict[str, Any]]:
+        """The same conversations one at a time, without `datasets`, which takes a second to load."""
+        from turnwise.data.conversations import iterate_conversations
+
+        return iterate_conversations(paths, **self.arguments)
 
     def command_line(self, data: list[Path]) -> str:
         """The data and these options as a user would type them."""

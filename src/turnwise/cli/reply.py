@@ -108,7 +108,7 @@ def _reply_from_store(
 
 def messages_to_continue(path: Path, id: str | None, reading: Reading) -> list[dict[str, Any]]:
     """The messages with text of one conversation of a file, prepared as for training."""
-    for row in reading.read(path):
+    for row in reading.rows(path):
         if id is None or row["id"] == id:
             if messages := [message for message in row["messages"] if message["content"].strip()]:
                 return messages

@@ -17,6 +17,7 @@ from turnwise.data.conversations import rows_of
 from turnwise.data.messages import plain_messages_in
 from turnwise.data.reading.given import Given
 from turnwise.encoders.history import add_history
+from turnwise.explorer.groups.confidence import Confidence, Voters, calibrated
 from turnwise.explorer.groups.memory import FILE, Basis, GroupMemory, KnownGroup, read_memory_file
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.store import ConversationStore
@@ -24,8 +25,6 @@ from turnwise.store.opening import store_encoder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-
-    from turnwise.explorer.groups.confidence import Confidence, Voters
 
 _CONVERSATIONS_AT_ONCE = 512
 _LEAST_CONFIDENCE = 0.5  # below it, "none of these" is the likelier answer
@@ -44,8 +43,6 @@ class Labeller:
     """
 
     def __init__(self, memory: GroupMemory, basis: Basis, seed: int = 0) -> None:
-        from turnwise.explorer.groups.confidence import Voters, calibrated  # its libraries take seconds to load
-
         self.groups: Mapping[int, KnownGroup] = memory.groups
         self.basis = basis
         self._parts: dict[str | None, tuple[Voters, Confidence]] = {}  # of each role

@@ -14,7 +14,7 @@ import numpy as np
 from turnwise._utils.progress import note
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.explorer.edits import LONGEST_NAME, edit_groups
-from turnwise.explorer.groups.assigning import vote
+from turnwise.explorer.groups.assigning import centroids_of, vote
 from turnwise.explorer.groups.memory import Basis, GroupMemory, KnownGroup
 from turnwise.explorer.groups.neighbours import nearest
 from turnwise.explorer.groups.settings import GroupSettings
@@ -87,7 +87,6 @@ def _claimed(memory: GroupMemory, basis: Basis, vectors: FloatArray, role: str |
 def _planted(
     memory: GroupMemory, basis: Basis, names: Sequence[str], vectors: FloatArray, seed_of: IntArray, claimed: IntArray
 ) -> GroupMemory:
-    from turnwise.explorer.groups.growing import centroids_of  # its libraries take a second to load
 
     means = np.stack([unit_vectors(vectors[seed_of == seed].mean(0)) for seed in range(len(names))])
     seeds = np.full(len(memory.fine), -1)  # of each vector of the sample

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.explorer.groups.neighbours import Neighbours
 
 LEAST_SHARE = 1 / 3  # of all votes, including those of neighbours in no group, that the winning group needs
@@ -59,6 +59,11 @@ def votes_of(neighbours: Neighbours, labels: IntArray) -> tuple[IntArray, FloatA
         shares[part] = own[rows, best] / votes[:, -1]
         groups[part] = np.where(shares[part] > 0, near[rows, best], -1)
     return groups, shares
+
+
+def centroids_of(vectors: FloatArray, ids: IntArray) -> dict[int, FloatArray]:
+    """The mean vector of each group, scaled to length 1, by the group's id."""
+    return {int(id): unit_vectors(vectors[ids == id].mean(0)) for id in np.unique(ids[ids >= 0])}
 
 
 def lonely_below(cosines: FloatArray, tail: float = 4.0) -> float:

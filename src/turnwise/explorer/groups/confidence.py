@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from turnwise._compat import datasets_cache
+from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
-from turnwise.explorer.groups.assigning import votes_of
-from turnwise.explorer.groups.fitting import fit_groups
-from turnwise.explorer.groups.growing import centroids_of
-from turnwise.explorer.groups.matching import match_groups
+from turnwise.explorer.groups.assigning import centroids_of, votes_of
 from turnwise.explorer.groups.neighbours import nearest
 from turnwise.explorer.groups.settings import GroupSettings
 
@@ -99,13 +101,25 @@ class Confidence:
 
 
 def calibrated(vectors: FloatArray, ids: IntArray, seed: int) -> Confidence:
-    """Learn from the vectors that groups were fitted to.
+    """Learn from the vectors that groups were fitted to, or recall what was learned from the same ones before.
 
     Args:
         vectors: The vectors, of length 1 (m, dim).
         ids: The group of each, -1 for none (m,).
         seed: Seed of what is held out.
     """
+    key = hashlib.blake2b(vectors.tobytes() + ids.tobytes() + repr((seed, _NONE)).encode(), digest_size=16).hexdigest()
+    file = datasets_cache() / "turnwise-confidence" / f"{key}.json"
+    with suppress(OSError, ValueError):
+        weights = json.loads(file.read_text())
+        return Confidence(None if weights is None else np.asarray(weights))
+    learned = _learned(vectors, ids, seed)
+    with suppress(OSError), atomic_path(file) as temporary:
+        temporary.write_text(json.dumps(None if learned.weights is None else learned.weights.tolist()))
+    return learned
+
+
+def _learned(vectors: FloatArray, ids: IntArray, seed: int) -> Confidence:
     from sklearn.linear_model import LogisticRegression  # takes a second to load
 
     random = np.random.default_rng(seed)
@@ -127,6 +141,9 @@ def calibrated(vectors: FloatArray, ids: IntArray, seed: int) -> Confidence:
 
 def _found_again(vectors: FloatArray, ids: IntArray, held_out: int, seed: int) -> tuple[FloatArray, BoolArray]:
     """The evidence of held-out vectors (n, 3), by groups found again in the rest, and whether it is right (n,)."""
+    from turnwise.explorer.groups.fitting import fit_groups  # what these import takes a second to load
+    from turnwise.explorer.groups.matching import match_groups
+
     rest, rest_ids = vectors[held_out:], ids[held_out:]
     settings = GroupSettings(granularity=len(np.unique(ids[ids >= 0])), seed=seed)
     count = settings.neighbours_among(len(rest))

@@ -7,7 +7,8 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.explorer.groups.assigning import centroids_of
 from turnwise.explorer.groups.fitting import Fitted, fit_parts
 from turnwise.explorer.groups.matching import match_groups, pinned_labels
 from turnwise.explorer.groups.memory import GroupMemory, KnownGroup, no_memory
@@ -56,11 +57,6 @@ def remembered_groups(
 def _same(rows: IntArray, others: IntArray) -> bool:
     """Whether neighbours are the same, apart from the few that rounding exchanges on another machine."""
     return rows.shape == others.shape and float((rows == others).mean()) > 0.99
-
-
-def centroids_of(vectors: FloatArray, ids: IntArray) -> dict[int, FloatArray]:
-    """The mean vector of each group, scaled to length 1, by the group's id."""
-    return {int(id): unit_vectors(vectors[ids == id].mean(0)) for id in np.unique(ids[ids >= 0])}
 
 
 def _former_ids(keys: np.ndarray, former: GroupMemory) -> IntArray:

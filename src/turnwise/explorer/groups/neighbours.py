@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.encoders.quick import FEW
 from turnwise.explorer.progress import Advance, silent
 
 _SCORES_AT_ONCE = 16_000_000  # 64 MB
@@ -52,10 +53,8 @@ def nearest(
         advance: Called with numbers of vectors that are done.
         members: The rows of the vectors whose neighbours are wanted; by default all.
     """
-    import torch  # imported here, since neighbours that are known already do not need it
-
     count = max(1, min(count, len(fitted) - 1))
-    base = torch.from_numpy(np.array(fitted, np.float32))
+    base = np.array(fitted, np.float32)
     wanted = np.arange(len(vectors)) if members is None else members
     rows = np.empty((len(wanted), count), np.int32)
     cosines = np.empty((len(wanted), count), np.float32)
@@ -63,9 +62,8 @@ def nearest(
     at_once = max(1, _SCORES_AT_ONCE // max(1, len(fitted)))
     count_with_self = min(count + 1, len(fitted))
     for start in range(0, len(wanted), at_once):
-        block = torch.from_numpy(np.array(vectors[wanted[start : start + at_once]], np.float32))
-        top_scores, top_places = torch.topk(block @ base.T, count_with_self, dim=1)
-        scores, places = top_scores.numpy(), top_places.numpy()
+        block = np.array(vectors[wanted[start : start + at_once]], np.float32)
+        scores, places = _best(block, base, count_with_self)
         end = start + len(block)
         is_copy = scores[:, 0] > _SAME_TEXT
         copies[start:end][is_copy] = places[is_copy, 0]
@@ -75,6 +73,18 @@ def nearest(
         cosines[start:end] = np.take_along_axis(scores, columns, 1)
         advance(len(block))
     return Neighbours(rows, cosines, copies)
+
+
+def _best(block: FloatArray, base: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
+    """The highest scores of each row with the base, the highest first, and their places, both (rows, count)."""
+    if len(block) <= FEW:
+        few = block @ base.T
+        order = np.argsort(-few, axis=1, kind="stable")[:, :count]
+        return np.take_along_axis(few, order, 1), order
+    import torch  # is quicker, but takes seconds to load
+
+    scores, places = torch.topk(torch.from_numpy(block) @ torch.from_numpy(base).T, count, dim=1)
+    return scores.numpy(), places.numpy()
 
 
 def nearest_within(
