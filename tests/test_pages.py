@@ -42,7 +42,9 @@ def test_the_table_of_extras_has_all_of_them() -> None:
 def test_all_formats_are_listed_and_counted() -> None:
     from turnwise.data.formats import FORMATS
 
-    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = "".join(
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("formats.md", "published-corpora.md")
+    )
     names = set(FORMATS)
     cells = re.findall(r"^\| (`[^|]+`) \|", page, re.MULTILINE)
     assert names <= {name for cell in cells for name in re.findall(r"`([\w-]+)`", cell)}

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from call_logs import LOGS
 from format_cases import doc2dial_dialogue, multiwoz_file, turns, write
 from traces import TRACES
 
@@ -62,6 +63,31 @@ CHATGPT = [
     {"title": "opened only", "create_time": 1.0, "mapping": {}, "current_node": None, "id": "c-2"},
 ]
 
+CHATGPT_OLD = {  # 2023: no id but the one of the file's owner, the tool and its answer as text
+    "title": "t",
+    "create_time": 1700000000.0,
+    "id": "c-0",
+    "current_node": "new",
+    "moderation_results": [],
+    "plugin_ids": None,
+    "mapping": {
+        "s": _node("s", None, "system", said("")),
+        "q": _node("q", "s", "user", said(SHALOM)),
+        "call": _node("call", "q", "assistant", {"content_type": "code", "text": "1+1"}, recipient="browser"),
+        "tool": _node("tool", "call", "tool", {"content_type": "tether_browsing_display", "result": "2"}),
+        "new": _node("new", "tool", "assistant", said(HELLO), metadata={"model_slug": "gpt-4"}),
+    },
+}
+
+CLAUDE_OLD = {  # before 2024
+    "uuid": "u-0",
+    "name": "t",
+    "created_at": "2023-05-01T10:00:00Z",
+    "chat_messages": [
+        {"uuid": "1", "sender": "human", "text": NIHAO, "created_at": "2023-05-01T10:00:00Z"},
+        {"uuid": "2", "sender": "assistant", "text": HELLO, "created_at": "2023-05-01T10:01:00Z"},
+    ],
+}
 CLAUDE = [
     {
         "uuid": "u-1",
@@ -438,6 +464,7 @@ _WEBUI_MESSAGES: dict[str, dict[str, Any]] = {
     "new": {"id": "new", "parentId": "q", "childrenIds": [], "role": "assistant", "content": NIHAO}
     | {"model": "m", "timestamp": 1700000001, "annotation": {"rating": 1}},
 }
+_WEBUI_SHOWN = [_WEBUI_MESSAGES["q"], _WEBUI_MESSAGES["new"]]  # all that there was before answers had branches
 _OPEN_WEBUI = {
     "id": "s",
     "user_id": "u",
@@ -494,6 +521,7 @@ _CODEX = [
     {"type": "event_msg", "payload": {"type": "user_message", "message": HELLO}},
     *({"type": "response_item", "payload": item} for item in _CODEX_ITEMS),
 ]
+_CODEX_OLD = [{"record_type": "state"}, *_CODEX_ITEMS, {"record_type": "state"}]  # before 0.32
 _VERCEL = {
     "id": "v",
     "messages": [
@@ -531,6 +559,7 @@ _VERCEL_4 = {
 ASSISTANTS: list[tuple[str, str, Any]] = [
     ("open_webui", "chats.json", [_OPEN_WEBUI]),
     ("open_webui", "chat.jsonl", lines({**_OPEN_WEBUI, "share_id": None, "archived": False, "meta": {"tags": []}})),
+    ("open_webui", "old.json", [{**_OPEN_WEBUI, "chat": {"models": ["m"], "messages": _WEBUI_SHOWN}}]),
     ("librechat", "chat.json", {**_LIBRECHAT, "branches": True, "recursive": False, "messages": _LIBRE_MESSAGES}),
     (
         "librechat",
@@ -540,6 +569,11 @@ ASSISTANTS: list[tuple[str, str, Any]] = [
     ("claude_code", "s.jsonl", lines(*_CLAUDE_CODE)),
     ("claude_code", "summary.jsonl", lines({"type": "summary", "summary": "x", "leafUuid": "u6"}, *_CLAUDE_CODE)),
     ("codex", "rollout.jsonl", lines(*({"timestamp": "2023-11-14T10:00:00Z", **line} for line in _CODEX))),
+    (
+        "codex",
+        "rollout-old.jsonl",
+        lines({"id": "s", "timestamp": "2023-11-14T10:00:00Z", "instructions": None, "git": {}}, *_CODEX_OLD),
+    ),
     ("chat", "vercel.json", [_VERCEL]),
     ("chat", "vercel4.jsonl", lines(_VERCEL_4)),
 ]
@@ -549,7 +583,9 @@ _EXPORTS: list[tuple[str, str, Any]] = [
     *(("spans", name, content) for name, content in TRACES.values()),
     ("chatgpt", "conversations.json", CHATGPT),
     ("chatgpt", "one.json", CHATGPT[0]),
+    ("chatgpt", "old.json", [CHATGPT_OLD]),
     ("claude", "conversations.json", CLAUDE),
+    ("claude", "old.json", [CLAUDE_OLD]),
     ("discord", "channel.json", DISCORD),
     ("slack", "2023-11-14.json", SLACK_DAY),
     ("intercom", "conversations.jsonl", lines(INTERCOM)),
@@ -566,6 +602,7 @@ _EXPORTS: list[tuple[str, str, Any]] = [
     ("whatsapp", "WhatsApp Chat with Ann.txt", WHATSAPP_ANDROID),
     ("mbox", "inbox.mbox", MBOX),
     ("calls", "calls.jsonl", lines(*CALLS)),
+    *(("calls", name, content) for name, content in LOGS.values()),
     ("chat", "parts.jsonl", lines(OPENAI_PARTS)),
     ("chat", "anthropic.jsonl", lines(ANTHROPIC)),
     ("chat", "lists.jsonl", lines(turns(HELLO, SALAM), turns(SHALOM))),

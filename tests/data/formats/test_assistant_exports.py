@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from format_cases import read, write
-from samples import CHATGPT, CLAUDE, HELLO, NIHAO, SHALOM, said
+from samples import CHATGPT, CHATGPT_OLD, CLAUDE, CLAUDE_OLD, HELLO, NIHAO, SHALOM, said
 
 from turnwise.errors import ConversationError
 
@@ -76,6 +76,20 @@ def test_claude(tmp_path: Path) -> None:
             },
         ],
     }
+
+
+def test_older_exports(tmp_path: Path) -> None:
+    (row,) = read(write(tmp_path / "a.json", [CHATGPT_OLD]))
+    assert (row["id"], row["time"]) == ("c-0", "2023-11-14T22:13:20+00:00")
+    said = [(message["role"], message["content"]) for message in row["messages"]]
+    assert said == [("user", SHALOM), ("assistant", ""), ("tool", ""), ("assistant", HELLO)]
+    assert row["messages"][2]["tool_results"] == '[{"content": "2"}]'
+    (row,) = read(write(tmp_path / "b.json", [CLAUDE_OLD]))
+    assert (row["id"], row["time"]) == ("u-0", "2023-05-01T10:00:00Z")
+    assert [(message["role"], message["content"]) for message in row["messages"]] == [
+        ("user", NIHAO),
+        ("assistant", HELLO),
+    ]
 
 
 def _claude_message(name: str, parent: str | None, text: str) -> dict[str, Any]:

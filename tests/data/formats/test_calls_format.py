@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from call_logs import LOGS, SAID
 from format_cases import read, turns, write
 from samples import CALLS, HELLO, NIHAO, SALAM, SHALOM, lines
 
@@ -52,15 +53,29 @@ def test_responses_of_every_kind(tmp_path: Path, kind: str) -> None:
     assert _said(tmp_path, record, record) == [[("user", "Here?"), ("assistant", "Yes")]] * 2
 
 
-def test_logs_of_gateways_and_batches(tmp_path: Path) -> None:
-    body, answer = {"model": "m", "messages": turns("Here?")}, ANSWERS["chat"]
-    logs: list[dict[str, Any]] = [
-        {"request_body": body, "response_body": answer, "request_created_at": "2024-05-01T10:00:00Z"},
-        {"messages": body["messages"], "response": answer, "call_type": "acompletion", "startTime": 1.7e9},
-        {"custom_id": "1", "method": "POST", "url": "/v1", "body": body, "response": {"body": answer}, "error": None},
-    ]
-    for number, log in enumerate(logs):
-        assert _said(tmp_path / str(number), log) == [[("user", "Here?"), ("assistant", "Yes")]]
+@pytest.mark.parametrize("kind", LOGS)
+def test_a_session_is_what_was_said_in_it(tmp_path: Path, kind: str) -> None:
+    (row,) = read(write(tmp_path / LOGS[kind][0], LOGS[kind][1]))
+    assert [(message["role"], message["content"]) for message in row["messages"]] == SAID
+    assert (row["system"], row["model"], row["calls"], row.get("branches")) == ("Be kind.", "m", 2, None)
+    assert (row["input_tokens"], row["output_tokens"]) == (10.0, 4.0)
+    _, thought, told, _ = row["messages"]
+    assert thought["thinking"] == "Hm." and json.loads(thought["tool_calls"])[0]["id"] == "c1"
+    assert json.loads(told["tool_results"])[0]["content"] == "a cake"
+    if not kind.startswith("batch"):
+        assert row["id"] == "s" and row["time"].startswith("2024-05-01T10:00:00")
+    if kind.startswith(("helicone", "litellm")):
+        assert (row["cost"], row["latency"]) == (1.0, 3.0)
+
+
+def test_what_an_answer_of_responses_was_made_of_is_one_message(tmp_path: Path) -> None:
+    output = [{"type": "web_search_call", "id": "w", "status": "completed"}, {"type": "reasoning", "summary": []}]
+    output += [{"type": "message", "role": "assistant", "content": [OUTPUT]}, {"type": "mcp_call", "name": "look"}]
+    record = {"request": {"model": "m", "input": "Here?"}, "response": {"output": output}}
+    (row,) = read(write(tmp_path / "log.jsonl", lines(record)))
+    said = row["messages"][1]
+    assert said == {"role": "assistant", "content": "Yes", "tool_calls": said["tool_calls"]}
+    assert json.loads(said["tool_calls"]) == [{"id": "w"}, {"name": "look"}]
 
 
 def test_tools_are_apart_from_what_is_said(tmp_path: Path) -> None:

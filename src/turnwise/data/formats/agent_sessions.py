@@ -69,18 +69,19 @@ def _claude_code(source: Source) -> Iterator[tuple[int, Any]]:
 
 
 def _codex(source: Source) -> Iterator[tuple[int, Any]]:
-    session, model = source.stem, None
+    session, model, begun = source.stem, None, None
 
     def read(line: dict[str, Any]) -> Call | None:
-        nonlocal session, model
+        nonlocal session, model, begun
         payload = line["payload"] if isinstance(line.get("payload"), dict) else line
         if line.get("type") == "session_meta" or {"id", "instructions"} <= line.keys():
-            session, model = str(payload["id"]), None
+            session, model, begun = str(payload["id"]), None, payload.get("timestamp")
         model = payload.get("model") or model
         is_item = line.get("type") in ("response_item", payload.get("type")) and payload.get("type") in _ITEMS
         if not is_item or _is_written_by_codex(payload):
             return None
-        return _call(session, payload, line.get("timestamp"), model=model)
+        call = _call(session, payload, line.get("timestamp"), model=model)
+        return call and {**call, "time": call["time"] or begun}
 
     return _calls(source, read, CODEX.layout)
 

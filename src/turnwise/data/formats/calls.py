@@ -30,7 +30,7 @@ _PLACES = ("properties", "request_properties", "metadata")
 _TIMES = ("request_created_at", "startTime", "start_time", "timestamp", "created_at", "created")
 _NUMBERS = {  # ours -> theirs; those that end with "_ms" are in milliseconds
     "cost": ("response_cost", "cost", "cost_usd", "costUSD", "spend"),
-    "latency": ("latency", "latency_ms", "delay_ms", "response_time", "duration_ms"),
+    "latency": ("latency", "latency_ms", "delay_ms", "response_time", "duration_ms", "request_duration_ms"),
     "input_tokens": ("prompt_tokens",),
     "output_tokens": ("completion_tokens",),
 }

@@ -7,7 +7,7 @@ from typing import Any
 from turnwise.data.reading.parts import add_labels, instructions_apart, parsed, plain_message, text_and_labels
 from turnwise.data.reading.source import BadRow
 
-_ITEMS = ("function_call", "custom_tool_call", "reasoning", "function_call_output", "custom_tool_call_output")
+_PARTS = ("_call", "_call_output", "reasoning")  # how the types of items of Responses end that are no messages
 # Where an input or an output that is an object keeps the messages, and else the text.
 _MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents")
 _ASKED = ("question", "query", "input", "prompt", "text", "content", "message", "user_input", "user_message", "value")
@@ -31,7 +31,7 @@ def asked(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
         raise BadRow("found a request without a list of messages under 'messages' or 'input'")
     told = [request.get(name) for name in ("system", "instructions")] if isinstance(request, dict) else []
     system = [_content(content)[0] for content in told if content]
-    first, messages = instructions_apart([_message(item) for item in items])
+    first, messages = instructions_apart(_joined(items))
     return "\n".join(filter(None, (*system, first))) or None, messages
 
 
@@ -54,11 +54,7 @@ def answer(response: Any) -> dict[str, Any] | None:
         return _message(message)
     output = response.get("output")
     if isinstance(output, list) and output and isinstance(output[0], dict):
-        joined: dict[str, Any] = {"role": "assistant", "content": ""}
-        for item in map(_message, output):
-            joined["content"] += item.pop("content")
-            add_labels(joined, {name: value for name, value in item.items() if name != "role"})
-        return joined
+        return _joined(output, [{"role": "assistant", "content": ""}])[0]
     if _is_message(response):
         is_wrapped = isinstance(response.get("message"), dict)
         message = _message(response if is_wrapped else {"role": "assistant", **response})
@@ -121,12 +117,28 @@ def _last(items: list[Any]) -> Any:
     return items[-1] if items else None
 
 
+def _joined(items: list[dict[str, Any]], answer: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+    """The messages; items of Responses that follow each other are one, as are all of an answer."""
+    messages, was_part = answer or [], False
+    for item in items:
+        message, is_part = _message(item), str(item.get("type")).endswith(_PARTS)
+        is_same = messages and message["role"] == messages[-1]["role"] == "assistant" and (is_part or was_part)
+        if is_same or answer:
+            messages[-1]["content"] += message.pop("content")
+            add_labels(messages[-1], {name: value for name, value in message.items() if name != "role"})
+        else:
+            messages.append(message)
+        was_part = is_part or bool(is_same)
+    return messages
+
+
 def _message(item: dict[str, Any]) -> dict[str, Any]:
-    kind = item.get("type")
-    if kind in _ITEMS:
+    kind = str(item.get("type"))
+    if kind.endswith(_PARTS):
         part = {**item, "thinking": _summary(item)} if kind == "reasoning" else item
         _, labels = text_and_labels([part])
-        return {"role": "tool" if kind.endswith("_output") else "assistant", "content": "", **labels}
+        said = {name: value for name, value in labels.items() if value}
+        return {"role": "tool" if kind.endswith("_output") else "assistant", "content": "", **said}
     content = item.get("content")
     if isinstance(content, str) and content.startswith('[{"type"'):  # parts, in an attribute that holds texts only
         item = {**item, "content": parsed(content)}

@@ -206,10 +206,11 @@ def _add_label(part: dict[str, Any], labels: dict[str, Any]) -> None:
         content = next((part[name] for name in ("output", "result", "errorText") if part.get(name) is not None), None)
         if content is not None:
             labels.setdefault("tool_results", []).append({"call_id": part["toolCallId"], "content": content})
-    elif kind.endswith(("tool_use", "tool_call", "function_call", "tool-call", "web_search_call", "custom_tool_call")):
-        names = {"toolCallId": "id", "toolName": "name", "args": "arguments"}
+    elif kind.endswith(("tool_use", "tool-call", "_call")):
+        names = {"toolCallId": "id", "call_id": "id", "toolName": "name", "args": "arguments"}
         known = ("id", "name", "input", "arguments")
-        call = {names.get(name, name): value for name, value in part.items() if names.get(name, name) in known}
+        call = {name: value for name, value in part.items() if name in known}
+        call |= {names[name]: value for name, value in part.items() if name in names}
         labels.setdefault("tool_calls", []).append(call)
         if kind == "tool_call" and part.get("output") is not None:  # LibreChat keeps both in one part
             labels.setdefault("tool_results", []).append({"call_id": part.get("id"), "content": part["output"]})
