@@ -68,6 +68,14 @@ def test_a_sentence_is_a_clause_without_greeting_and_slot_values() -> None:
     assert sentences(texts + others, [0] * 20 + [1] * 20) == ["I want to book a bus.", "Is my parcel late?"]
 
 
+def test_names_hold_no_numbers_and_nobody_s_name_where_others_do() -> None:
+    own = ["Refund my order 48113", "Refund for Zoltan Nagy, please", *["I would like a refund of it all"] * 3]
+    assert sentences(own + ["Where is my bag ? ? ?"] * 3, [0] * 5 + [1] * 3) == [
+        "I would like a refund of it all",
+        "Where is my bag?",
+    ]
+
+
 def test_a_greeting_names_the_group_of_greetings() -> None:
     texts = ["hello", "Hello to you all"] * 4 + ["pay my bill"] * 6 + ["Hello, pay my bill"] * 2
     assert sentences(texts, [0] * 8 + [1] * 8) == ["Hello to you all", "Pay my bill"]

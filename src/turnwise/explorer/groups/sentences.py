@@ -1,8 +1,9 @@
 """Naming groups by a sentence: the most typical of their messages, without what is said only here or only in passing.
 
 Candidates are the clauses, and runs of clauses, of the messages nearest to the middle of a group. They gain by the
-words that the group has and others have not, and lose by numbers, by words that few of the group's messages have, such
-as names of people and places, and by being cut out of a longer sentence.
+words that the group has and others have not, and lose by words that few of the group's messages have, and by being cut
+out of a longer sentence. A number, or a word that hardly any message has, such as somebody's name, is in a name only if
+all candidates have one.
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ from turnwise.explorer.groups.naming import IS_CJK, TOKEN
 _WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
 _LONGEST = 120  # characters of a name
 _CJK_WIDTH = 2
-_CENTRAL = 30  # messages whose clauses are considered
+_CENTRAL = 100  # messages whose clauses are considered
 _READ = 1000  # characters of a message
-_TELLING = 0.3  # what clauses gain by the words of the group
+_TELLING = 0.4  # what clauses gain by the words of the group
 _TELLING_WORDS = 6  # that a clause has at best
-_RARE = 0.2  # what they lose by words that few of its messages have
+_RARE = 0.4  # what they lose by words that few of its messages have
 _USUAL = 0.1  # the share of its messages from which on a word is not rare
 _CUT = {"sentence": 0.1, "clause": 0.3}  # what they lose, at each end, by being cut out of more sentences or clauses
 _GAP = 0.3  # what they lose if something was taken out of them
+_PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
+_SHARED = 3
 _ASIDE = 0.2  # a word that stands alone so often, such as "hello", is taken off the beginning
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
 _PUNCTUATION = re.compile(r"[^\w\s'’-]+|\n")
+_MARKS = re.compile(r"\s*([,.!?;:…])(?:\s*\1)*")  # the same one, perhaps several times
 _LOOSE = " ,;:，；：、-–—"
 
 
@@ -94,11 +98,13 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             told = sum(telling.get(word, 0) for word in set(tokens)) / max(sum(strongest), 1e-9)
             common = [0 if word[0].isdigit() else min(1, words.within[group][word] / usual) for word in tokens]
             rare = 1 - sum(common) / len(common)
+            private = any(word[0].isdigit() or words.everywhere[word] < _SHARED for word in tokens)
             too_wide = max(0, _width(shown) / _WIDEST - 1)
-            score = cosine + _TELLING * min(1, told) - _RARE * rare - clause.costs - 2 * too_wide
+            score = cosine + _TELLING * min(1, told) - _RARE * rare - _PRIVATE * private
+            score -= clause.costs + 2 * too_wide
             if score > highest:
                 best, highest = shown, score
-    return _cut(best[:1].upper() + best[1:])
+    return _cut(_tidy(best))
 
 
 def _telling(words: _Words, group: int) -> dict[str, float]:
@@ -170,6 +176,12 @@ def _without_asides(text: str, asides: frozenset[str]) -> str:
         if first is None or first[0].lower() not in asides or len(_tokens(text)) < 3:
             return text
         text = text[first.end() :].lstrip(_LOOSE + ".!?。！？")
+
+
+def _tidy(name: str) -> str:
+    """The name with a capital, and punctuation once and close to the word before it."""
+    name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).rstrip("…")
+    return name[:1].upper() + name[1:]
 
 
 def _cut(name: str) -> str:
