@@ -54,15 +54,17 @@ def test_a_context_needs_conversations(tiny_encoder: ConversationEncoder) -> Non
         tiny_encoder.encode_messages([], context="conversation", batch_size=2)
 
 
-def test_a_stock_encoder_by_a_second_name(tiny_encoder_path: Path) -> None:
+def test_an_encoder_made_from_the_modules_of_a_stock_one(tiny_encoder_path: Path) -> None:
     stock = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    stock.prompts, stock.default_prompt_name = {"query": "q: "}, "query"
     encoder = ConversationEncoder.of(stock)
+    assert (encoder.prompts["query"], encoder.default_prompt_name) == ("q: ", "query")
     assert ConversationEncoder.of(encoder) is encoder
     encoder.reply_head = ReplyHead(32)
     with torch.no_grad():
         next(encoder.parameters()).add_(1.0)
     encoder.max_seq_length = 7
-    assert ConversationEncoder.of(stock).reply_head is encoder.reply_head
+    assert ConversationEncoder.of(stock).reply_head is None
     assert torch.equal(next(stock.parameters()), next(encoder.parameters())) and stock.max_seq_length == 7
     # what stores and files of vectors remember of an encoder does not depend on its class
     assert weights_digest(stock) == weights_digest(encoder)

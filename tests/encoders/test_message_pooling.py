@@ -52,5 +52,5 @@ def test_a_long_message_counts_as_far_as_it_is_read(tiny_encoder: SentenceTransf
 
 def test_nothing_and_unknown(tiny_encoder: SentenceTransformer) -> None:
     assert tiny_encoder.encode_conversations([], pooling="messages").shape == (0, 32)
-    with pytest.raises(ValueError, match="'messages' or 'speaker:<role>', got 'message'"):
+    with pytest.raises(ValueError, match="'messages', 'speaker:<role>', 'interlocutor', got 'message'"):
         tiny_encoder.encode_conversations([], pooling="message")

@@ -113,7 +113,7 @@ def test_another_model_is_not_found(running) -> None:
         ({"input": "thanks", "messages": TALKS}, None, "either input or messages"),
         ({}, None, "either input or messages"),
         ({"messages": [[{"role": "user"}]]}, "messages", "Field required"),
-        ({"messages": TALKS, "pooling": "median"}, "pooling", "should match pattern"),
+        ({"messages": TALKS, "pooling": "median"}, "pooling", "pooling must be one of 'mean'"),
         ({"messages": TALKS, "pooling": "speaker:assistant"}, "messages.1", "nobody has the role 'assistant'"),
     ],
 )

@@ -23,6 +23,16 @@ METHODS: Table[Any] = Table(
     "METHODS",
 )
 
+# How whole conversations are pooled -> its function, see `turnwise.encoders.poolings`. A role follows "speaker:".
+POOLINGS: Table[Any] = Table(
+    {
+        "mean": "turnwise.encoders.poolings:mean",
+        "messages": "turnwise.encoders.message_pooling:pool_messages",
+        "speaker:": "turnwise.encoders.poolings:mean_of_role",
+    },
+    "POOLINGS",
+)
+
 # Method -> the class of its recipe with the settings of its paper (the preset "paper").
 PUBLISHED: Table[Any] = Table({}, "PUBLISHED")
 
@@ -63,6 +73,19 @@ def check_method(name: str) -> str:
     """
     if name not in METHODS:
         raise ValueError(f"unknown method {name!r}{did_you_mean(name, METHODS)}: expected one of {', '.join(METHODS)}")
+    return name
+
+
+def check_pooling(name: str) -> str:
+    """Return the name of a way to pool whole conversations, if there is such a way.
+
+    Raises:
+        ValueError: There is none of that name; the message lists the names that exist.
+    """
+    kind, colon, role = name.partition(":")
+    if f"{kind}{colon}" not in POOLINGS or (colon and not role):
+        names = ", ".join(repr(f"{way}<role>" if way.endswith(":") else way) for way in POOLINGS)
+        raise ValueError(f"pooling must be one of {names}, got {name!r}")
     return name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
@@ -24,12 +25,14 @@ def restore_added_weights(encoder: SentenceTransformer, weights: str | os.PathLi
             ADDED_WEIGHTS[part](encoder, weights)
 
 
-def turn_tables_of(model: nn.Module) -> nn.Module | None:
-    """The input embeddings of turns and roles that dial2vec adds; ``None`` if the encoder has none.
+def added_modules(model: nn.Module) -> list[Any]:
+    """The modules that methods have added to an encoder's transformer.
+
+    Each has ``inputs``, the names of the tensors of `turnwise.encoders.rows.Rows` that it reads, and ``have_learned``.
 
     Args:
         model: The encoder, possibly wrapped for distributed training.
     """
     transformer = getattr(getattr(model, "module", model), "transformers_model", None)
-    tables = getattr(transformer, "turn_tables", None)
-    return tables if isinstance(tables, nn.Module) else None
+    added = [getattr(transformer, name, None) for name in ADDED_WEIGHTS]
+    return [module for module in added if isinstance(module, nn.Module)]

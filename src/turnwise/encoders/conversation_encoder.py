@@ -7,6 +7,7 @@ What it has beyond a stock encoder, a reply head and a centre, is in small files
 from __future__ import annotations
 
 import copy
+from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
     from turnwise.encoders.vector_cache import VectorCache
 
 _SHOWN = 60  # characters
-_PARTS = ("reply_head", "centre")
+
+
+class DamagedPart(ValueError):
+    """A file beside the weights of an encoder is damaged, or belongs to another encoder."""
 
 
 class ConversationEncoder(SentenceTransformer):
@@ -43,7 +47,16 @@ class ConversationEncoder(SentenceTransformer):
 
     It is made by `turnwise.load_encoder` or a training, or as any ``SentenceTransformer`` is. Everything that takes an
     encoder also takes a plain ``SentenceTransformer``.
+
+    Setting a part raises ``ValueError`` if it is for vectors of a different length, or is not finite.
+
+    Attributes:
+        reply_head: The head that composes queries for the next message, frozen when it is set; or ``None``.
+        centre: The centre for each way of pooling, which `encode_conversations` applies; or ``{}``.
     """
+
+    reply_head: ReplyHead | None = None
+    centre: Mapping[str, Centre] = {}
 
     def __init__(self, model_name_or_path: str | None = None, **settings: Any) -> None:
         super().__init__(model_name_or_path, **settings)
@@ -52,15 +65,17 @@ class ConversationEncoder(SentenceTransformer):
 
     @classmethod
     def of(cls, encoder: SentenceTransformer) -> ConversationEncoder:
-        """An encoder as a `ConversationEncoder`: itself if it is one, else a second name for the same encoder.
-
-        Nothing is copied: what is changed in one, weights or pooling or reply head, is changed in the other.
-        """
+        """An encoder as a `ConversationEncoder`: itself if it is one, else one made from the same modules."""
         if isinstance(encoder, cls):
             return encoder
-        other = cls.__new__(cls)
-        object.__setattr__(other, "__dict__", encoder.__dict__)
-        return other
+        return cls(
+            modules=OrderedDict(encoder.named_children()),
+            device=str(encoder.device),
+            prompts=encoder.prompts,
+            default_prompt_name=encoder.default_prompt_name,
+            similarity_fn_name=encoder.similarity_fn_name,
+            truncate_dim=encoder.truncate_dim,
+        )
 
     def copied(self) -> ConversationEncoder:
         """The same encoder with weights of its own, so that what it learns leaves this one as it is."""
@@ -72,41 +87,14 @@ class ConversationEncoder(SentenceTransformer):
 
     @override
     def __setattr__(self, name: str, value: Any) -> None:
-        # A stock encoder runs its input through all modules that are registered, so the head must not become one.
-        if name in _PARTS:
-            object.__setattr__(self, name, value)
-        else:
-            super().__setattr__(name, value)
-
-    @property
-    def reply_head(self) -> ReplyHead | None:
-        """The head that composes queries for the next message, or ``None``; set it to ``None`` to remove it.
-
-        It is frozen when it is set. Setting one raises ``ValueError`` if it is for vectors of a different length, or is
-        not finite.
-        """
-        return self.__dict__.get("_reply_head")
-
-    @reply_head.setter
-    def reply_head(self, head: ReplyHead | None) -> None:
-        if head is not None:
-            check_head(head, self.get_embedding_dimension())
-            head.eval().requires_grad_(False)
-        self.__dict__["_reply_head"] = head
-
-    @property
-    def centre(self) -> Mapping[str, Centre]:
-        """The centre for each way of pooling, which `encode_conversations` applies; set it to ``{}`` to remove it.
-
-        Setting one raises ``ValueError`` if it is for vectors of a different length, or is not finite.
-        """
-        centre: Mapping[str, Centre] = self.__dict__.get("_centre", {})
-        return centre
-
-    @centre.setter
-    def centre(self, centre: Mapping[str, Centre]) -> None:
-        check_centre(centre, self.get_embedding_dimension())
-        self.__dict__["_centre"] = dict(centre)
+        if name == "centre":
+            check_centre(value, self.get_embedding_dimension())
+        if name != "reply_head":
+            return super().__setattr__(name, value)
+        if value is not None:
+            check_head(value, self.get_embedding_dimension())
+            value.eval().requires_grad_(False)
+        object.__setattr__(self, name, value)  # unregistered: a stock encoder runs its input through all its modules
 
     def encode_messages(
         self,
@@ -188,10 +176,10 @@ class ConversationEncoder(SentenceTransformer):
                 gives.
             pooling: ``"mean"`` is the mean of all tokens. For conversations within the limit of an encoder that pools
                 this way, it is what the encoder's own ``encode`` gives, unless its transformer has inputs of turns and
-                roles, which only this method uses. ``"interlocutor"`` is the sum over speakers of the mean of their
-                tokens (dial2vec, Eq. 4), and zero where nobody says anything. ``"speaker:<role>"`` is the mean of one
-                speaker's tokens. ``"messages"`` is the mean of the vectors of the messages, each embedded by itself and
-                weighted by its number of tokens; ``long`` and ``keep`` then have no effect.
+                roles, which only this method uses. ``"speaker:<role>"`` is the mean of one speaker's tokens.
+                ``"messages"`` is the mean of the vectors of the messages, each embedded by itself and weighted by its
+                number of tokens; ``long`` and ``keep`` then have no effect. Extensions add others, such as
+                ``"interlocutor"``: the sum over speakers of the mean of their tokens.
             long: What to do with conversations longer than the encoder's limit: ``"truncate"`` keeps whole messages at
                 the ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole messages and
                 weights them by their tokens. In these, messages longer than half the limit are split into parts.
@@ -208,9 +196,8 @@ class ConversationEncoder(SentenceTransformer):
         Raises:
             ValueError: An unknown setting, an empty conversation, or one in which the role asked for is absent.
         """
-        return encode_conversations(
-            self, conversations, self.centre.get(pooling), pooling, long, keep, show_progress_bar, absent, dtype
-        )
+        read, centre = messages_of(conversations), self.centre.get(pooling)
+        return encode_conversations(self, read, centre, pooling, long, keep, show_progress_bar, absent, dtype)
 
     @override
     def save(self, path: str, *arguments: Any, **settings: Any) -> None:
@@ -230,7 +217,7 @@ class ConversationEncoder(SentenceTransformer):
             name_or_path: The folder, or the name on the Hub, which has no reply head or centre.
 
         Raises:
-            ValueError: A file is damaged, or belongs to another encoder.
+            DamagedPart: A file is damaged, or belongs to another encoder.
         """
         folder = Path(name_or_path)
         is_local = folder.is_dir()
@@ -240,16 +227,15 @@ class ConversationEncoder(SentenceTransformer):
             # Other kinds of encoders keep their weights elsewhere; no method has added any to these.
             if isinstance(weights, (str, Path)) and Path(weights).is_file():
                 restore_added_weights(self, weights)
-            path = first_file(folder, HEAD_FILES) if is_local else None
-            if path is not None:
-                self._restore("reply_head", read_head(path), path)
-            path = first_file(folder, CENTRE_FILES) if is_local else None
-            if path is not None:
-                self._restore("centre", read_centre(path), path)
+            for part, files, read in (("reply_head", HEAD_FILES, read_head), ("centre", CENTRE_FILES, read_centre)):
+                if is_local and (path := first_file(folder, files)) is not None:
+                    self._restore(part, read(path), path)
         except SafetensorError as error:
-            raise ValueError(
+            raise DamagedPart(
                 f"cannot load the encoder {name_or_path!r}: a file of weights is damaged: {error}"
             ) from error
+        except ValueError as error:
+            raise DamagedPart(str(error)) from error
 
     def _restore(self, part: str, value: Any, path: Path) -> None:
         try:

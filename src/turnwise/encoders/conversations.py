@@ -1,4 +1,4 @@
-"""Embedding whole conversations: one vector from the tokens of all turns, or of each interlocutor."""
+"""Embedding whole conversations: one vector from the tokens of all messages, or from the vectors of the messages."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sentence_transformers.base.modules import Normalize
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
+from turnwise._utils.names import check_pooling
 from turnwise._utils.progress import progress_bar
-from turnwise.data.conversations import messages_of
 from turnwise.data.messages import Messages
-from turnwise.data.reading.given import Given
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.forward import full_precision
 from turnwise.encoders.inference import Half, inference
 from turnwise.encoders.message_pooling import encode_from_messages
 from turnwise.encoders.messages import encode_messages
+from turnwise.encoders.poolings import SpokenTokens, token_pooling
 from turnwise.encoders.rendering import Keep, Renderer
 from turnwise.encoders.rows import encode_rows
 
@@ -29,7 +29,7 @@ _CONVERSATIONS_AT_ONCE = 256
 
 def encode_conversations(
     encoder: SentenceTransformer,
-    conversations: Given,
+    conversations: Sequence[Messages],
     centre: Centre | None,
     pooling: str = "mean",
     long: Literal["truncate", "window"] = "truncate",
@@ -39,18 +39,16 @@ def encode_conversations(
     dtype: Half | None = None,
 ) -> np.ndarray:
     """`turnwise.ConversationEncoder.encode_conversations`, with the centre to apply to this pooling, if any."""
-    if pooling not in ("mean", "interlocutor", "messages") and not pooling.startswith("speaker:"):
-        raise ValueError(f"pooling must be 'mean', 'interlocutor', 'messages' or 'speaker:<role>', got {pooling!r}")
+    check_pooling(pooling)
     if long not in ("truncate", "window"):
         raise ValueError(f"long must be 'truncate' or 'window', got {long!r}")
     if absent not in ("raise", "zero"):
         raise ValueError(f"absent must be 'raise' or 'zero', got {absent!r}")
-    conversations = messages_of(conversations)
     if pooling == "messages":
         return encode_from_messages(encoder, conversations, centre, show_progress_bar, dtype)
     if encoder.transformers_model is None:
         return _centred(_without_transformer(encoder, conversations, pooling), centre)
-    renderer = Renderer(encoder, keep=keep)
+    pool, renderer = token_pooling(pooling), Renderer(encoder, keep=keep)
     encoder.eval()
     embeddings = []
     with progress_bar() as bar, inference(encoder.device, dtype):
@@ -58,7 +56,7 @@ def encode_conversations(
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
             batch = conversations[start : start + _CONVERSATIONS_AT_ONCE]
             sums, counts = _sums_by_speaker(encoder, renderer, batch, long)
-            embeddings.append(_pooled(sums, counts, batch, pooling, start, absent == "zero"))
+            embeddings.append(pool(SpokenTokens(sums, counts, batch, start, absent == "zero")))
             bar.advance(task, len(batch))
     renderer.warn_of_cuts()
     if not embeddings:
@@ -107,32 +105,3 @@ def _sums_by_speaker(
             sums.index_add_(0, owners[piece.rows], torch.einsum("bng,bnd->bgd", member, piece.tokens))
             counts.index_add_(0, owners[piece.rows], member.sum(1))
     return sums, counts
-
-
-def _pooled(
-    sums: Tensor, counts: Tensor, conversations: Sequence[Messages], pooling: str, first: int, zero_if_absent: bool
-) -> Tensor:
-    if pooling == "mean":
-        return sums.sum(1) / counts.sum(1, keepdim=True)
-    means = sums[:, 1:] / counts[:, 1:].clamp(min=1).unsqueeze(-1)  # (conversations, speakers, dim)
-    if pooling == "interlocutor":
-        return means.sum(1)
-    role = pooling.removeprefix("speaker:")
-    pooled = torch.zeros_like(means[:, 0])
-    for position, messages in enumerate(conversations):
-        roles = list(dict.fromkeys(message["role"] for message in messages))
-        number = roles.index(role) if role in roles else None
-        if number is not None and counts[position, 1 + number]:
-            pooled[position] = means[position, number]
-        elif not zero_if_absent:
-            raise ValueError(_absence(first + position, role, roles))
-    return pooled
-
-
-def _absence(conversation: int, role: str, roles: list[str]) -> str:
-    if role not in roles:
-        return f"conversation {conversation} has no speaker {role!r}, only {', '.join(roles)}"
-    return (
-        f"conversation {conversation}: {role!r} says nothing within the encoder's limit: leave such conversations "
-        "out, or use long='window'"
-    )

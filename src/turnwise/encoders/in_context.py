@@ -11,9 +11,7 @@ from torch import Tensor
 
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, unit_vectors
-from turnwise.data.conversations import messages_of
 from turnwise.data.messages import Messages
-from turnwise.data.reading.given import Given
 from turnwise.encoders.inference import Half, inference
 from turnwise.encoders.rendering import Renderer
 from turnwise.encoders.rows import encode_rows
@@ -24,7 +22,7 @@ _CONVERSATIONS_AT_ONCE = 256
 
 def encode_in_context(
     encoder: SentenceTransformer,
-    conversations: Given,
+    conversations: Sequence[Messages],
     show_progress_bar: bool = False,
     dtype: Half | None = None,
 ) -> np.ndarray:
@@ -36,8 +34,8 @@ def encode_in_context(
 
     Args:
         encoder: The encoder, made of a transformer.
-        conversations: Lists of messages, ``{"role", "content"}``, or what `turnwise.read_conversations` reads or
-            gives. Conversations longer than the encoder's limit are read in overlapping windows of whole turns.
+        conversations: Lists of messages, ``{"role", "content"}``; no list is empty. Conversations longer than the
+            encoder's limit are read in overlapping windows of whole turns.
         show_progress_bar: Show a progress bar.
         dtype: Half precision to compute in, see `encode_messages`.
 
@@ -46,7 +44,7 @@ def encode_in_context(
         dim).
 
     Raises:
-        ValueError: An empty conversation, or an encoder whose tokens do not see each other.
+        ValueError: An encoder whose tokens do not see each other.
     """
     sums, _ = sums_in_context(encoder, conversations, show_progress_bar, dtype)
     return unit_vectors(sums).astype(np.float32)
@@ -54,7 +52,7 @@ def encode_in_context(
 
 def sums_in_context(
     encoder: SentenceTransformer,
-    conversations: Given,
+    conversations: Sequence[Messages],
     show_progress_bar: bool = False,
     dtype: Half | None = None,
 ) -> tuple[FloatArray, FloatArray]:
@@ -63,7 +61,6 @@ def sums_in_context(
     A token that belongs to no message, such as the classification token, is counted with the message next to it. A
     token in two windows is counted twice.
     """
-    conversations = messages_of(conversations)
     if encoder.transformers_model is None:
         raise ValueError("a static encoder's tokens do not see each other: messages in context need a transformer")
     renderer = Renderer(encoder)

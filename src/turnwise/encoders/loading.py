@@ -15,7 +15,7 @@ from torch import nn
 
 from turnwise._compat import loaded_from, set_loaded_from
 from turnwise._utils.names import PUBLISHED_PROMPTS
-from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.conversation_encoder import ConversationEncoder, DamagedPart
 from turnwise.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER, PACKAGE, SHIPPED, encoder_folder, packaged_folder
 from turnwise.encoders.shipped.delta import apply_delta, file_checksum
 from turnwise.encoders.transformer import transformer_of
@@ -91,7 +91,9 @@ def packaged_encoder() -> Path | None:
 
 def _load(name: str, device: str | None) -> ConversationEncoder:
     try:
-        stock = SentenceTransformer(name, device=device, model_kwargs={"use_safetensors": True})
+        encoder = ConversationEncoder(name, device=device, model_kwargs={"use_safetensors": True})
+    except DamagedPart:
+        raise
     except Exception as error:  # the libraries may raise anything for files that are not ours
         hint = (
             "Give the folder of a saved encoder, connect to the Hugging Face Hub, or install the packaged default "
@@ -107,11 +109,9 @@ def _load(name: str, device: str | None) -> ConversationEncoder:
         elif "ignore_mismatched_sizes" in problem:
             problem = "the sizes of its weights are not those in its config.json"
         raise ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}") from error
-    encoder = ConversationEncoder.of(stock)
     if encoder.transformers_model is None:
         set_encoder_source(encoder, name)  # a transformer knows its own
     _check_pooling(encoder, name)
-    encoder.restore_parts(name)
     tokens = getattr(getattr(encoder, "tokenizer", None), "added_tokens_encoder", {})
     if add_prompts := PUBLISHED_PROMPTS.first_of(tokens):
         add_prompts(encoder)

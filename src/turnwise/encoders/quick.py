@@ -151,5 +151,5 @@ def _gelu(states: FloatArray) -> FloatArray:
 
 def head_of(encoder: SentenceTransformer | QuickEncoder) -> HeadArrays | None:
     """The weights of an encoder's reply head; ``None`` if it has none."""
-    head = encoder.reply_head if isinstance(encoder, QuickEncoder) else vars(encoder).get("_reply_head")
+    head = getattr(encoder, "reply_head", None)
     return head if head is None or isinstance(head, HeadArrays) else head.arrays()

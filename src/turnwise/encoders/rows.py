@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from turnwise.encoders.added_weights import turn_tables_of
+from turnwise.encoders.added_weights import added_modules
 from turnwise.encoders.forward import TokenSlice, encode_sliced
 
 
@@ -35,7 +35,7 @@ class Rows:
 
 
 def encode_rows(model: nn.Module, rows: Mapping[str, Tensor]) -> Iterator[TokenSlice]:
-    """Run an encoder on rendered conversations, with their turns and speakers if it has tables of them.
+    """Run an encoder on rendered conversations, with the further inputs that a method has given it.
 
     Args:
         model: An encoder, possibly wrapped for distributed training.
@@ -44,5 +44,5 @@ def encode_rows(model: nn.Module, rows: Mapping[str, Tensor]) -> Iterator[TokenS
     Yields:
         As `turnwise.encoders.forward.encode_sliced`.
     """
-    further = {name: rows[name] for name in ("turn", "speaker")} if turn_tables_of(model) is not None else None
+    further = {name: rows[name] for module in added_modules(model) for name in module.inputs}
     return encode_sliced(model, rows["input_ids"], rows["attention_mask"], further=further)

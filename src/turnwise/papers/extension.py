@@ -51,6 +51,7 @@ FORMATS = {
         "cbt",
     )
 }
+POOLINGS = {"interlocutor": f"{_HERE}.dial2vec.pooling:sum_of_interlocutors"}
 COMMANDS = {"papers": (f"{_HERE}.commands:app", "Reproduce and extend the three papers.")}
 ADDED_WEIGHTS = {"turn_tables": f"{_HERE}.dial2vec.turn_tables:restore_turn_tables"}
 REPLY_MODELS = {"after": f"{_HERE}.triple_encoders.replies:TripleReplies"}

@@ -1,6 +1,6 @@
-"""What is switched off in an encoder while it learns: lower layers, word embeddings, attention dropout.
+"""Switching off parts of an encoder while it learns: lower layers, word embeddings, attention dropout.
 
-DialogueCSE freezes layers against catastrophic forgetting (section 5.3).
+Lower layers are frozen so that the encoder does not forget what it knew.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 from torch import nn
 
 from turnwise._compat import attention_dropouts
-from turnwise.encoders.added_weights import turn_tables_of
+from turnwise.encoders.added_weights import added_modules
 from turnwise.encoders.transformer import transformer_layers, transformer_of
 
 
@@ -29,8 +29,8 @@ def frozen_lower_layers(encoder: SentenceTransformer, layers: int) -> Iterator[N
 
     They are not merely left out of the optimiser: no gradient reaches them, so their backward pass is never run
     and their activations are not kept; and they stay in evaluation mode, so no dropout noise enters below the
-    layers that learn. Turn tables that have learned are frozen with the embeddings. Turn tables that are still zero
-    learn, so the backward pass then has to go all the way down.
+    layers that learn. What a method has added to the embeddings is frozen with them once it has learned. Until then it
+    learns, so the backward pass has to go all the way down.
 
     Args:
         encoder: The encoder.
@@ -53,10 +53,10 @@ def frozen_lower_layers(encoder: SentenceTransformer, layers: int) -> Iterator[N
         if parameter.requires_grad:
             parameter.requires_grad = False
             frozen.append(parameter)
-    tables = turn_tables_of(encoder)
-    if tables is not None and tables.have_learned:
-        tables.requires_grad_(False)
-        frozen += tables.parameters()
+    for added in added_modules(encoder):
+        if added.have_learned:
+            added.requires_grad_(False)
+            frozen += added.parameters()
     modules = list(_wholly_frozen(encoder))
     for module in modules:
         module.eval()

@@ -67,19 +67,21 @@ def without_paths(record: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def model_card(record: dict[str, Any], has_head: bool, has_centre: bool, prompt: str | None = None) -> str:
+def model_card(
+    record: dict[str, Any], has_head: bool, has_centre: bool, has_added: bool, prompt: str | None = None
+) -> str:
     """The card of a model from its training record (see ``training.json`` beside it).
 
     Args:
         record: The record.
         has_head: Whether the model has a reply head.
         has_centre: Whether it has a centre.
+        has_added: Whether its method has added weights to its transformer.
         prompt: A prompt that texts need, as its method trained it.
     """
     rows = "\n".join(f"| {name} | {value} |" for name, value in record.get("recipe", {}).items())
     level = record.get("level", "message")
-    has_tables = record.get("recipe", {}).get("turn_inputs", False)
-    note = "Its turn and role inputs need `turnwise.load_encoder` and `encode_conversations`.\n\n" if has_tables else ""
+    note = "Its added inputs need `turnwise.load_encoder` and `encode_conversations`.\n\n" if has_added else ""
     if has_centre:
         note += f"Its centre, {CENTRE_FILES[0]}, needs `turnwise.load_encoder` and `encode_conversations`.\n\n"
     if has_head:

@@ -10,6 +10,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.names import REPLY_MODELS
+from turnwise.encoders.added_weights import added_modules
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import set_encoder_source
 from turnwise.training.model_card import model_card, without_paths
@@ -26,6 +27,7 @@ def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], r
         encoder.save_pretrained(str(temporary), create_model_card=False)
         (temporary / "training.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
         prompt = next((name for name in encoder.prompts if name in REPLY_MODELS), None)
-        card = model_card(record, encoder.reply_head is not None, bool(encoder.centre), prompt)
+        has_head, has_added = encoder.reply_head is not None, bool(added_modules(encoder))
+        card = model_card(record, has_head, bool(encoder.centre), has_added, prompt)
         (temporary / "README.md").write_text(card, encoding="utf-8")
     set_encoder_source(encoder, os.fspath(output))

@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 import turnwise
 from closeness import assert_same_vectors
 from turnwise.cli.main import app
-from turnwise.encoders.added_weights import turn_tables_of
 from turnwise.encoders.forward import encode_sliced
 from turnwise.encoders.rendering import Renderer
 from turnwise.papers.dial2vec.plato import convert_plato
 from turnwise.papers.dial2vec.recipe import Dial2vec
+from turnwise.papers.dial2vec.turn_tables import turn_tables_of
 from turnwise.training.freezing import frozen_lower_layers
 from turnwise.training.recipes import get_recipe
 

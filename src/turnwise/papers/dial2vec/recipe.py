@@ -10,14 +10,13 @@ from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
 from turnwise._utils.settings import check_positive
-from turnwise.encoders.added_weights import turn_tables_of
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.rendering import Keep, make_conversational
 from turnwise.papers.citations import DIAL2VEC
 from turnwise.papers.dial2vec.collator import ConversationCollator
 from turnwise.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings
-from turnwise.papers.dial2vec.turn_tables import add_turn_tables
+from turnwise.papers.dial2vec.turn_tables import add_turn_tables, turn_tables_of
 from turnwise.training.recipes.base import EncoderRecipe, Inputs
 
 

@@ -21,7 +21,7 @@ from sentence_transformers.base.modules import Transformer
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from turnwise.encoders.added_weights import turn_tables_of
+from turnwise.encoders.added_weights import added_modules
 from turnwise.encoders.transformer import first_position, position_table
 
 _PREFIX = "turn_tables."
@@ -40,6 +40,7 @@ class TurnTables(nn.Module):
             come). By default turns are counted from the start, where the first turn is 0.
     """
 
+    inputs = ("turn", "speaker")
     from_end: Tensor
 
     def __init__(self, turns: int, positions: int | None, roles: int, dim: int, from_end: bool = False) -> None:
@@ -75,6 +76,11 @@ class TurnTables(nn.Module):
         if self.position is not None:
             added = added + _look_up(self.position, position)
         return added.masked_fill(((turn < 0) | (speaker < 0)).unsqueeze(-1), 0)  # (rows, length, dim)
+
+
+def turn_tables_of(model: nn.Module) -> TurnTables | None:
+    """The turn tables of an encoder, possibly wrapped for distributed training; ``None`` if it has none."""
+    return next((module for module in added_modules(model) if isinstance(module, TurnTables)), None)
 
 
 def turn_and_position(turn: Tensor) -> tuple[Tensor, Tensor]:

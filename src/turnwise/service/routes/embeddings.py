@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from fastapi import Depends, Response
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
@@ -21,6 +22,7 @@ from pydantic import (
 )
 from pydantic_core import to_json
 
+from turnwise._utils.names import check_pooling
 from turnwise._utils.vectors import FloatArray, unit_vectors
 from turnwise.data.messages import Messages
 from turnwise.encoders.conversation_encoder import ConversationEncoder
@@ -68,10 +70,8 @@ class EmbeddingRequest(Request):
     messages: Conversation | Annotated[list[Conversation], Field(min_length=1, fail_fast=True)] | None = Field(
         None, description="A conversation, or several, instead of input"
     )
-    pooling: str = Field(
-        "mean",
-        pattern=r"^(mean|interlocutor|messages|speaker:.+)$",
-        description="How to pool conversations: mean, interlocutor, messages or speaker:ROLE",
+    pooling: Annotated[str, AfterValidator(check_pooling)] = Field(
+        "mean", description="How to pool conversations: mean, messages, speaker:ROLE, or one of an extension"
     )
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: PositiveInt | None = Field(
