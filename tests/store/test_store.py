@@ -295,7 +295,7 @@ def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_
 
 def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path, monkeypatch) -> None:
     monkeypatch.setattr(adding, "_CONVERSATIONS_IN_BATCH", 1)
-    other = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    other = turnwise.load_encoder(tiny_encoder_path, device="cpu")
     nn.init.normal_(other[0].auto_model.embeddings.word_embeddings.weight)
 
     def stop(count: int) -> None:

@@ -10,7 +10,6 @@ import torch
 
 from turnwise._utils.names import NEXT_MESSAGE_MODES
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.evaluation.bm25 import bm25_scorer
 from turnwise.evaluation.conversations.ranking import on_grid
@@ -61,7 +60,7 @@ class Modes:
 
     def __init__(self, embedded: EmbeddedSequences) -> None:
         self.embedded = embedded
-        self.head = ConversationEncoder.of(embedded.encoder).reply_head
+        self.head = getattr(embedded.encoder, "reply_head", None)
 
     @property
     def served(self) -> tuple[str, ...]:
