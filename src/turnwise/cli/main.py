@@ -17,6 +17,7 @@ from turnwise.cli.distill import distill
 from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.explore import explore
+from turnwise.cli.export import export
 from turnwise.cli.extensions import COMMANDS, commands_of
 from turnwise.cli.inspect import inspect
 from turnwise.cli.label import label
@@ -40,7 +41,7 @@ app = Application(
 PURPOSES = {
     "See what is in your conversations": (inspect, explore, cluster, label, search, reply),
     "Fit an encoder to them": (train, embed, evaluate),
-    "Keep and serve them": (index, serve, new_key),
+    "Keep and serve them": (index, export, serve, new_key),
     "Files and examples": (convert, demo),
 }
 for purpose, commands in PURPOSES.items():

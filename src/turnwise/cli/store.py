@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from turnwise._compat import leave_out_pandas
-from turnwise._utils.files import atomic_path, only_writer
 from turnwise._utils.memory import keep_little_free_memory
 from turnwise._utils.progress import console, note, progress_bar
 from turnwise._utils.strict_json import strict_json
-from turnwise.cli.options import Cache, ChatFile, Data, Force, Model, Where
+from turnwise.cli.options import Cache, Data, Model, Where
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_hits
 from turnwise.cli.terminal import Commands, quiet_transformers, use_one_thread
@@ -129,7 +128,7 @@ def search(
         raise ValueError(f"--mode and --reranker belong to --level message, not to {level}")
     quiet_transformers()
     use_one_thread()
-    opened = _open(store, read_only=True)
+    opened = opened_store(store, read_only=True)
     hits: list[Any]
     if level == "conversation":
         hits = opened.search_conversations(query, where=where, limit=limit, offset=offset)
@@ -149,7 +148,7 @@ def search(
 @store.command()
 def info(store: StoreArgument, json_output: PrintJson = False) -> None:
     """Show what a store holds, and how much of it its indexes find."""
-    stats = asdict(_open(store, read_only=True).stats())
+    stats = asdict(opened_store(store, read_only=True).stats())
     if json_output:
         _print_json(stats)
         return
@@ -172,20 +171,8 @@ def compact(
     """Merge small files, update the indexes, and remove old versions."""
     from datetime import timedelta
 
-    _open(store).compact(retention=timedelta(minutes=retention))
+    opened_store(store).compact(retention=timedelta(minutes=retention))
     console.print(f"Compacted {store}")
-
-
-@store.command()
-def export(store: StoreArgument, output: ChatFile, force: Force = False) -> None:
-    """Write the conversations of a store as chat JSONL."""
-    from turnwise.data.conversations import check_chat_file, write_chats
-
-    opened = _open(store, read_only=True)
-    target = check_chat_file(output, force)
-    with only_writer(target), atomic_path(target) as temporary:
-        count = write_chats(opened.export(), temporary)
-    console.print(f"Wrote {count:,} conversations to {output}")
 
 
 @store.command()
@@ -193,7 +180,7 @@ def delete(
     store: StoreArgument, ids: Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
 ) -> None:
     """Delete conversations by their ids. No search finds them any more, but older files hold them until `erase`."""
-    opened = _open(store)
+    opened = opened_store(store)
     missing = _missing(opened, ids)
     count = opened.delete(ids)
     console.print(f"Deleted {count:,} of {len(ids):,} conversations{missing}")
@@ -221,7 +208,7 @@ def erase(
     from turnwise.data.conversations import forget_conversations
     from turnwise.encoders.vector_cache import forget_vectors
 
-    opened, named = _open(store), ids or []
+    opened, named = opened_store(store), ids or []
     missing = _missing(opened, named)
     with _progress("writing the store anew", opened.stats().messages) as advance:
         count = opened.erase(named, progress=advance)
@@ -247,7 +234,7 @@ def reindex(
     If it is killed, run the same command to continue.
     """
     quiet_transformers()
-    opened = _open(store)
+    opened = opened_store(store)
     with _progress("embedding anew", opened.stats().conversations) as advance:
         opened.reindex(model, pooling=pooling, progress=advance)
     console.print(f"{store} now holds vectors of {opened.stats().encoder}")
@@ -259,7 +246,8 @@ def _missing(opened: ConversationStore, ids: list[str]) -> str:
     return f" (not there: {', '.join(missing)})" if missing else ""
 
 
-def _open(path: str, read_only: bool = False) -> ConversationStore:
+def opened_store(path: str, read_only: bool = False) -> ConversationStore:
+    """Open a store that exists."""
     leave_out_pandas()
     from turnwise.store import ConversationStore
 

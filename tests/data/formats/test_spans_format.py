@@ -44,6 +44,7 @@ def test_a_session_is_what_was_said_in_it(tmp_path: Path, kind: str) -> None:
         assert row["messages"][1]["documents"] == [DOCUMENT]
     if kind.startswith(("langfuse", "langsmith", "opik")):
         assert row["cost"] == 1.0
+        assert [message.get("trace") for message in row["messages"][:3]] == ["t1", None, "t2"]
     if kind in ("langsmith", "opik files"):
         assert row["score_helpful"] == 1.0
 

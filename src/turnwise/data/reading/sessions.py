@@ -96,7 +96,14 @@ def _conversation(rows: list[tuple[Any, ...]], of_trace: Callable[[list[Call]], 
     traces: dict[str, list[Call]] = {}
     for _, _, trace, _, row in rows:
         traces.setdefault(trace, []).append(json.loads(row))
-    return merged([call for recorded in traces.values() for call in of_trace(recorded)]), rows[0][3]
+    calls = []
+    for trace, recorded in traces.items():
+        for call in of_trace(recorded):
+            if trace[0] != "\0" and trace != rows[0][1]:
+                for message in call["messages"]:
+                    message |= {"trace": trace} if message["role"] == "user" else {}
+            calls.append(call)
+    return merged(calls), rows[0][3]
 
 
 def _keep(database: sqlite3.Connection, number: int, time: float, row: Call) -> None:

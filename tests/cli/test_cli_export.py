@@ -1,0 +1,68 @@
+"""What a store gives to other tools: everything, a sample, or requests with their groups."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("graspologic_native", reason="needs the extra explorer")
+pytest.importorskip("lancedb", reason="needs the extra store")
+
+from .command_line import run, succeed
+
+SUBJECTS = ("card", "flight", "pizza")
+FAILED = {"talk-4": "overloaded", "talk-9": ""}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) -> Path:
+    talks = []
+    for number in range(90):
+        subject, id = SUBJECTS[number % 3], f"talk-{number}"
+        texts = [f"{subject} {subject} {subject} {number} {turn}" for turn in range(4)]
+        messages: list[dict[str, Any]] = [
+            {"role": ("user", "bot")[turn % 2], "content": text} for turn, text in enumerate(texts)
+        ]
+        messages[0]["trace"] = f"trace-{number}"
+        messages[3] |= {"feedback": "negative"} if id == "talk-9" else {}
+        talks.append({"id": id, "error": FAILED.get(id) or None, "group": number, "messages": messages})
+    folder = tmp_path_factory.mktemp("export")
+    (folder / "chats.jsonl").write_text("".join(json.dumps(talk) + "\n" for talk in talks))
+    succeed("index", folder / "chats.jsonl", "--store", folder / "talks", "--model", tiny_encoder_path)
+    return folder / "talks"
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_sample_has_examples_of_each_request_and_of_what_failed(store: Path, tmp_path: Path) -> None:
+    assert "Wrote" in succeed("export", store, "--sample", 4, "--out", tmp_path / "sample.jsonl")
+    rows = _lines(tmp_path / "sample.jsonl")
+    of_requests = Counter(row["group_name"] for row in rows if "request" in row["sampled_as"])
+    assert of_requests and set(of_requests.values()) == {4}
+    reasons = Counter(reason for row in rows for reason in row["sampled_as"])
+    assert reasons["edge"] == 4 and not reasons["surprising"]  # which needs more conversations
+    assert {row["id"] for row in rows if "failed" in row["sampled_as"]} == set(FAILED)
+    assert all(row["label_group"] >= 0 and row["group"] == int(row["id"][5:]) for row in rows if "group_name" in row)
+    assert all(row["messages"][row["request_turn"]]["role"] == "user" for row in rows)
+    succeed("export", store, "--sample", 4, "--out", tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "sample.jsonl").read_bytes()
+
+
+def test_requests_are_a_table_with_the_ids_that_tags_need(store: Path, tmp_path: Path) -> None:
+    assert "the requests of 90 conversations" in succeed("export", store, "--out", tmp_path / "tags.csv")
+    with (tmp_path / "tags.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["id"], row["trace"]) for row in rows} == {(f"talk-{n}", f"trace-{n}") for n in range(90)}
+    assert {row["role"] for row in rows} == {"user"} and any(row["group_name"] for row in rows)
+
+
+def test_a_sample_is_no_table(store: Path, tmp_path: Path) -> None:
+    assert "name a .jsonl file" in run("export", store, "--sample", 2, "--out", tmp_path / "tags.csv").output
+    assert "expected a name ending in .jsonl" in run("export", store, "--out", tmp_path / "out.txt").output
