@@ -106,6 +106,11 @@ def _summary(
         | {"role": ("user", "assistant", "user")[(g - topics) % 3], "answer": g % n, "move": g % 9 == 8}
         for g in range(topics, 4 * topics)
     ]
+    requests = [group for group in groups if group["level"] == 1 and group["role"] == "user" and not group["move"]]
+    for place, group in enumerate(requests[1:], 1):  # each is joined with the first, the last of them first
+        group.update(joins=requests[0]["id"], joined_at=place)
+    rows = requests[0]["central"]
+    requests[0]["parts"] = [(0.75, rows[:3]), (0.25, rows[3:5])]
     return {
         "format": 1,
         "title": "synthetic conversations",
@@ -153,6 +158,9 @@ def _group(number: int, name: str, parent: int | None, codes: np.ndarray) -> dic
         "answer": None,
         "move": False,
         "aside": None,
+        "joins": None,
+        "joined_at": 0,
+        "parts": [],
     }
 
 

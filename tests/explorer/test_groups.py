@@ -12,7 +12,7 @@ pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 from tests.explorer.clouds import clouds
 from turnwise._utils.vectors import unit_vectors
 from turnwise.explorer.groups.assigning import LEAST_SHARE, lonely_below, place, vote
-from turnwise.explorer.groups.communities import communities
+from turnwise.explorer.groups.communities import communities, neighbour_graph
 from turnwise.explorer.groups.fitting import closeness, fit_groups, split_group
 from turnwise.explorer.groups.layout import layout
 from turnwise.explorer.groups.members import members_of
@@ -213,7 +213,7 @@ def test_empty_texts_are_in_no_group() -> None:
 
 def test_a_group_is_split_into_its_parts() -> None:
     vectors, _, cloud = clouds(2, 50)
-    near = nearest(vectors, vectors, 15).rows
+    near = neighbour_graph(nearest(vectors, vectors, 15).rows)
     parts = split_group(near, np.zeros(100, np.int64), 0)
     assert parts is not None and adjusted_rand_score(cloud, parts) > 0.9
     assert split_group(near, np.asarray([0] * 3 + [1] * 97), 0) is None

@@ -511,6 +511,36 @@ def test_requests_are_sorted_by_any_column_and_split_by_any_category(
     assert everything.split()[-1] == "120" and 0 <= int(rest.split()[-1]) < 120
 
 
+def test_fewer_requests_are_those_that_are_joined(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report()).open("overview")
+    rows = page.locator(".requests tbody tr")
+    found = rows.count()
+    slider = page.get_by_role("slider", name="Coarse to fine")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector(f"text={found - 1} of {found}")
+    assert rows.count() == found - 1 and slider.evaluate("(e) => e === document.activeElement")
+    page.keyboard.press("Home")
+    page.wait_for_selector(f"text=2 of {found}")
+    assert rows.count() == 2 and page.locator(".joined li").count() == found - 2
+    page.keyboard.press("End")
+    page.wait_for_selector("text=as found")
+    assert "fine=" not in page.url and rows.count() == found
+
+
+def test_a_group_that_mixes_shows_its_parts(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    page = open_page(make_report()).open("overview")
+    row = page.locator(".requests tbody tr").filter(has=page.locator(".badge", has_text="mixed"))
+    row.get_by_text("examples of 2 parts that differ").click()
+    row.locator(".part .quote").nth(4).wait_for()
+    assert row.locator(".part h3").all_inner_texts() == ["75 % of it", "25 % of it"]
+    row.locator("a.group").first.click()
+    panel = page.locator(".panel", has=page.get_by_role("heading", name="Parts that differ"))
+    panel.locator(".said").nth(4).wait_for()
+
+
 def test_a_time_that_is_shown_is_compared_with_that_before(
     make_report: Callable[..., str], open_page: Callable[..., Watched]
 ) -> None:

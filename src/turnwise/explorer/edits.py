@@ -166,9 +166,10 @@ def _merged(memory: GroupMemory, groups: Sequence[int], name: str | None) -> Gro
 
 
 def _split_fine(memory: GroupMemory, group: int) -> GroupMemory:
-    from turnwise.explorer.groups.fitting import split_group  # imported here, since nothing else needs its libraries
+    from turnwise.explorer.groups.communities import neighbour_graph  # imported here, since nothing else needs them
+    from turnwise.explorer.groups.fitting import split_group
 
-    parts = split_group(memory.neighbours, memory.fine, group)
+    parts = split_group(neighbour_graph(memory.neighbours), memory.fine, group)
     if parts is None:
         raise ValueError(
             f"group {group} ({memory.groups[group].name}) cannot be split: its messages form no smaller groups"

@@ -154,13 +154,13 @@ def _best(vectors: FloatArray, groups_at: Callable[[int], IntArray], largest: in
     return tried(best_of(log2(rough) + step / _STEPS / _FINER for step in around))[1]
 
 
-def split_group(near: IntArray, labels: IntArray, group: int, seed: int = 0) -> IntArray | None:
+def split_group(graph: Any, labels: IntArray, group: int, seed: int = 0) -> IntArray | None:
     """The parts of a group, numbered from 0 (members,); ``None`` where it has no parts.
 
     The resolution is raised until there are at least two parts of some size.
 
     Args:
-        near: The nearest neighbours of each vector of the sample, among the sample (s, k).
+        graph: The weights between the vectors of the sample, from `neighbour_graph` (s, s).
         labels: The group of each vector (s,).
         group: The group to split.
         seed: Seed of the communities.
@@ -168,7 +168,7 @@ def split_group(near: IntArray, labels: IntArray, group: int, seed: int = 0) -> 
     members = np.flatnonzero(labels == group)
     if len(members) < 4:
         return None
-    graph = neighbour_graph(near)[members][:, members]
+    graph = graph[members][:, members]
     least = max(2, len(members) // 20)
     for resolution in (0.25, 0.5, 1, 2, 4, 8):
         parts = communities(graph, resolution, seed)

@@ -103,4 +103,5 @@ def _facts(group: Group) -> dict[str, Any]:
 def _group(facts: Mapping[str, Any], memory: Memory, kind: Kind) -> Group:
     known = memory[kind].groups[facts["id"]]
     rows = {name: tuple(facts[name]) for name in ("central", "edge")}
-    return Group(**{**facts, **rows}, name=known.name, phrases=known.phrases)
+    parts = tuple((share, tuple(central)) for share, central in facts["parts"])
+    return Group(**{**facts, **rows, "parts": parts}, name=known.name, phrases=known.phrases)

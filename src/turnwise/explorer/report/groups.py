@@ -17,6 +17,7 @@ from turnwise.explorer.groups.naming import distinct_names, name_phrases
 from turnwise.explorer.groups.sentences import name_sentences
 from turnwise.explorer.groups.survey import Survey
 from turnwise.explorer.report.report import Group
+from turnwise.explorer.report.scale import with_scale
 from turnwise.explorer.report.speaking import with_speakers
 from turnwise.explorer.speakers import Speakers
 
@@ -48,7 +49,9 @@ def named_groups(
         described = _described(corpus, speakers, kind, survey, both)
         memory[kind] = _named(survey.memory, members, described, corpus, kind, naming)
         listed = _listed(memory[kind], members, len(survey.groups))
-        groups[kind] = with_speakers(listed, survey, corpus, speakers) if kind == "message" else listed
+        if kind == "message":
+            listed = with_scale(with_speakers(listed, survey, corpus, speakers), survey, corpus)
+        groups[kind] = listed
     return groups, memory
 
 

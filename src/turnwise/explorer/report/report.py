@@ -37,6 +37,9 @@ class Group:
         answer: The message by which others answer it most typically; ``None`` for topics, and where nothing follows.
         move: It keeps a conversation going, such as greetings, thanks, assent, and details that were asked for.
         aside: A user decided whether it is listed with what is said along the way; ``None`` if nobody did.
+        joins: The larger group of its kind that it is joined with if fewer are wanted; ``None`` if there is none.
+        joined_at: How many groups of its kind there are then, at most.
+        parts: If it mixes what differs, the share and the most typical rows of each part.
     """
 
     id: int
@@ -56,6 +59,9 @@ class Group:
     answer: int | None = None
     move: bool = False
     aside: bool | None = None
+    joins: int | None = None
+    joined_at: int = 0
+    parts: tuple[tuple[float, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True)

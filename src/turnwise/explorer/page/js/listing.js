@@ -67,9 +67,14 @@ turnwise.listing = (() => {
     return {
       ...shown,
       compared,
-      seriesOf: (id) => turnwise.timeline.series(shown.times, shown.conversations.get(id) || new Set()),
-      changeOf: (id) => turnwise.timeline.change(wide.times, wide.conversations.get(id) || new Set(), compared),
+      seriesOf: (...ids) => turnwise.timeline.series(shown.times, together(ids, shown)),
+      changeOf: (...ids) => turnwise.timeline.change(wide.times, together(ids, wide), compared),
     };
+  }
+
+  /** The conversations that are in any of some groups. */
+  function together(ids, {conversations}) {
+    return new Set(ids.flatMap((id) => [...(conversations.get(id) || [])]));
   }
 
   function within(role, selection) {
@@ -96,5 +101,5 @@ turnwise.listing = (() => {
     return rest;
   }
 
-  return {asker, moved, moving, lists, spoken, without};
+  return {asker, moved, moving, lists, spoken, together, without};
 })();

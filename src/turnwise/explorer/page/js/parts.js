@@ -26,6 +26,7 @@ turnwise.parts = (() => {
   function badges(each) {
     return [
       each.new && element("span", {class: "badge"}, "new"),
+      each.parts?.length > 0 && element("span", {class: "badge quiet", title: "It holds parts that differ, which could be split"}, "mixed"),
       each.renamed && element("span", {class: "badge quiet"}, "renamed"),
     ];
   }

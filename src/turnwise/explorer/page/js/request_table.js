@@ -14,11 +14,14 @@ turnwise.requestTable = (() => {
   function show(requests, spoken, more) {
     const {options} = turnwise.route.current();
     const category = turnwise.measures.categories().find(({name}) => name === options.split);
-    const columns = columnsOf(spoken, category, options.show);
-    const rows = requests.map((each) => ({each, members: spoken.conversations.get(each.id) || new Set()}));
+    const rows = turnwise.fineness.joined(requests).map((all) => {
+      const ids = all.map(({id}) => id);
+      return {each: all[0], all, ids, members: turnwise.listing.together(ids, spoken)};
+    });
+    const columns = columnsOf(rows, spoken, category, options.show);
     const shown = sorted(rows, columns, options.sort || "count");
     return [
-      tools(columns, options, more),
+      tools(columns, options, [more, turnwise.fineness.slider(requests)]),
       legend(options),
       turnwise.parts.inPieces(
         shown,
@@ -29,11 +32,11 @@ turnwise.requestTable = (() => {
   }
 
   /** The columns `{key, title, value(row), cell(row), rising}`; the first click sorts upwards if `rising`. */
-  function columnsOf(spoken, category, shownNumber) {
+  function columnsOf(rows, spoken, category, shownNumber) {
     const {measures} = turnwise;
-    const total = spoken.all.size;
+    const total = spoken.all.size,
+      most = Math.max(1, ...rows.map(({members}) => members.size));
     const share = ({members}) => (total ? members.size / total : 0);
-    const most = Math.max(1, ...[...spoken.conversations].map(([id, set]) => (id < 0 ? 0 : set.size)));
     const columns = [
       {
         key: "count",
@@ -51,8 +54,8 @@ turnwise.requestTable = (() => {
         key: "trend",
         title: "trend",
         about: spoken.compared.words,
-        value: ({each}) => (each ? (spoken.changeOf(each.id)?.difference ?? NaN) : NaN),
-        cell: ({each}) => each && trend(spoken.seriesOf(each.id), spoken.changeOf(each.id)),
+        value: ({ids}) => (ids ? (spoken.changeOf(...ids)?.difference ?? NaN) : NaN),
+        cell: ({ids}) => ids && trend(spoken.seriesOf(...ids), spoken.changeOf(...ids)),
       });
     for (const name of measures.names()) {
       const all = measures.of(name, spoken.all);
@@ -201,7 +204,7 @@ turnwise.requestTable = (() => {
         element(
           "tbody",
           null,
-          rows.map((row) => element("tr", null, element("th", {scope: "row"}, request(row.each)), cells(row))),
+          rows.map((row) => element("tr", null, element("th", {scope: "row"}, request(row)), cells(row))),
         ),
         below.length > 0 &&
           element(
@@ -224,31 +227,38 @@ turnwise.requestTable = (() => {
   }
 
   /** A request: its name, its keywords, and on demand what it looks like, and what can be done with it. */
-  function request(each) {
-    const more = element("details", {class: "more-of"}, element("summary", null, "examples"));
-    more.addEventListener("toggle", () => more.open && more.children.length === 1 && more.append(...inside(each)));
+  function request({each, all, ids}) {
+    const mixed = each.parts.length && `examples of ${each.parts.length} parts that differ`;
+    const more = element("details", {class: "more-of"}, element("summary", null, mixed || "examples"));
+    more.addEventListener("toggle", () => more.open && more.children.length === 1 && turnwise.dom.add(more, inside(each, ids)));
     return [
       turnwise.parts.group("message", each.id),
       turnwise.parts.badges(each),
+      all.length > 1 &&
+        element("ul", {class: "joined", "aria-label": "Joined with it"}, all.slice(1).map(({id}) => element("li", null, turnwise.parts.group("message", id)))),
       element("p", {class: "keywords", dir: "auto"}, shortened(each.phrases.slice(0, 5).join(" · "), 120)),
       element("div", {class: "row-tools"}, more, turnwise.listing.moving(each, "↓ along the way")),
     ];
   }
 
-  function inside(each) {
-    const {filter} = turnwise.route.current();
+  function examples(rows) {
     const said = element("div");
-    const answer = element("p", {class: "answer"});
-    for (const m of each.central.slice(0, EXAMPLES)) {
+    for (const m of rows.slice(0, EXAMPLES)) {
       const place = turnwise.route.link("conversation", [turnwise.report.messages.conversation[m]], {turn: turnwise.report.messages.turn[m] + 1});
       const link = element("a", {class: "said", href: place});
       turnwise.struck.said([m]).then(([text]) => link.append(quote(text, 200)));
       said.append(element("p", {class: "example"}, link));
     }
+    return said;
+  }
+
+  function inside(each, ids) {
+    const {filter} = turnwise.route.current();
+    const answer = element("p", {class: "answer"});
     if (typeof each.answer === "number")
       turnwise.struck.said([each.answer]).then(([text]) => turnwise.dom.add(answer, "A typical next message: ", quote(text, 140)));
-    const all = turnwise.route.link("conversations", [], {}, {...filter, group: [String(each.id)]});
-    return [said, answer, element("a", {href: all}, "All its conversations")];
+    const all = turnwise.route.link("conversations", [], {}, {...filter, group: ids.map(String)});
+    return [each.parts.length ? turnwise.fineness.parts(each, examples) : examples(each.central), answer, element("a", {href: all}, "All its conversations")];
   }
 
   return {show};

@@ -3,7 +3,7 @@
 
 turnwise.route = (() => {
   const FILTERS = ["text", "role", "from", "to", "group", "topic", "lasso"];
-  const KEPT = ["asker", "moved", "period"]; // options that concern more than one view
+  const KEPT = ["asker", "moved", "period", "fine"]; // options that concern more than one view
 
   /** Whether a parameter is a filter; labels are `m.NAME` of messages and `c.NAME` of conversations. */
   function isFilter(name) {

@@ -6,6 +6,7 @@ turnwise.views.group = (() => {
   const {integer, percent, percentWithin} = turnwise.numbers;
   const {group, badges, panel, note, table, sizes} = turnwise.parts;
   const MOST_FLOWS = 8,
+    PART_ROWS = 4,
     MOST_ROLES = 5;
 
   function render(main, route, selection) {
@@ -35,6 +36,7 @@ turnwise.views.group = (() => {
       element(
         "div",
         {class: "columns"},
+        level === "message" && each.parts.length > 0 && parts(each, selection),
         examples("Typical", level, id, each.central, selection, "What the group is most clearly about."),
         examples("Doubtful members", level, id, each.edge, selection, "Where the group's name fits least."),
         level === "message" && flows(id, selection),
@@ -124,6 +126,15 @@ turnwise.views.group = (() => {
       title,
       note(explanation),
       passing.length ? turnwise.parts[`${level}s`](passing, id) : note("None of them passes the filter."),
+    );
+  }
+
+  function parts(each, selection) {
+    const some = (rows) => turnwise.parts.messages(rows.filter((m) => selection.message[m]).slice(0, PART_ROWS), each.id);
+    return panel(
+      "Parts that differ",
+      note("What is said in it is of several kinds", turnwise.live.isLive() ? ", which Split makes groups of." : "."),
+      turnwise.fineness.parts(each, some),
     );
   }
 
