@@ -115,8 +115,9 @@ def unpacked(path: Path, strings: str, rows: str = "") -> Path:
         (f"<si>{'<r/>' * 300_000}</si>", ""),
         ("", f"<row>{'<c/>' * 300_000}</row>"),
         ("", '<row r="1000000000000"/>'),
+        ("", f'<row spans="{"1" * 3_000_000}"/>'),
     ],
-    ids=["string", "row", "number"],
+    ids=["string", "row", "number", "tag"],
 )
 def test_a_workbook_that_takes_far_more_than_its_size_is_refused(tmp_path: Path, strings: str, rows: str) -> None:
     path = unpacked(tmp_path / "bomb.xlsx", strings, rows)

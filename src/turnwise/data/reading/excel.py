@@ -18,6 +18,7 @@ from turnwise.errors import ConversationError
 
 _LINES_OF_TEXT = 16  # times the limit of a line: the text of all cells, which may be one string again and again
 _MOST_ELEMENTS = 200_000  # of XML in a row or string, for which the library takes a kilobyte each; 16,384 columns fit
+_LONGEST_TAG = 1 << 20  # bytes; the parser reads an unfinished one again with each piece
 _LAST_ROW = 1 << 20  # of any spreadsheet; the library counts up to the one that a file names
 _READ_AT_ONCE = 1 << 16  # bytes
 # What the library raises where a workbook is damaged; of XML, SyntaxError.
@@ -90,8 +91,12 @@ def _check_xml(xml: IO[bytes]) -> None:
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
     parser.StartDoctypeDeclHandler = refuse
+    read = 0
     while piece := xml.read(_READ_AT_ONCE):
         parser.Parse(piece)
+        read += len(piece)
+        if read - parser.CurrentByteIndex > _LONGEST_TAG:
+            raise ValueError("no spreadsheet writes such a tag")
 
 
 def _rows(sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]] | None:
