@@ -1,0 +1,33 @@
+"""What the Docker image installs is what `constraints.txt` names, and each file of it is known by its hash."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+IN_THE_IMAGE = ("offline", "store", "service")
+
+
+def _versions(text: str) -> dict[str, str]:
+    pins = re.findall(r"^([\w.-]+)==([^\s;\\]+)", text, re.MULTILINE)
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def test_the_lock_has_the_versions_of_the_constraints_and_a_hash_for_each() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    locked, pinned = _versions(lock), _versions((ROOT / "constraints.txt").read_text(encoding="utf-8"))
+    assert {name: version for name, version in locked.items() if pinned.get(name, version) != version} == {}
+    assert len(re.findall(r"^[\w.-]+==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", lock, re.MULTILINE)) == len(locked)
+
+
+def test_the_lock_has_what_the_image_needs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [line for extra in IN_THE_IMAGE for line in project["optional-dependencies"][extra]]
+    needed = {canonicalize_name(Requirement(line).name) for line in [*project["dependencies"], *extras]}
+    locked = _versions((ROOT / "requirements.lock").read_text(encoding="utf-8"))
+    assert needed - {"torch", "turnwise"} - set(locked) == set()
