@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -42,6 +43,16 @@ def places(store: ConversationStore) -> dict[str, list[str]]:
 
 def texts(rows: Any) -> dict[str, list[str]]:
     return {row["id"]: [message["content"] for message in row["messages"]] for row in rows}
+
+
+def test_a_store_that_was_searched_goes_to_another_process(filled, labelled) -> None:
+    store = filled(labelled)
+    store.read_only = True
+    found = store.search_messages("money", mode="text")
+    sent = pickle.loads(pickle.dumps(store))  # noqa: S301 what worker processes do
+    assert found
+    assert sent.search_messages("money", mode="text") == found
+    assert sent.read_only
 
 
 def test_conversations_come_back_as_they_were_added(filled, labelled) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -33,6 +34,10 @@ class ConversationStore(StoreReader):
     def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None, read_only: bool) -> None:
         super().__init__(path, encoder, digest)
         self.read_only = read_only
+
+    def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
+        """Another process opens the store anew, and loads the encoder that it names."""
+        return partial(type(self).open, self.path, create=False, read_only=self.read_only), ()
 
     @classmethod
     def open(
