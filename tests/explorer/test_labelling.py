@@ -20,6 +20,7 @@ pytest.importorskip("graspologic_native")
 from turnwise.explorer.groups.confidence import Confidence, Voters, calibrated
 from turnwise.explorer.groups.memory import Basis, GroupMemory, KnownGroup, no_memory, read_memory
 from turnwise.explorer.labelling import Labeller
+from turnwise.explorer.overview import read_overview
 
 SUBJECTS = ("card", "flight", "pizza")
 
@@ -131,6 +132,10 @@ def test_groups_take_the_names_of_seeds(tiny_encoder_path: Path, tmp_path: Path)
     again = turnwise.cluster(store, seeds=seeds)
     assert again.to_pandas().equals(table)
     assert turnwise.cluster(store).to_pandas().equals(table)  # the store keeps them
+    assert {group["group_name"] for group in read_overview(store.path)["groups"]} >= set(seeds)
+    turnwise.cluster(store, seeds={"said along the way": {"Flights": seeds["Flights"]}})
+    groups = {group.name: group for group in turnwise.explorer.build_report(store).groups["message"]}
+    assert groups["Flights"].aside and groups["Flights"].move and groups["About cards"].aside is None
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tomllib
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from openpyxl import load_workbook
 
 from tests.explorer.conftest import Watched
 from tests.explorer.reports import HOSTILE
+from turnwise.explorer.seeds import ASIDE, examples_of
 
 VIEWS = {
     "overview": "Overview",
@@ -528,6 +530,26 @@ def test_fewer_requests_are_those_that_are_joined(
     page.keyboard.press("End")
     page.wait_for_selector("text=as found")
     assert "fine=" not in page.url and rows.count() == found
+
+
+def test_the_requests_are_saved_for_the_next_export(
+    make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
+) -> None:
+    texts = ['says "no" \\ twice\x7f', "two\nlines", "a lone surrogate \ud83d"]
+    page = open_page(make_report(texts=texts)).open("overview")
+    rows = page.locator(".requests tbody tr")
+    names = [name.lstrip("●■▲◆✚ ") for name in rows.locator("a.group").all_inner_texts()]
+    moved = names[-1]
+    page.get_by_role("button", name=f"↓ along the way: {moved}").click()
+    page.get_by_role("button", name="Put back").wait_for()
+    page.get_by_text("Save", exact=True).click()
+    with page.expect_download() as download:
+        page.locator("#save-requests-toml").click()
+    download.value.save_as(tmp_path / "requests.toml")
+    seeds = tomllib.loads((tmp_path / "requests.toml").read_text(encoding="utf-8"))
+    assert set(seeds) == {*names[:-1], ASIDE} and set(seeds[ASIDE]) == {moved}
+    examples = examples_of(seeds)  # as `--seeds` reads them
+    assert set(examples) == set(names) and all(1 <= len(own) <= 5 for own in examples.values())
 
 
 def test_a_group_that_mixes_shows_its_parts(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:

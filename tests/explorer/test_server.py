@@ -24,6 +24,8 @@ import turnwise
 from tests.explorer import counting
 from tests.explorer.conftest import Watched
 from turnwise.explorer import Explorer
+from turnwise.explorer.live_report import LiveReport
+from turnwise.explorer.overview import read_overview
 from turnwise.explorer.serving import open_browser
 from turnwise.store import ConversationStore
 
@@ -226,6 +228,19 @@ def test_requests_are_merged_and_moved_and_both_can_be_undone(
         page.wait_for_selector("#edit:not([disabled]) .status:empty", state="attached")
     page.wait_for_function("(id) => turnwise.report.groups.message.byId.get(id).aside === null", arg=id)
     assert len([group for group in explorer.report.groups["message"] if group.level == 1]) == before
+
+
+def test_the_overview_is_written_once_when_edits_are_left(store: ConversationStore) -> None:
+    live = LiveReport(store, turnwise.explorer.build_report(store))
+    group = next(group.id for group in live.report.groups["message"] if group.level == 1)
+
+    def names() -> set[str]:
+        return {each["group_name"] for each in read_overview(Path(store.path))["groups"]}
+
+    live.edit("rename", "message", [group], "A new name")
+    assert "A new name" not in names()
+    live.close()
+    assert "A new name" in names()
 
 
 def test_a_split_shows_its_parts(explorer: Explorer, open_page: Callable[..., Watched]) -> None:

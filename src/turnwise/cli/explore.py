@@ -28,6 +28,7 @@ from turnwise.cli.terminal import quiet_transformers
 if TYPE_CHECKING:
     from turnwise.explorer import Report
     from turnwise.explorer.groups.settings import Granularity
+    from turnwise.explorer.seeds import Seeds
     from turnwise.store import ConversationStore
 
 _TABLE, _PAGE = ".parquet", ".html"
@@ -137,7 +138,7 @@ def granularity_of(given: str) -> Granularity | int:
     return GroupSettings(granularity=granularity).granularity
 
 
-def seeds_of(path: Path | None) -> dict[str, str | list[str]] | None:
+def seeds_of(path: Path | None) -> Seeds | None:
     """The groups that a user knows, from the option ``--seeds``.
 
     Raises:
@@ -153,7 +154,8 @@ def seeds_of(path: Path | None) -> dict[str, str | list[str]] | None:
         raise ValueError(f"{path} is not valid TOML: {error}") from error
     from turnwise.explorer.seeds import examples_of
 
-    return dict(examples_of(seeds))
+    examples_of(seeds)  # refuses what is none
+    return seeds
 
 
 def say_who_asks(report: Report) -> None:

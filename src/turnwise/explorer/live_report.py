@@ -11,6 +11,7 @@ from typing import Literal
 
 from turnwise.explorer import edits
 from turnwise.explorer.groups.memory import GroupMemory, Kind, read_memory
+from turnwise.explorer.overview import write_overview
 from turnwise.explorer.report.build import build_report
 from turnwise.explorer.report.report import Report
 from turnwise.explorer.report.write import write_report
@@ -55,7 +56,9 @@ class LiveReport:
         self._show(report)
 
     def close(self) -> None:
-        """Remove the data files."""
+        """Remove the data files, and keep the overview of groups that were changed."""
+        if self._before:
+            write_overview(Path(self._store.path), self.report)
         self._temporary.cleanup()
 
     def search(self, query: str, mode: SearchMode, limit: int) -> list[ReportHit]:

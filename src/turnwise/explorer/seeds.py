@@ -6,7 +6,7 @@ their neighbours or by the nearest mean leave the rest of their group behind as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +21,9 @@ from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.store import ConversationStore
 
 _UNLIKE = 0.9  # of pairs of messages are less alike than an example has to be like its nearest message
-Seeds = Mapping[str, str | Sequence[str]]  # the name of a group -> a sentence, or a list of examples
+ASIDE = "said along the way"  # in place of a name: groups that are no requests
+# The name of a group -> a sentence, or a list of examples; ASIDE -> more of these
+Seeds = Mapping[str, str | Sequence[str] | Mapping[str, str | Sequence[str]]]
 
 
 def examples_of(seeds: Seeds) -> dict[str, list[str]]:
@@ -31,7 +33,9 @@ def examples_of(seeds: Seeds) -> dict[str, list[str]]:
         ValueError: A name is empty or too long, or has something else than a sentence or a list of them.
     """
     examples = {}
-    for given_name, given in seeds.items():
+    for given_name, given in {**seeds, **aside_of(seeds)}.items():
+        if given_name == ASIDE and isinstance(given, Mapping):
+            continue
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) and text.strip() for text in texts):
             raise ValueError(f"seeds: expected a sentence or a list of examples for {given_name!r}, got {given!r:.80}")
@@ -45,13 +49,22 @@ def examples_of(seeds: Seeds) -> dict[str, list[str]]:
     return examples
 
 
-def plant(store: ConversationStore, examples: Mapping[str, Sequence[str]], role: str | None) -> bool:
+def aside_of(seeds: Seeds) -> Mapping[str, str | Sequence[str]]:
+    """Those of the seeds that are said along the way."""
+    aside = seeds.get(ASIDE)
+    return aside if isinstance(aside, Mapping) else {}
+
+
+def plant(
+    store: ConversationStore, examples: Mapping[str, Sequence[str]], role: str | None, aside: Container[str] = ()
+) -> bool:
     """Give the groups of messages that examples fall into the names of these examples.
 
     Args:
         store: A store that has groups, and keeps what becomes of them.
         examples: From `examples_of`, one group or more.
         role: Whose messages the groups hold; ``None`` for those of all roles.
+        aside: The names of groups that are said along the way.
 
     Returns:
         Whether any group has changed.
@@ -65,7 +78,7 @@ def plant(store: ConversationStore, examples: Mapping[str, Sequence[str]], role:
         if memory.basis is None:
             raise ValueError(f"{store.path} does not hold what its groups were fitted to: find them again")
         claimed = _claimed(memory, memory.basis, vectors, role)
-        planted = _planted(memory, memory.basis, list(examples), vectors, seed_of, claimed)
+        planted = _planted(memory, memory.basis, list(examples), vectors, seed_of, claimed, aside)
         changes.append(planted.groups != memory.groups or not np.array_equal(planted.fine, memory.fine))
         return planted
 
@@ -85,9 +98,14 @@ def _claimed(memory: GroupMemory, basis: Basis, vectors: FloatArray, role: str |
 
 
 def _planted(
-    memory: GroupMemory, basis: Basis, names: Sequence[str], vectors: FloatArray, seed_of: IntArray, claimed: IntArray
+    memory: GroupMemory,
+    basis: Basis,
+    names: Sequence[str],
+    vectors: FloatArray,
+    seed_of: IntArray,
+    claimed: IntArray,
+    aside: Container[str],
 ) -> GroupMemory:
-
     means = np.stack([unit_vectors(vectors[seed_of == seed].mean(0)) for seed in range(len(names))])
     seeds = np.full(len(memory.fine), -1)  # of each vector of the sample
     for group in np.unique(claimed[claimed >= 0]):
@@ -103,7 +121,7 @@ def _planted(
         id = next((int(id) for id in former[np.argsort(-sizes, kind="stable")] if int(id) not in changed), next_id)
         next_id = max(next_id, id + 1)
         known = memory.groups.get(id, KnownGroup(parent=memory.groups[largest].parent))
-        changed[id] = replace(known, name=name, renamed=True, pinned=True)
+        changed[id] = replace(known, name=name, renamed=True, pinned=True, aside=name in aside or known.aside)
         fine[seeds == seed] = id
     planted = replace(memory, fine=fine, next_id=next_id).with_groups(changed)
     centroids = centroids_of(basis.vectors.astype(np.float32), np.where(np.isin(fine, list(changed)), fine, -1))

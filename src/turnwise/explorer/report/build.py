@@ -18,7 +18,7 @@ from turnwise.explorer.overview import write_overview
 from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings, read_findings, write_findings
 from turnwise.explorer.report.report import Report
-from turnwise.explorer.seeds import Seeds, examples_of, plant
+from turnwise.explorer.seeds import Seeds, aside_of, examples_of, plant
 from turnwise.explorer.speakers import Speakers, speakers_of
 from turnwise.store import ConversationStore, StoreError
 from turnwise.store.erasing import OVERVIEW_FILE
@@ -91,19 +91,20 @@ def build_report(
         report = _report(title, tables.state.encoder, stamp, settings, corpus, struck, speakers, findings)
         if not store.read_only and (findings is not kept or not (store.path / OVERVIEW_FILE).exists()):
             _keep(store.path, memory, findings if former is None else None, report)
-    if examples and plant(store, examples, speakers.asker):
-        return build_report(store, seed=seed, settings=settings, former=report, naming=naming, page=page)
+    if examples and plant(store, examples, speakers.asker, aside_of(seeds or {})):
+        report = build_report(store, seed=seed, settings=settings, former=report, naming=naming, page=page)
+        write_overview(store.path, report)
     return report
 
 
 def _keep(path: Path, memory: Memory, findings: Findings | None, report: Report) -> None:
-    """Keep in a store what was found out. After edits, which follow each other quickly, only the groups are kept."""
+    """Keep in a store what was found out; after edits, which follow each other quickly, only the groups."""
     try:
         if not is_remembered(path, memory):
             write_memory(path, memory)
         if findings is not None:
             write_findings(path, report.stamp, report.ids, findings)
-        write_overview(path, report)
+            write_overview(path, report)
     except OSError as error:  # a store on a read-only disk can be explored all the same
         note(f"the groups cannot be kept in {path}: {error}")
 

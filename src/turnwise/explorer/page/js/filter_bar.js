@@ -232,6 +232,7 @@ turnwise.filterBar = (() => {
             saving(what, kind, `${file}.${ending}`, async (shown) => format(await rows(shown))),
           ),
         ),
+        saving("Requests for the next export", "TOML", "requests.toml", turnwise.seedsFile.write),
         saving(messages, "JSONL", "messages.jsonl", download.messages),
         saving(conversations, "JSONL", "conversations.jsonl", download.conversations),
       ),
