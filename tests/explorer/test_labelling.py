@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from tests.explorer.clouds import clouds
+from turnwise._utils.vectors import unit_vectors
 from turnwise.explorer import label
 from turnwise.store import StoreError
 
@@ -21,6 +23,7 @@ from turnwise.explorer.groups.confidence import Confidence, Voters, calibrated
 from turnwise.explorer.groups.memory import Basis, GroupMemory, KnownGroup, no_memory, read_memory
 from turnwise.explorer.labelling import Labeller
 from turnwise.explorer.overview import read_overview
+from turnwise.explorer.seeds import claimed_groups
 
 SUBJECTS = ("card", "flight", "pizza")
 
@@ -136,6 +139,15 @@ def test_groups_take_the_names_of_seeds(tiny_encoder_path: Path, tmp_path: Path)
     turnwise.cluster(store, seeds={"said along the way": {"Flights": seeds["Flights"]}})
     groups = {group.name: group for group in turnwise.explorer.build_report(store).groups["message"]}
     assert groups["Flights"].aside and groups["Flights"].move and groups["About cards"].aside is None
+
+
+def test_an_example_like_no_message_falls_into_no_group() -> None:
+    cloud = np.repeat([0, 1], 40)
+    vectors = unit_vectors(np.eye(8)[cloud] + 0.1 * np.random.default_rng(0).standard_normal((80, 8)))
+    basis = Basis(vectors.astype(np.float16), np.zeros(80, np.int64), ["user"], "encoder", "digest", False)
+    memory = replace(no_memory(), fine=cloud)
+    examples = np.eye(8, dtype=np.float32)[[0, 1, 2]]
+    assert claimed_groups(memory, basis, examples, "user").tolist() == [0, 1, -1]
 
 
 @pytest.mark.parametrize(

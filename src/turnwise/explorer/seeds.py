@@ -20,7 +20,7 @@ from turnwise.explorer.groups.neighbours import nearest
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.store import ConversationStore
 
-_UNLIKE = 0.9  # of pairs of messages are less alike than an example has to be like its nearest message
+_LIKE = 0.8  # as like its nearest messages as messages usually are, an example must be
 ASIDE = "said along the way"  # in place of a name: groups that are no requests
 # The name of a group -> a sentence, or a list of examples; ASIDE -> more of these
 Seeds = Mapping[str, str | Sequence[str] | Mapping[str, str | Sequence[str]]]
@@ -77,7 +77,7 @@ def plant(
     def change(memory: GroupMemory) -> GroupMemory:
         if memory.basis is None:
             raise ValueError(f"{store.path} does not hold what its groups were fitted to: find them again")
-        claimed = _claimed(memory, memory.basis, vectors, role)
+        claimed = claimed_groups(memory, memory.basis, vectors, role)
         planted = _planted(memory, memory.basis, list(examples), vectors, seed_of, claimed, aside)
         changes.append(planted.groups != memory.groups or not np.array_equal(planted.fine, memory.fine))
         return planted
@@ -86,15 +86,22 @@ def plant(
     return changes[0]
 
 
-def _claimed(memory: GroupMemory, basis: Basis, vectors: FloatArray, role: str | None) -> IntArray:
-    """The group that each example falls into, -1 for none (examples,)."""
+def claimed_groups(memory: GroupMemory, basis: Basis, vectors: FloatArray, role: str | None) -> IntArray:
+    """The group that each example falls into, -1 for none (examples,).
+
+    Args:
+        memory: The groups.
+        basis: What they were fitted to.
+        vectors: The examples, of length 1 (examples, dim).
+        role: Whose messages the groups hold; ``None`` for those of all roles.
+    """
     own = [basis.roles[code] == role for code in basis.role] if role in basis.roles else np.ones(len(basis.role), bool)
     rows = np.flatnonzero(own)
     messages = basis.vectors[rows].astype(np.float32)
-    others = np.random.default_rng(0).permutation(messages)
-    least = float(np.quantile((messages * others).sum(1), _UNLIKE))
-    near = nearest(vectors, messages, GroupSettings().neighbours_among(len(rows)))
-    return vote(near, memory.fine[rows], least)
+    count = GroupSettings().neighbours_among(len(rows))
+    usual = float(np.median(nearest(messages, messages, count).cosines.mean(1)))
+    near = nearest(vectors, messages, count)
+    return np.where(near.cosines.mean(1) >= _LIKE * usual, vote(near, memory.fine[rows]), -1)
 
 
 def _planted(

@@ -94,7 +94,7 @@ class Report:
         speakers: Who asks, and whose messages are grouped apart.
         groups: The groups of messages and of conversations: coarse groups first, then by size.
         surprise: How surprise was measured; ``None`` where it was not, or could not be.
-        messages: Columns of length n: group, request (whether it is the request of its conversation), conversation,
+        messages: Columns of length n: group, request (whether it is one), conversation,
             turn, role, time; if it is for the page, x, y and surprise.
         conversations: Columns of length m: group, first, turns, time; similar (m, 5); x, y and surprise as above.
         message_labels: The labels of messages.
