@@ -25,6 +25,7 @@ import yaml
 from typer.testing import CliRunner
 
 import turnwise
+from assistant_export import write_observations
 from tiny_encoder import save_random_encoder
 from turnwise.cli.main import app
 from turnwise.encoders import loading
@@ -176,6 +177,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> I
     (folder / "replies.txt").write_text("Your card is blocked.\nYou are welcome.\nIt comes tomorrow.\n")
     (folder / "customers.txt").write_text("Ann Miller\n")
     turnwise.train(folder / "chats.jsonl", encoder=small_encoder, output=folder / "model", settings={"max_steps": 2})
+    subjects = ("card", "flight", "pizza", "refund", "parcel")
+    asked = {name: [f"please {name} {name} {number}" for number in range(12)] for name in subjects}
+    write_observations(folder / "observations.jsonl", asked, subjects[:3])
     for store in ("talks", "tickets.store"):
         turnwise.ConversationStore.create(folder / store, folder / "chats.jsonl", encoder=folder / "model")
     gc.freeze()  # each training collects garbage, which takes longer than its one step

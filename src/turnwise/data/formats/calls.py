@@ -77,6 +77,7 @@ def _call(record: dict[str, Any]) -> Call:
         "error": (error if isinstance(error, str) else json.dumps(error)) if error else None,
         "time": time,
         "calls": 1,
+        "errors": int(bool(error)),
         **numbers,
         **counted,
         "feedback": thumb(record.get("feedback_rating")),

@@ -169,6 +169,7 @@ def _of_trace(spans: list[Span]) -> list[Call]:
     if documents and heard and calls[-1]["messages"][-1]["role"] == "assistant":
         calls[-1]["messages"][-1]["documents"] = documents
     labels: Call = {"calls": len(models) or 1, "time": _first(spans, "time"), "error": _first(spans, "error")}
+    labels["errors"] = sum(bool(span["error"]) for span in spans)
     labels["model"] = calls[0]["model"] or _first(models, "model")
     labels |= {name: _sum(models, name) or _sum(roots, name) for name in _NUMBERS}
     labels["latency"] = _sum(roots, "latency")

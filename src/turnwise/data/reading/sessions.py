@@ -20,7 +20,7 @@ from turnwise.data.reading.source import BadRow
 
 Call = dict[str, Any]
 Messages = list[dict[str, Any]]
-_SUMMED = ("calls", "branches", "input_tokens", "output_tokens", "cost", "latency")
+_SUMMED = ("calls", "branches", "errors", "input_tokens", "output_tokens", "cost", "latency")
 _FIRST = ("id", "time", "system", "model", "error")
 
 # The calls of each session in order of time; sessions in the order of their first calls.
@@ -126,7 +126,7 @@ def merged(calls: list[Call]) -> Call:
     for call in calls:
         for name, value in call.items():
             if name in _SUMMED:
-                row[name] = (row.get(name) or 0) + (value or 0) if value or row.get(name) else None
+                row[name] = row.get(name) if value is None else (row.get(name) or 0) + value
             elif value not in (None, "") and (row.get(name) is None or name.startswith("score_")):
                 row[name] = value
     row["branches"] = (row.get("branches") or 0) + branches or None

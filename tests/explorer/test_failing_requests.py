@@ -1,0 +1,39 @@
+"""The page *Logs of an assistant* tells which requests fail: its own code is run on an export in which three do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import turnwise
+from assistant_export import write_observations
+from tests.cli.command_line import succeed
+from tests.test_commands_of_pages import ROOT, blocks_of
+
+pytest.importorskip("lancedb", reason="needs the extra store")
+pytest.importorskip("graspologic_native", reason="needs the extra explorer")
+
+ASKED = ("card", "flight", "pizza", "hotel", "train")
+FAILING = ("card", "pizza", "train")
+
+
+def test_the_requests_that_fail_and_their_examples(
+    tmp_path: Path, tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = {name: [f"{name} {name} {name} {name} {number}" for number in range(12)] for name in ASKED}
+    talks = turnwise.read_conversations(write_observations(tmp_path / "observations.jsonl", asked, FAILING))
+    assert len(talks) == 60 and sum(talks["errors"]) == 3 * 8
+    turnwise.ConversationStore.create("assistant", talks, encoder=tiny_encoder)
+    names: dict[str, Any] = {"turnwise": turnwise}
+    for block in blocks_of(ROOT / "docs" / "assistant-logs.md"):
+        if block.language == "python":
+            exec(block.code, names)
+        elif "turnwise export assistant --sample" in block.code:
+            succeed(*block.code.split()[1:])
+    assert sorted(example.split()[0] for example in names["worst"]["example"]) == sorted(FAILING)
+    assert {talk["id"].split("-")[0] for talk in names["examples"]} == set(FAILING)
+    assert any(talk.get("error") == "the tool timed out" for talk in names["examples"])
