@@ -11,7 +11,7 @@ import turnwise
 from turnwise import ConversationEncoder
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.history import add_history
-from turnwise.encoders.loading import weights_digest
+from turnwise.encoders.identity import weights_digest
 from turnwise.encoders.reply_head import ReplyHead
 
 CENTRE = Centre(np.zeros(32, np.float32), np.eye(32, dtype=np.float32), np.zeros(32, np.float32))

@@ -17,7 +17,8 @@ from threads import torch_threads
 from turnwise.encoders import loading as module
 from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.forward import take
-from turnwise.encoders.loading import encoder_source, load_encoder, packaged_encoder
+from turnwise.encoders.identity import encoder_source
+from turnwise.encoders.loading import load_encoder, packaged_encoder
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.transformer import use_mean_pooling
 from turnwise.replies.reply_model import ReplyModel

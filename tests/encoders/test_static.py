@@ -15,7 +15,8 @@ pytest.importorskip("skeletoken", reason="needs the extra static")
 
 import turnwise
 from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
+from turnwise.encoders.identity import encoder_source, weights_digest
+from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.message_pooling import message_tokens
 
 TEXTS = ["i want to order a pizza", "cancel my card", "thanks", "order a pizza i want to"]

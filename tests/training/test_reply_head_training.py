@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 import turnwise
 from closeness import assert_same_vectors
 from turnwise.encoders.embed import embed_messages, write_embeddings
-from turnwise.encoders.loading import encoder_source, weights_digest
+from turnwise.encoders.identity import encoder_source, weights_digest
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.evaluation import TaskEvaluator
 from turnwise.replies.reply_model import ReplyModel

@@ -15,7 +15,8 @@ from turnwise.distributed.shards import Shard
 from turnwise.encoders.centre import centre_digest
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.embed import embed_messages, embed_messages_in_context, embed_whole
-from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
+from turnwise.encoders.identity import encoder_source, weights_digest
+from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.vector_cache import VectorCache
 
 

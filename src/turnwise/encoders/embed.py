@@ -23,9 +23,9 @@ from turnwise.data.messages import texts_of
 from turnwise.encoders.contexts import encode_contexts
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.history import add_history
+from turnwise.encoders.identity import encoder_source, weights_digest
 from turnwise.encoders.in_context import encode_in_context
 from turnwise.encoders.inference import Half
-from turnwise.encoders.loading import encoder_source, weights_digest
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.vector_cache import VectorCache
 from turnwise.encoders.vector_files import check_vector_file, write_vectors

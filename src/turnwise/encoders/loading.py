@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
-import torch
 from huggingface_hub import try_to_load_from_cache
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
-from torch import nn
 
-from turnwise._compat import loaded_from, set_loaded_from
 from turnwise._utils.names import PUBLISHED_PROMPTS
 from turnwise.encoders.conversation_encoder import ConversationEncoder, DamagedPart
 from turnwise.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER, PACKAGE, SHIPPED, encoder_folder, packaged_folder
+from turnwise.encoders.identity import set_encoder_source
 from turnwise.encoders.shipped.delta import apply_delta, file_checksum
-from turnwise.encoders.transformer import transformer_of
 from turnwise.errors import error_line
 
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -128,32 +124,3 @@ def _check_pooling(encoder: SentenceTransformer, name: str) -> None:
                 f"{module.embedding_dimension} numbers, its transformer gives {length}"
             )
         length = module.get_embedding_dimension() if isinstance(module, Transformer) else None
-
-
-def encoder_source(encoder: SentenceTransformer) -> str:
-    """Where an encoder was loaded from: a Hub name or a path."""
-    if encoder.transformers_model is None:
-        return str(getattr(encoder, "source", ""))
-    source = loaded_from(transformer_of(encoder))
-    # The packaged copy is the published encoder; where it was installed does not matter.
-    return BASE_ENCODER if f"/{PACKAGE.replace('-', '_')}/" in source else source
-
-
-def set_encoder_source(encoder: SentenceTransformer, source: str) -> None:
-    """Say where an encoder can be loaded from now, for what is made with it, such as a store, to find it again."""
-    if encoder.transformers_model is None:
-        encoder.source = source  # type: ignore[assignment]
-    else:
-        set_loaded_from(transformer_of(encoder), source)
-
-
-def weights_digest(encoder: nn.Module) -> str:
-    """A hash of the modules and parameters of an encoder or of any other model."""
-    modules = str(encoder)
-    if isinstance(encoder, ConversationEncoder):  # its modules and weights are those of a stock encoder
-        modules = modules.replace(ConversationEncoder.__name__, SentenceTransformer.__name__, 1)
-    digest = hashlib.blake2b(modules.encode(), digest_size=10)
-    for name, tensor in sorted(encoder.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
-    return digest.hexdigest()

@@ -22,8 +22,9 @@ from sentence_transformers.sentence_transformer.modules import Pooling, StaticEm
 from turnwise._utils.files import atomic_path, check_folder, only_writer
 from turnwise._utils.optional import require
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.identity import encoder_source, weights_digest
 from turnwise.encoders.inference import inference
-from turnwise.encoders.loading import as_encoder, encoder_source, weights_digest
+from turnwise.encoders.loading import as_encoder
 from turnwise.encoders.transformer import transformer_of
 
 _POOLINGS = {"mean": "mean", "cls": "first", "lasttoken": "last"}  # sentence-transformers' names to model2vec's

@@ -15,7 +15,7 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from turnwise._compat import datasets_cache
-from turnwise.encoders.loading import weights_digest
+from turnwise.encoders.identity import weights_digest
 
 MAX_BYTES = 1 << 30  # 650,000 vectors of 384 numbers
 _KEYS_IN_QUERY = 500  # old versions of SQLite take no more than 999

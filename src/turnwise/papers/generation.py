@@ -12,7 +12,7 @@ import torch
 
 from turnwise._utils.progress import progress_bar
 from turnwise.data.messages import Message
-from turnwise.encoders.loading import weights_digest
+from turnwise.encoders.identity import weights_digest
 from turnwise.errors import error_line
 from turnwise.papers.time_limit import within
 

@@ -13,8 +13,8 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.vectors import FloatArray
 from turnwise.encoders.forward import TOKENS_PER_SLICE, slice_rows
+from turnwise.encoders.identity import encoder_source
 from turnwise.encoders.inference import inference
-from turnwise.encoders.loading import encoder_source
 from turnwise.encoders.long_texts import counted_by, start_of, tokens_read
 from turnwise.encoders.quick import QuickEncoder
 from turnwise.service.batching import TokenRow

@@ -94,7 +94,7 @@ class StoreEncoder:
         """Where it was loaded from: a Hub name, or the absolute path of a folder, which holds from anywhere."""
         if self._quick is not None:
             return self._quick.source
-        from turnwise.encoders.loading import encoder_source
+        from turnwise.encoders.identity import encoder_source
 
         source = encoder_source(self.encoder)
         return str(Path(source).resolve()) if Path(source).is_dir() else source
@@ -103,7 +103,7 @@ class StoreEncoder:
         """A hash of its weights, its reply head, its centre and its prompts."""
         if self._quick is not None:
             return self._quick.digest
-        from turnwise.encoders.loading import weights_digest
+        from turnwise.encoders.identity import weights_digest
 
         hasher = hashlib.blake2b(weights_digest(self.encoder).encode(), digest_size=10)
         hasher.update(repr(sorted(self.encoder.prompts.items())).encode())

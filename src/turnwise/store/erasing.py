@@ -20,11 +20,12 @@ from safetensors.numpy import save_file
 from turnwise._utils.files import atomic_path
 from turnwise.store.adding import delete_conversations
 from turnwise.store.damage import naming_damage
-from turnwise.store.indexing import RETENTION, add_text_index, has_text_index, tidy
+from turnwise.store.indexing import RETENTION, tidy
 from turnwise.store.lance_table import LanceTable
 from turnwise.store.reindexing import ERASED, other_folders, switch
 from turnwise.store.state import write_state
 from turnwise.store.tables import FIRST_FOLDER, Transaction, create_tables, transaction
+from turnwise.store.text_index import add_text_index, has_text_index
 
 GROUPS_FILE = "groups.safetensors"  # the explorer's memory of groups
 FINDINGS_FILE = "report.safetensors"  # what the explorer has computed about each message and conversation

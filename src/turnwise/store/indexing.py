@@ -1,24 +1,18 @@
-"""Indexes and maintenance of a store: texts are indexed from the start, vectors only once an index saves time."""
+"""Maintenance of a store: small files are merged, and vectors are indexed once an index saves time."""
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from turnwise._utils.memory import give_back_memory
-from turnwise._utils.optional import require
 from turnwise.store.lance_table import LanceTable, Tables
 from turnwise.store.state import IndexFacts
+from turnwise.store.tables import Transaction
 from turnwise.store.vector_index import VectorPart, remove_others, write_index
-
-if TYPE_CHECKING:
-    from turnwise.store.tables import Transaction
 
 _COMMITS_UNTIL_TIDY, _SMALL = 64, 4096  # in a store of 4,096 messages at most; beyond, with their square root
 _LARGEST_UNINDEXED, _WHILE_ADDING = 0.25, 1.0  # texts outside the index, as a share of the texts in it
@@ -26,38 +20,6 @@ RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a co
 _NEVER = timedelta(days=36_500)
 SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/costs.md.
 _LEAST_LIVE = 0.75  # of the rows of an index; if more were deleted, it is written again
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_SHARE_OF_CJK = 0.2  # of all characters
-
-
-def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequence[str]) -> str:
-    """Build the full-text index with the first messages; later messages are found whether they are indexed or not.
-
-    Args:
-        tables: The tables, with messages.
-        tokenizer: ``"simple"`` (words), ``"ngram"`` (pairs of characters) or another of LanceDB's. If it is empty, one
-            that fits the texts is chosen.
-        language: The language of the stems and stop words of ``"simple"``.
-        texts: The texts by which the tokenizer is chosen.
-
-    Returns:
-        The name of the tokenizer.
-    """
-    tokenizer = tokenizer or _fitting_tokenizer(texts)
-    fts = require("lancedb.index", "store").FTS
-    if tokenizer == "ngram":
-        config = fts(
-            base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=2, stem=False, remove_stop_words=False
-        )
-    else:
-        config = fts(base_tokenizer=tokenizer, language=language)
-    tables.messages.inner.create_index("text", config=config)
-    return tokenizer
-
-
-def has_text_index(tables: Tables) -> bool:
-    """Whether texts can be searched."""
-    return any(index.index_type == "FTS" for index in tables.messages.inner.list_indices())
 
 
 def tidy_is_due(tables: Tables, is_adding: bool = False) -> bool:
@@ -135,9 +97,3 @@ def _indexed(changes: Transaction, name: str, table: LanceTable, column: str) ->
         written = write_index(changes.vectors, name, left, partial(table.vector_batches, column))
         kept.append((written, left))
     return [facts for facts, _ in kept]
-
-
-def _fitting_tokenizer(texts: Sequence[str]) -> str:
-    """The tokenizer that fits texts: pairs of characters for scripts without spaces, else words."""
-    characters = sum(map(len, texts)) or 1
-    return "ngram" if sum(len(_CJK.findall(text)) for text in texts) / characters > _SHARE_OF_CJK else "simple"

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from turnwise._compat import lighten_lancedb
 from turnwise._utils.optional import require
 from turnwise.store.damage import naming_damage
-from turnwise.store.indexing import add_text_index, has_text_index
 from turnwise.store.lance_table import LanceTable, Tables
 from turnwise.store.records import conversation_schema, message_schema
 from turnwise.store.state import StoreError, StoreState, read_state, state_stamp, write_state, writer_lock
+from turnwise.store.text_index import add_text_index, has_text_index
 from turnwise.store.vector_search import VectorSearch
 
 if TYPE_CHECKING:

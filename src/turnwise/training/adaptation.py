@@ -36,7 +36,8 @@ from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import as_encoder, encoder_source
+from turnwise.encoders.identity import encoder_source
+from turnwise.encoders.loading import as_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.precision import check_precision
 from turnwise.training.recipes.settings import Adaptation, replace_settings

@@ -23,7 +23,8 @@ from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import as_encoder, encoder_source
+from turnwise.encoders.identity import encoder_source
+from turnwise.encoders.loading import as_encoder
 from turnwise.encoders.message_pooling import message_tokens, pool_messages
 from turnwise.training.run import Run, Step
 from turnwise.training.saving import save_encoder

@@ -12,7 +12,8 @@ from turnwise._utils.files import check_folder
 from turnwise._utils.texts import refuse_single
 from turnwise.data.reading.files import check_apart
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import as_encoder, encoder_source, load_encoder
+from turnwise.encoders.identity import encoder_source
+from turnwise.encoders.loading import as_encoder, load_encoder
 from turnwise.encoders.transformer import use_mean_pooling
 from turnwise.training.interpolation import merge_weights
 from turnwise.training.saving import save_encoder

@@ -22,7 +22,8 @@ from turnwise.encoders.embed import (
     read_vectors,
     write_embeddings,
 )
-from turnwise.encoders.loading import encoder_source, load_encoder, weights_digest
+from turnwise.encoders.identity import encoder_source, weights_digest
+from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import ComposedSettings
 from turnwise.training.embedded_messages import EmbeddedMessages

@@ -12,7 +12,7 @@ from turnwise._utils.files import atomic_path
 from turnwise._utils.names import REPLY_MODELS
 from turnwise.encoders.added_weights import added_modules
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import set_encoder_source
+from turnwise.encoders.identity import set_encoder_source
 from turnwise.training.model_card import model_card, without_paths
 
 

@@ -15,7 +15,8 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import FloatArray
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import encoder_source, load_encoder, set_encoder_source
+from turnwise.encoders.identity import encoder_source, set_encoder_source
+from turnwise.encoders.loading import load_encoder
 
 
 @dataclass

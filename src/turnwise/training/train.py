@@ -18,7 +18,8 @@ from turnwise._utils.runs import process_state
 from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.loading import as_encoder, encoder_source
+from turnwise.encoders.identity import encoder_source
+from turnwise.encoders.loading import as_encoder
 from turnwise.training.recipes import Recipe, get_recipe
 from turnwise.training.run import Run
 from turnwise.training.saving import save_encoder

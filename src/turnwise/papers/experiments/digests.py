@@ -14,7 +14,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 import turnwise
-from turnwise.encoders.loading import encoder_source, weights_digest
+from turnwise.encoders.identity import encoder_source, weights_digest
 
 # Libraries whose releases may change a figure.
 _LIBRARIES = (
