@@ -13,31 +13,9 @@ import numpy as np
 import pytest
 
 from turnwise.data.sample_corpus import MAX_TURNS, common, domains, sample_conversations
-from turnwise.data.sample_corpus.tables import parse_common, parse_domain
 
 DOMAINS = domains()
 LABELS = {f"{domain.name}:{name}" for domain in DOMAINS for name in domain.intents}
-
-PETS = """
-name = "pets"
-openings = ["Hello, this is the pet shop."]
-third_party = "vet"
-joining = ["Hello, I am the vet."]
-
-[intents.feed]
-phrasings = ["My cat is hungry."]
-topics = ["cat food"]
-resolutions = ["Here is some fish."]
-then = []
-
-[[intents.feed.questions]]
-ask = "How old is it?"
-answers = ["One year.", "Two years."]
-
-[[intents.feed.follow_ups]]
-ask = "Does it bite?"
-answer = "Only if hungry."
-"""
 
 
 @pytest.fixture(scope="module")
@@ -165,50 +143,6 @@ def test_every_slot_of_a_phrase_exists() -> None:
     used = {name.removeprefix("other_") for text in phrases for name in re.findall(r"\{(.*?)\}", text)}
     assert used == set(slots)
     assert not any(set("{}") & set(re.sub(r"\{\w+\}", "", text)) for text in phrases)
-
-
-def test_a_domain_table_is_read_in_its_order() -> None:
-    domain = parse_domain(PETS, "pets.toml")
-    assert (domain.name, domain.third_party, list(domain.intents)) == ("pets", "vet", ["feed"])
-    assert domain.intents["feed"].questions == (("How old is it?", ("One year.", "Two years.")),)
-    assert domain.intents["feed"].follow_ups == (("Does it bite?", "Only if hungry."),)
-
-
-@pytest.mark.parametrize(
-    ("line", "replacement", "message"),
-    [
-        ('third_party = "vet"', "", "pets.toml, top level: the key 'third_party' is missing"),
-        ('third_party = "vet"', "third_party = 1", "pets.toml, top level: the key 'third_party' must be a text"),
-        (
-            "topics =",
-            "topic =",
-            "pets.toml, table [intents.feed]: the key 'topics' is missing, the key 'topic' is unknown",
-        ),
-        ("then = []", 'then = ""', "pets.toml, table [intents.feed]: the key 'then' must be a list of texts"),
-        (
-            "answers =",
-            "answer =",
-            "pets.toml, table [intents.feed.questions] number 1: the key 'answers' is missing, "
-            "the key 'answer' is unknown",
-        ),
-        (
-            "[[intents.feed.follow_ups]]",
-            "[intents.feed.follow_ups]",
-            "pets.toml, table [intents.feed]: the key 'follow_ups' must be a list of tables",
-        ),
-        ("[intents.feed]", "[intents]\nsleep = 1\n[intents.feed]", "pets.toml, table [intents.sleep]: must be a table"),
-        ('name = "pets"', "name = pets", "pets.toml: Invalid value"),
-    ],
-)
-def test_a_malformed_domain_table_names_file_table_and_key(line: str, replacement: str, message: str) -> None:
-    assert PETS.count(line) == 1
-    with pytest.raises(ValueError, match=re.escape(message)):
-        parse_domain(PETS.replace(line, replacement), "pets.toml")
-
-
-def test_a_malformed_common_table_names_the_keys() -> None:
-    with pytest.raises(ValueError, match=r"common.toml, top level: the key 'greetings' is missing, .* 'hi' is unknown"):
-        parse_common('hi = ["Hi"]', "common.toml")
 
 
 def test_word_overlap_does_not_find_the_intent(rows: list[dict]) -> None:

@@ -1,7 +1,8 @@
-"""What both retrieval tasks report: average precision and reciprocal rank of every query, and their means."""
+"""The result of both retrieval tasks: the values of every query, and their means."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,54 +17,42 @@ class RankingResult:
 
     Args:
         queries: (queries,) what identifies each query.
-        average_precision: (queries,) in [0, 1].
-        reciprocal_rank: (queries,) in [0, 1].
+        values: By the names of `RETRIEVAL_METRICS`, (queries,) in [0, 1].
         dropped: Number of queries left out because nothing could be ranked for them.
         seed: Seed of the bootstrap.
     """
 
     queries: tuple[str, ...]
-    average_precision: FloatArray
-    reciprocal_rank: FloatArray
+    values: Mapping[str, FloatArray]
     dropped: int
     seed: int
 
     @property
     def per_query(self) -> FloatArray:
         """(queries,) average precision, by which two encoders are compared."""
-        return self.average_precision
+        return self.values["map"]
 
-    @cached_property
+    @property
     def map(self) -> float:
         """Mean average precision, in percent."""
-        return percent(float(self.average_precision.mean()))
+        return self._figures["map"][0]
 
-    @cached_property
+    @property
     def map_interval(self) -> tuple[float, float]:
         """The interval of ``map``."""
-        return self._interval(self.average_precision)
+        return self._figures["map"][1]
 
     @cached_property
-    def mrr(self) -> float:
-        """Mean reciprocal rank, in percent."""
-        return percent(float(self.reciprocal_rank.mean()))
-
-    @cached_property
-    def mrr_interval(self) -> tuple[float, float]:
-        """The interval of ``mrr``."""
-        return self._interval(self.reciprocal_rank)
-
-    def _interval(self, values: FloatArray) -> tuple[float, float]:
-        low, high = bootstrap_interval(values, self.seed)
-        return percent(low), percent(high)
+    def _figures(self) -> dict[str, tuple[float, tuple[float, float]]]:
+        figures = {}
+        for name, values in self.values.items():
+            low, high = bootstrap_interval(values, self.seed)
+            figures[name] = percent(float(values.mean())), (percent(low), percent(high))
+        return figures
 
     def summary(self) -> dict[str, object]:
         """The figures without the per-query values, ready for JSON."""
-        return {
-            "map": self.map,
-            "map_interval": list(self.map_interval),
-            "mrr": self.mrr,
-            "mrr_interval": list(self.mrr_interval),
-            "queries": len(self.queries),
-            "dropped": self.dropped,
-        }
+        figures: dict[str, object] = {}
+        for name, (mean, interval) in self._figures.items():
+            figures |= {name: mean, f"{name}_interval": list(interval)}
+        return {**figures, "queries": len(self.queries), "dropped": self.dropped}

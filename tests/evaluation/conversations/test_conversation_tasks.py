@@ -59,8 +59,8 @@ def test_retrieval_and_relatedness_by_hand() -> None:
     result = evaluate_conversation_retrieval(data)
     # From 0: b b a a. From 10: a b a a. From 20: 10 (b) first. From 40: b b a a. From 180: a b b a.
     expected = [(1 / 3 + 2 / 4) / 2, 1 / 2, 1, (1 / 3 + 2 / 4) / 2, (1 + 2 / 4) / 2]
-    assert result.average_precision == pytest.approx(expected)
-    assert result.reciprocal_rank == pytest.approx([1 / 3, 1 / 2, 1, 1 / 3, 1])
+    assert result.values["map"] == pytest.approx(expected)
+    assert result.values["mrr"] == pytest.approx([1 / 3, 1 / 2, 1, 1 / 3, 1])
     assert result.map == pytest.approx(100 * np.mean(expected), abs=1e-5)
     assert result.map_interval[0] < result.map < result.map_interval[1]
     assert result.queries == ("d0", "d1", "d2", "d3", "d4")
@@ -78,9 +78,9 @@ def test_every_query_as_a_loop_over_the_single_metrics() -> None:
         others = np.arange(len(codes)) != query
         scores = np.round(units[others] @ units[query], 6)  # duplicates tie here as well
         relevant = codes[others] == codes[query]
-        assert data.ranking.average_precision[place] == pytest.approx(average_precision(scores, relevant))
-        assert data.ranking.reciprocal_rank[place] == pytest.approx(reciprocal_rank(scores, relevant))
-        assert data.ranking.spearman[place] == pytest.approx(spearman(scores, relevant))
+        assert data.ranking["map"][place] == pytest.approx(average_precision(scores, relevant))
+        assert data.ranking["mrr"][place] == pytest.approx(reciprocal_rank(scores, relevant))
+        assert data.ranking["spearman"][place] == pytest.approx(spearman(scores, relevant))
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,8 +89,8 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for block in (1, 97 * 2, 97 * 13 + 5, 10**9):
         monkeypatch.setattr("turnwise.evaluation.conversations.ranking._RANKED", max(1, block // 3))
         ranking = rank_conversations(units, codes, queries, block)
-        for name in ("spearman", "average_precision", "reciprocal_rank"):
-            assert getattr(ranking, name).tolist() == getattr(data.ranking, name).tolist()
+        for name in ("spearman", "map", "mrr"):
+            assert ranking[name].tolist() == data.ranking[name].tolist()
         assert uniformity(units, block) == uniformity(units)
 
 
@@ -101,14 +101,14 @@ def test_the_order_of_the_dialogues_does_not_matter() -> None:
     order = generator.permutation(40)
     straight = evaluate_conversation_retrieval(embedded(vectors, labels.tolist()))
     shuffled = evaluate_conversation_retrieval(embedded(vectors[order], labels[order].tolist()))
-    assert shuffled.average_precision.tolist() == pytest.approx(straight.average_precision[order].tolist(), abs=1e-14)
+    assert shuffled.values["map"].tolist() == pytest.approx(straight.values["map"][order].tolist(), abs=1e-14)
 
 
 def test_collapsed_embeddings_score_as_chance() -> None:
     for vectors in (np.ones((40, 3)), np.zeros((40, 3))):
         data = embedded(vectors, [0] * 10 + [1] * 30)
         assert evaluate_relatedness(data).spearman == 0.0
-        precision = evaluate_conversation_retrieval(data).average_precision
+        precision = evaluate_conversation_retrieval(data).values["map"]
         assert len(set(precision[:10].round(12))) == 1 and precision[0] < 0.35
         assert evaluate_categorization(data, runs=2).summary()["purity"] == 75.0
         assert evaluate_alignment_uniformity(data).uniformity == pytest.approx(0)
@@ -118,7 +118,7 @@ def test_a_sample_of_queries_still_ranks_all_dialogues() -> None:
     generator = np.random.default_rng(0)
     vectors, labels = generator.normal(size=(50, 4)), [number % 3 for number in range(50)]
     full, few = (embedded(vectors, labels, wanted) for wanted in (None, 7))
-    assert few.ranking.average_precision.tolist() == full.ranking.average_precision[few.conversations.queries].tolist()
+    assert few.ranking["map"].tolist() == full.ranking["map"][few.conversations.queries].tolist()
     assert evaluate_relatedness(few).summary()["queries"] == 7
 
 

@@ -47,7 +47,7 @@ def test_a_text_said_twice_has_the_mean_of_its_vectors() -> None:
         scores[texts] = add_history(by_words(list(texts)), [len(texts)])[1]
     first, second = (scores[texts] for texts in data.conversations if texts[1] == "yes please 0")
     np.testing.assert_allclose(first, second)  # both answer the same
-    assert TASKS[TASK].score(by_words, data).average_precision[list(data.task.queries).index(query)] == 1
+    assert TASKS[TASK].score(by_words, data).values["map"][list(data.task.queries).index(query)] == 1
 
 
 def test_a_released_file_has_no_conversations(tmp_path: Path) -> None:

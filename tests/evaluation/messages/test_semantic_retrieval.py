@@ -196,10 +196,10 @@ def by_angle(texts: list[str]) -> np.ndarray:
 def test_scores_by_hand() -> None:
     result = evaluate_retrieval(by_angle, ANGLES)  # "unused" is never encoded: float("unused") would fail
     # From 0: 10 (positive), 20, 40 (positive). From 180, all cosines negative: 40, 10, 0 (positive).
-    assert result.average_precision == pytest.approx([(1 + 2 / 3) / 2, 1 / 3])
-    assert result.reciprocal_rank == pytest.approx([1, 1 / 3])
+    assert result.values["map"] == pytest.approx([(1 + 2 / 3) / 2, 1 / 3])
+    assert result.values["mrr"] == pytest.approx([1, 1 / 3])
     assert result.map == pytest.approx(100 * (5 / 6 + 1 / 3) / 2)
-    assert result.mrr == pytest.approx(100 * 2 / 3)
+    assert result.summary()["mrr"] == pytest.approx(100 * 2 / 3)
     low, high = result.map_interval
     assert low == pytest.approx(100 / 3) and high == pytest.approx(
         100 * 5 / 6
@@ -226,8 +226,8 @@ def test_constant_and_zero_embeddings_score_as_chance_wherever_positives_stand()
     task = RetrievalTask(tuple(map(str, range(100))), (0, 0), (indices[:9], indices[-9:]), (indices[9:], indices[:-9]))
     for vector in (generator.normal(size=384).astype(np.float32), np.zeros(384)):
         result = evaluate_retrieval(lambda texts, v=vector: np.tile(v, (len(texts), 1)), task)  # type: ignore[misc]
-        assert result.average_precision[0] == pytest.approx(result.average_precision[1])
-        assert result.average_precision[0] < 0.2
+        assert result.values["map"][0] == pytest.approx(result.values["map"][1])
+        assert result.values["map"][0] < 0.2
 
 
 def test_what_an_encoder_may_not_return() -> None:

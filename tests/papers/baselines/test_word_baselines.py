@@ -139,8 +139,8 @@ def test_bm25_ranks_by_hand() -> None:
     task = RetrievalTask(texts, (0, 5), (np.array([2, 3]), np.array([0])), (np.array([4, 1, 5]), np.array([1])))
     result = BM25().score_retrieval(task)
     at_rank_4_or_5 = (2 / 4 + 2 / 5) / 2
-    assert result.average_precision == pytest.approx([(1 / 2 + at_rank_4_or_5) / 2, (1 + 1 / 2) / 2])
-    assert result.reciprocal_rank == pytest.approx([1 / 2, (1 + 1 / 2) / 2])
+    assert result.values["map"] == pytest.approx([(1 / 2 + at_rank_4_or_5) / 2, (1 + 1 / 2) / 2])
+    assert result.values["mrr"] == pytest.approx([1 / 2, (1 + 1 / 2) / 2])
 
 
 def test_inference_does_not_depend_on_the_hashes_of_a_process(corpus: Dataset, monkeypatch) -> None:

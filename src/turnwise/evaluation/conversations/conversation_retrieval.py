@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from turnwise.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
 from turnwise.evaluation.levels import CONVERSATION
+from turnwise.evaluation.metrics.ranking_rows import RETRIEVAL_METRICS
 from turnwise.evaluation.ranking_result import RankingResult
 from turnwise.evaluation.task import Task
 
@@ -33,8 +34,7 @@ def evaluate_conversation_retrieval(embedded: EmbeddedConversations, seed: int =
     """
     return ConversationRetrievalResult(
         queries=embedded.conversations.query_ids,
-        average_precision=embedded.ranking.average_precision,
-        reciprocal_rank=embedded.ranking.reciprocal_rank,
+        values={name: embedded.ranking[name] for name in RETRIEVAL_METRICS},
         dropped=embedded.conversations.dropped,
         seed=seed,
         conversations=embedded.conversations,

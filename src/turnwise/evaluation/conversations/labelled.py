@@ -12,7 +12,7 @@ import numpy as np
 from turnwise._utils.vectors import FloatArray, IntArray, embed_distinct
 from turnwise.data.messages import Conversations, Message, plain_messages_in
 from turnwise.errors import ConversationError
-from turnwise.evaluation.conversations.ranking import ConversationRanking, rank_conversations
+from turnwise.evaluation.conversations.ranking import rank_conversations
 from turnwise.evaluation.load_settings import LoadSettings
 from turnwise.evaluation.queries import sample_queries, warn_of_left_out
 from turnwise.evaluation.scoring import unit_rows
@@ -69,7 +69,7 @@ class EmbeddedConversations:
     lengths: FloatArray
 
     @cached_property
-    def ranking(self) -> ConversationRanking:
+    def ranking(self) -> dict[str, FloatArray]:
         """Every query's ranking of the other conversations; computed once, relatedness and retrieval both use it."""
         return rank_conversations(self.units, self.conversations.codes, self.conversations.queries)
 

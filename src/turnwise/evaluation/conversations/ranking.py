@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.evaluation.metrics.ranking_rows import (
-    average_precision_rows,
-    rank_rows,
-    reciprocal_rank_rows,
-    spearman_binary_rows,
-)
+from turnwise.evaluation.metrics.ranking_rows import RETRIEVAL_METRICS, rank_rows, spearman_binary_rows
 
 # Inner products held at a time (32 MB): enough queries for the matrix product to run at full speed.
 BLOCK = 4_000_000
@@ -25,15 +19,7 @@ _RANKED = 500_000
 # figures do not depend on block size, BLAS or number of threads.
 _STEPS = 2.0**25
 PRODUCT_UNIT = _STEPS**-2  # what 1 means in a block of products
-
-
-@dataclass(frozen=True, eq=False)
-class ConversationRanking:
-    """The value of every query, each (queries,): Spearman in [-1, 1], the other two in [0, 1]."""
-
-    spearman: FloatArray
-    average_precision: FloatArray
-    reciprocal_rank: FloatArray
+_METRICS = {"spearman": spearman_binary_rows, **RETRIEVAL_METRICS}
 
 
 def on_grid(units: FloatArray) -> FloatArray:
@@ -62,7 +48,7 @@ def product_blocks(units: FloatArray, queries: IntArray, block: int) -> Iterator
 
 def rank_conversations(
     units: FloatArray, codes: IntArray, queries: IntArray, block: int = BLOCK
-) -> ConversationRanking:
+) -> dict[str, FloatArray]:
     """Rank all other conversations by cosine with each query; those of its label are relevant.
 
     Args:
@@ -70,8 +56,11 @@ def rank_conversations(
         codes: (conversations,) the label of each, as a number.
         queries: (queries,) indices of conversations whose label occurs twice or more.
         block: Inner products held at a time.
+
+    Returns:
+        The values of every query (queries,): ``spearman`` in [-1, 1], and those of `RETRIEVAL_METRICS`.
     """
-    values = np.zeros((3, len(queries)))
+    values: dict[str, FloatArray] = {name: np.zeros(len(queries)) for name in _METRICS}
     done = 0
     step = max(1, min(block, _RANKED) // len(units))
     with progress_bar() as bar:
@@ -81,12 +70,8 @@ def rank_conversations(
                 part = batch[start : start + step]
                 relevant = codes[part][:, None] == codes  # (step, conversations)
                 ranked = rank_rows(products[start : start + step].astype(np.int64), relevant, skip=part)
-                values[:, done : done + len(part)] = (
-                    spearman_binary_rows(ranked),
-                    average_precision_rows(ranked),
-                    reciprocal_rank_rows(ranked),
-                )
+                for name, metric in _METRICS.items():
+                    values[name][done : done + len(part)] = metric(ranked)
                 done += len(part)
             bar.update(task, completed=done)
-    spearman, average_precision, reciprocal_rank = values
-    return ConversationRanking(spearman=spearman, average_precision=average_precision, reciprocal_rank=reciprocal_rank)
+    return values

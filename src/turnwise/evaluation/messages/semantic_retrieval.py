@@ -13,7 +13,7 @@ from turnwise.errors import ConversationError
 from turnwise.evaluation.bm25 import bm25_candidates
 from turnwise.evaluation.levels import MESSAGE
 from turnwise.evaluation.messages.released import tab_separated_lines
-from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
+from turnwise.evaluation.metrics.ranking import retrieval_metrics
 from turnwise.evaluation.queries import sample_queries, warn_of_left_out
 from turnwise.evaluation.ranking_result import RankingResult
 from turnwise.evaluation.scoring import Encode, cosines, unit_embeddings
@@ -122,7 +122,7 @@ def build_retrieval_task(
 
 
 def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> RetrievalResult:
-    """Rank each query's candidates by cosine and compute MAP and MRR.
+    """Rank each query's candidates by cosine.
 
     Args:
         encode: Embeds a list of texts, (texts,) -> (texts, dim); called once, with the distinct texts of the task.
@@ -133,15 +133,13 @@ def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> Re
     row_of = np.full(len(task.texts), -1)
     row_of[used] = np.arange(len(used))
     units = unit_embeddings(encode, [task.texts[index] for index in used])
-    precision, reciprocal = np.zeros(len(task.queries)), np.zeros(len(task.queries))
-    for number, (query, positives, negatives) in enumerate(zip(task.queries, task.positives, task.negatives)):
+    rankings = []
+    for query, positives, negatives in zip(task.queries, task.positives, task.negatives):
         candidates = row_of[np.concatenate([positives, negatives])]
         scores = cosines(units[candidates], units[row_of[query]])
-        relevant = np.arange(len(candidates)) < len(positives)
-        precision[number] = average_precision(scores, relevant)
-        reciprocal[number] = reciprocal_rank(scores, relevant)
+        rankings.append((scores, np.arange(len(candidates)) < len(positives)))
     queries = tuple(task.texts[query] for query in task.queries)
-    return RetrievalResult(queries, precision, reciprocal, task.dropped, seed)
+    return RetrievalResult(queries, retrieval_metrics(rankings), task.dropped, seed)
 
 
 def _split(candidates: IntArray, same: BoolArray, max_positives: int, seed: list[int]) -> tuple[IntArray, IntArray]:

@@ -6,10 +6,19 @@ the metrics return the expected value over all orderings of the tied items, in c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.evaluation.metrics.ranking_rows import RankedRows, average_precision_rows, rank_rows, reciprocal_rank_rows
+from turnwise._utils.vectors import FloatArray
+from turnwise.evaluation.metrics.ranking_rows import (
+    RETRIEVAL_METRICS,
+    RankedRows,
+    average_precision_rows,
+    rank_rows,
+    reciprocal_rank_rows,
+)
 
 
 def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float:
@@ -46,6 +55,18 @@ def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike) -> float:
     0.75
     """
     return float(reciprocal_rank_rows(_ranked(scores, relevant))[0])
+
+
+def retrieval_metrics(rankings: Iterable[tuple[ArrayLike, ArrayLike]]) -> dict[str, FloatArray]:
+    """The values of `RETRIEVAL_METRICS` for queries, given the scores and the relevance of each one's items.
+
+    >>> retrieval_metrics([([0.9, 0.8], [False, True]), ([0.9, 0.8], [True, False])])
+    {'map': array([0.5, 1. ]), 'mrr': array([0.5, 1. ])}
+    """
+    rows = [_ranked(*ranking) for ranking in rankings]
+    return {
+        name: np.array([metric(row)[0] for row in rows], dtype=np.float64) for name, metric in RETRIEVAL_METRICS.items()
+    }
 
 
 def _ranked(scores: ArrayLike, relevant: ArrayLike) -> RankedRows:

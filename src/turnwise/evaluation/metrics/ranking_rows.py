@@ -7,6 +7,7 @@ ECIR 2008).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -157,3 +158,10 @@ def _check_relevant(ranked: RankedRows) -> None:
     if not ranked.relevant.all():
         row = int(np.flatnonzero(ranked.relevant == 0)[0])
         raise ValueError(f"row {row} has no relevant item: the metric is undefined, leave such a query out")
+
+
+# What retrieval tasks report of every query, by the names of the figures; encoders are compared by the first one.
+RETRIEVAL_METRICS: dict[str, Callable[[RankedRows], FloatArray]] = {
+    "map": average_precision_rows,
+    "mrr": reciprocal_rank_rows,
+}

@@ -6,7 +6,7 @@ no ``encode_messages``; it takes the tasks themselves and ranks the same candida
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from turnwise.evaluation.bm25 import bm25_scorer
 from turnwise.evaluation.conversations.conversation_retrieval import ConversationRetrievalResult
 from turnwise.evaluation.conversations.labelled import LabelledConversations
 from turnwise.evaluation.messages.semantic_retrieval import RetrievalResult, RetrievalTask
-from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
+from turnwise.evaluation.metrics.ranking import retrieval_metrics
 
 # A query, its candidates, and which of those are relevant.
 Query = tuple[int, IntArray, BoolArray]
@@ -37,9 +37,9 @@ class BM25:
             (query, np.concatenate([positives, negatives]), np.arange(len(positives) + len(negatives)) < len(positives))
             for query, positives, negatives in zip(task.queries, task.positives, task.negatives)
         )
-        precision, reciprocal = _ranked(task.texts, candidates, len(task.queries))
+        values = retrieval_metrics(_ranked(task.texts, candidates, len(task.queries)))
         queries = tuple(task.texts[query] for query in task.queries)
-        return RetrievalResult(queries, precision, reciprocal, task.dropped, seed)
+        return RetrievalResult(queries, values, task.dropped, seed)
 
     def score_conversation_retrieval(
         self, dialogues: LabelledConversations, seed: int = 0
@@ -51,20 +51,14 @@ class BM25:
             (query, others := np.flatnonzero(np.arange(len(codes)) != query), codes[others] == codes[query])
             for query in dialogues.queries.tolist()
         )
-        precision, reciprocal = _ranked(texts, candidates, len(dialogues.queries))
-        return ConversationRetrievalResult(
-            dialogues.query_ids, precision, reciprocal, dialogues.dropped, seed, dialogues
-        )
+        values = retrieval_metrics(_ranked(texts, candidates, len(dialogues.queries)))
+        return ConversationRetrievalResult(dialogues.query_ids, values, dialogues.dropped, seed, dialogues)
 
 
-def _ranked(texts: Sequence[str], queries: Iterable[Query], count: int) -> tuple[FloatArray, FloatArray]:
-    """Average precision and reciprocal rank of each query, (count,) both."""
+def _ranked(texts: Sequence[str], queries: Iterable[Query], count: int) -> Iterator[tuple[FloatArray, BoolArray]]:
+    """The scores and the relevance of each query's candidates."""
     score = bm25_scorer(texts)
-    precision, reciprocal = np.zeros(count), np.zeros(count)
     with progress_bar() as bar:
         shown = bar.track(queries, total=count, description="BM25")
-        for number, (query, candidates, relevant) in enumerate(shown):
-            scores = score(texts[query])[candidates].astype(np.float64)
-            precision[number] = average_precision(scores, relevant)
-            reciprocal[number] = reciprocal_rank(scores, relevant)
-    return precision, reciprocal
+        for query, candidates, relevant in shown:
+            yield score(texts[query])[candidates].astype(np.float64), relevant

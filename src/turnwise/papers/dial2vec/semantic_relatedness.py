@@ -55,7 +55,7 @@ def evaluate_relatedness(embedded: EmbeddedConversations, seed: int = 0) -> Rela
         seed: Seed of the bootstrap.
     """
     conversations = embedded.conversations
-    values = embedded.ranking.spearman
+    values = embedded.ranking["spearman"]
     low, high = bootstrap_interval(values, seed)
     relevant = np.bincount(conversations.codes)[conversations.codes[conversations.queries]] - 1  # (queries,)
     best = best_spearman_binary(relevant, len(conversations.codes) - 1)
