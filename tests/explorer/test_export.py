@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import html
 import os
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow.parquet as pq
@@ -123,6 +126,23 @@ def test_the_command_indexes_then_writes(chats: Path, tiny_encoder_path: Path, t
     assert all(-1 <= x <= 1 for x in atlas["projection_x"] + atlas["projection_y"])
 
 
+def test_the_mailed_report_is_three_pages_of_paper_and_fits_a_phone(
+    report: Report, tmp_path: Path, browser: Any
+) -> None:
+    request = next(group for group in report.groups["message"] if group.level == 1 and not group.move)
+    many = [
+        replace(request, id=10_000 + place, name=f"A request with a rather long name {place}") for place in range(30)
+    ]
+    groups = {**report.groups, "message": [*report.groups["message"], *many]}
+    write_mailed(replace(report, groups=groups, texts=["many words " * 40] * len(report.texts)), tmp_path / "long.html")
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto((tmp_path / "long.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    paper = page.pdf(prefer_css_page_size=True)
+    page.close()
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", paper)) <= 3
+
+
 def test_a_report_is_one_file_to_mail_with_or_without_texts(report: Report, tmp_path: Path) -> None:
     write_mailed(report, tmp_path / "with.html")
     write_mailed(report, tmp_path / "without.html", texts=False)
@@ -130,6 +150,8 @@ def test_a_report_is_one_file_to_mail_with_or_without_texts(report: Report, tmp_
     rows = summary_table(report, [group for group in report.groups["message"] if group.level == 1]).to_pylist()
     examples = [html.escape(row["example"]) for row in rows if row["kind"] in ("request", "message")]
     assert any(example in whole for example in examples) and not any(f">{text}<" in bare for text in examples)
+    assert "domain: " in bare  # what most of a request's conversations have in common
+    assert whole.count("<blockquote>") > 2 * whole.count("<article>")  # three examples of nearly all
     for page in (whole, bare):
         assert "What do people ask?" in page and "none of these" in page
         assert "<script" not in page and "src=" not in page and "http" not in page

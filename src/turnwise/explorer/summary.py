@@ -19,7 +19,7 @@ from turnwise.explorer.report.report import Group, Report
 _Z = NormalDist().inv_cdf(0.975)  # of intervals of 95 %
 _KINDS = ("request", "message", "answer", "along the way", "no request")  # in this order
 _KEYWORDS = 5
-_MOST_VALUES = 20  # of a category whose values have columns
+MOST_VALUES = 20  # of a category whose values have columns
 Period = Literal["half", "week", "month"]
 _SECONDS = {"week": 7 * 86400.0, "month": 30 * 86400.0}
 _FIELDS = {
@@ -90,7 +90,7 @@ def summary_table(report: Report, groups: Sequence[Group], period: Period = "hal
 def _further_fields(report: Report) -> dict[str, pa.DataType]:
     kinds = {"mean": pa.float64(), "sd": pa.float64(), "known": pa.int32()}
     numbers = {f"{name}_{what}": kind for name in report.numbers for what, kind in kinds.items()}
-    categories = report.categories(_MOST_VALUES).items()
+    categories = report.categories(MOST_VALUES).items()
     return numbers | {f"{name}: {value}": pa.int32() for name, label in categories for value in label.values}
 
 
@@ -113,7 +113,7 @@ def _counts(
             f"{name}_sd": float(known.std(ddof=1)) if len(known) > 1 else None,
             f"{name}_known": len(known),
         }
-    for name, label in report.categories(_MOST_VALUES).items():
+    for name, label in report.categories(MOST_VALUES).items():
         of_values = np.bincount(label.codes[members] + 1, minlength=len(label.values) + 1)[1:]
         counts |= {f"{name}: {value}": int(count) for value, count in zip(label.values, of_values)}
     return counts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from html import escape
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,19 @@ import numpy as np
 
 from turnwise._utils.files import atomic_path
 from turnwise.explorer.report.report import Report
-from turnwise.explorer.summary import summary_table
+from turnwise.explorer.summary import MOST_VALUES, summary_table
 
-_REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 12, 4  # that fit on three pages
-_LONGEST = 220  # characters of an example
+_REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
+_EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
+_FEW = 5  # values, of which a mean says little
+_Z = 1.96  # standard errors, beyond which a mean is surely lower or higher than that of all
 _STYLE = """
 @page { size: A4; margin: 15mm }
 body { font: 10pt/1.4 system-ui, sans-serif; color: #1a2029; background: #fff; max-width: 60rem; margin: 2rem auto }
 h1 { font-size: 1.6em; margin: 0 } h2 { font-size: 1.2em; margin: 1.4em 0 .4em; break-after: avoid }
 h3 { font-size: 1em; margin: .9em 0 .2em } p { margin: .2em 0 } .muted { color: #566070 }
 article, tr { break-inside: avoid } table { border-collapse: collapse; width: 100% } th { text-align: left }
+.wide { overflow-x: auto } td .muted { display: block; font-size: .9em }
 td, th { padding: .25em .8em .25em 0; border-bottom: 1px solid #d8dde4; vertical-align: top }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
 blockquote { margin: .2em 0; padding-left: .7em; border-left: 3px solid #d8dde4; overflow-wrap: anywhere }
@@ -52,7 +56,7 @@ def write_mailed(report: Report, path: Path, texts: bool = True) -> None:
         f"<style>{_STYLE}</style></head><body><h1>{title}</h1>",
         f'<p class="muted">{_about(report)}</p><h2>What do people ask?</h2>',
         _table(report, requests[:_REQUESTS], rest),
-        *(["<h2>Examples</h2>", *map(_examples, requests[:_WITH_EXAMPLES])] if texts else []),
+        *(["<h2>Examples</h2>", *(_examples(report, row) for row in requests[:_WITH_EXAMPLES])] if texts else []),
         "</body></html>\n",
     ]
     with atomic_path(path) as temporary:
@@ -72,43 +76,69 @@ def _about(report: Report) -> str:
 
 def _table(report: Report, requests: Iterable[Mapping[str, Any]], rest: Iterable[Mapping[str, Any]]) -> str:
     numbers = list(report.numbers)[:_NUMBERS]
-    header = ["request", "conversations", "share", "change (95 %)", *numbers]
-    body = [[row["group_name"], *_cells(row, numbers)] for row in requests]
-    body += [["none of these", *_cells(row, numbers)] for row in rest]
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    header = ["conversations", "share", "change (95 %)", *numbers]
+    means = {name: float(np.nanmean(report.numbers[name])) for name in numbers}
+    body = [
+        [row["group_name"] or "none of these", _where(report, row), *_cells(row, means)] for row in (*requests, *rest)
+    ]
+    head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in header)
     lines = "".join(
-        f"<tr><td>{escape(first)}</td>{''.join(f'<td class=number>{escape(cell)}</td>' for cell in cells)}</tr>"
-        for first, *cells in body
+        f'<tr><td>{escape(first)}<span class="muted">{escape(where)}</span></td>'
+        f"{''.join(f'<td class=number>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for first, where, *cells in body
     )
     note = (
         "Shares are of conversations. The change is that of the share from the earlier half of the time to the later, "
-        "in points, with its interval; ▲ and ▼ mark what is more than chance. Other numbers are means ± standard "
-        "deviations."
+        "in points, with its interval. Other numbers are means ± standard deviations. ▲ and ▼ mark a change, or a mean "
+        "unlike that of all, that is more than chance. Beneath a request stands what more than half of its "
+        "conversations have in common."
     )
-    return f'<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table><p class="muted">{note}</p>'
+    return (
+        f'<div class="wide"><table><thead><tr><th scope="col">request</th>{head}</tr></thead><tbody>{lines}</tbody>'
+        f'</table></div><p class="muted">{note}</p>'
+    )
 
 
-def _cells(row: Mapping[str, Any], numbers: Iterable[str]) -> list[str]:
+def _where(report: Report, row: Mapping[str, Any]) -> str:
+    """The value of each category, such as the team, that more than half of the conversations have."""
+    parts = []
+    for name, label in report.categories(MOST_VALUES).items():
+        count, value = max((row[f"{name}: {value}"], value) for value in label.values)
+        if 2 * count > row["conversations"]:
+            parts.append(f"{name}: {value} {count / row['conversations']:.0%}")
+    return ", ".join(parts)
+
+
+def _cells(row: Mapping[str, Any], means: Mapping[str, float]) -> list[str]:
     low, high = row["growth_low"], row["growth_high"]
     sign = "" if low is None or low <= 0 <= high else "▲ " if low > 0 else "▼ "
-    change = "–" if low is None else f"{sign}{100 * row['growth']:+.0f} ({100 * low:.0f} to {100 * high:.0f})"
+    change = "–" if low is None else f"{sign}{_points(row['growth'], '+')} ({_points(low)} to {_points(high)})"
     return [
         f"{row['conversations']:,}",
         f"{row['share']:.0%}",
         change.replace("-", "−"),
-        *(_spread(row[f"{name}_mean"], row[f"{name}_sd"]) for name in numbers),
+        *(_spread(*(row[f"{name}_{what}"] for what in ("mean", "sd", "known")), mean) for name, mean in means.items()),
     ]
 
 
-def _spread(mean: float | None, sd: float | None) -> str:
+def _points(share: float, sign: str = "") -> str:
+    """Percentage points, of which none is neither more nor less."""
+    points = round(100 * share)
+    return f"{points:{sign if points else ''}d}"
+
+
+def _spread(mean: float | None, sd: float | None, known: int, of_all: float) -> str:
     if mean is None:
         return "–"
-    return f"{mean:.3g}" + ("" if sd is None else f" ± {sd:.2g}")
+    if sd is None:
+        return f"{mean:.3g}"
+    away = (mean - of_all) * sqrt(known) / sd if sd and known >= _FEW else 0.0
+    return f"{'▲ ' if away > _Z else '▼ ' if away < -_Z else ''}{mean:.3g} ± {sd:.2g}"
 
 
-def _examples(row: Mapping[str, Any]) -> str:
-    said = [row["example"], row["example_2"]]
-    quotes = "".join(f"<blockquote>{_short(text)}</blockquote>" for text in said if text)
+def _examples(report: Report, row: Mapping[str, Any]) -> str:
+    central = next(group.central for group in report.groups["message"] if group.id == row["group"])
+    quotes = "".join(f"<blockquote>{_short(report.said(place))}</blockquote>" for place in central[:_EXAMPLES])
     answer = (
         f'<p class="muted">A typical next message: {_short(row["next_message"])}</p>' if row["next_message"] else ""
     )
