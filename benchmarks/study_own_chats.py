@@ -4,7 +4,7 @@ Of each corpus, some conversations (--learned) of the part to learn from are giv
 many steps, to DialogueCSE and dial2vec. All start from the encoder that ships; where the corpus is one of its
 sources, from the encoder without that source, which `make encoder` leaves in its folder (--variants). Labels of the
 test part judge: MAP of the messages' labels (intents; of STAR the assistant's acts), MAP and NMI of k-means of whole
-conversations. For the default method they do so at the weights before, half-way and those learned, as do figures
+conversations. For the default method they do so at all shares of what was learned, as do figures
 without labels on the conversations that were held out; --foretell tells how well the changes of these go with those
 of the labelled figures. MultiDoGO has the customers' messages only, from which neither paper's method can learn.
 
@@ -39,15 +39,16 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.shipped.delta import apply_delta
-from turnwise.training import choosing
-from turnwise.training.choosing import Choose
+from turnwise.training.apart import add_learned
+from turnwise.training.choosing import Choose, Shares, held_out_of
 from turnwise.training.held_out import HeldOut
 from turnwise.training.precision import made_for_bf16
 from turnwise.training.recipes import Complete
+from turnwise.training.recipes.complete import MOST_STEPS
 from turnwise.training.run import Run
 from turnwise.training.state import TrainingState
 
-SHARES = (0.0, 0.5, 1.0)  # of the way from the weights before to those learned
+BEFORE = "before"  # none of what was learned
 PAPERS = ("dialogue-cse", "dial2vec")
 WHAT = ("untouched", "own", *PAPERS)
 LABELLED = ("messages", "conversations", "groups")
@@ -180,35 +181,36 @@ class Judged(Exception):
 
 
 def own_training(rows: Any, encoder: ConversationEncoder, judge: Judge, seed: int, steps: int | None) -> dict[str, Any]:
-    """The default method, judged by labels and without them at each share of the way, and the share that it keeps."""
+    """The default method, judged by labels and without them at all shares that it compares, and which it keeps."""
     shares: dict[str, Any] = {}
-    kept: list[float] = []
+    kept: list[str] = []
     choose = Choose.__call__
 
     def watched(self: Choose, state: TrainingState, run: Run) -> None:
-        encoder, (held, held_out) = state.encoder, choosing._held_out(state)
-        vectors = state.vectors["alone"][: len(held_out.text)]
-        start = {name: state.given.state_dict()[name] for name in encoder.state_dict()}
-        trained = {name: weight.detach().clone() for name, weight in encoder.state_dict().items()}
-        for share in SHARES:
-            choosing._go(encoder, start, trained, share)
-            of_share = self.recipe.alone(encoder, held) if share else vectors
-            figures, before = held_out.figures(of_share), held_out.figures(vectors)
-            shares[str(share)] = {
+        held, held_out = held_out_of(state)
+        before = held_out.figures(state.vectors["alone"][: len(held_out.text)])
+        for of_steps in (Shares(), *self.shares):
+            encoder = add_learned(state, of_steps)
+            vectors = self.recipe.alone(encoder, held)
+            figures = held_out.figures(vectors)
+            shares[told(of_steps)] = {
                 "labelled": judge.labelled(encoder),
-                "held_out": unlabelled(held_out, of_share),
+                "held_out": unlabelled(held_out, vectors),
                 "gain": {
                     name: [100 * end for end in bootstrap_interval(figures[name] - before[name])] for name in figures
                 },
             }
-        choosing._go(encoder, start, trained, 1.0)
         choose(self, state, run)
-        kept.append(state.record["learned"])
+        kept.append(told(state.record["learned"]))
         raise Judged
 
     with mock.patch.object(Choose, "__call__", watched), suppress(Judged):
         turnwise.train(rows, encoder=encoder, settings={"seed": seed, "max_steps": steps})
     return {"shares": shares, "kept": kept[0]}
+
+
+def told(shares: Shares) -> str:
+    return " + ".join(f"{share:g} {step}" for step, share in shares.items()) or BEFORE
 
 
 def measured(name: str, what: str, seed: int, variants: Path, sizes: Sizes, steps: int | None) -> dict[str, Any]:
@@ -224,7 +226,11 @@ def measured(name: str, what: str, seed: int, variants: Path, sizes: Sizes, step
         return own_training(rows, encoder, judge, seed, steps)
     recipe = Complete()
     learned = (1 - recipe.held_out) * sum(len(row["messages"]) for row in rows)
-    settings = {"seed": seed, "max_steps": steps or recipe.steps(round(learned)), "bf16": made_for_bf16()}
+    settings = {
+        "seed": seed,
+        "max_steps": steps or recipe.steps_for(round(learned), MOST_STEPS),
+        "bf16": made_for_bf16(),
+    }
     encoder = turnwise.train(rows, method=what, encoder=encoder, settings=settings)
     return {"labelled": judge.labelled(encoder)}
 
@@ -234,9 +240,8 @@ def foretell(done: dict[str, Any]) -> str:
     changes: list[tuple[str, dict[str, float], dict[str, float]]] = []
     for key, row in done.items():
         if "shares" in row:
-            before = row["shares"]["0.0"]
-            for share in ("0.5", "1.0"):
-                after = row["shares"][share]
+            before = row["shares"][BEFORE]
+            for after in (of_share for share, of_share in row["shares"].items() if share != BEFORE):
                 labelled, held_out = (
                     {name: after[kind][name] - before[kind][name] for name in before[kind]}
                     for kind in ("labelled", "held_out")
@@ -264,9 +269,9 @@ def shown(key: str, row: dict[str, Any]) -> str:
     if "shares" not in row:
         return f"{key:32} " + ", ".join(f"{name} {value:.1f}" for name, value in row["labelled"].items())
     parts = [
-        f"{name} " + " / ".join(f"{row['shares'][str(share)][kind][name]:.1f}" for share in SHARES)
+        f"{name} " + " / ".join(f"{of_share[kind][name]:.1f}" for of_share in row["shares"].values())
         for kind in ("labelled", "held_out")
-        for name in row["shares"]["0.0"][kind]
+        for name in row["shares"][BEFORE][kind]
     ]
     return f"{key:32} kept {row['kept']}: " + ", ".join(parts)
 

@@ -13,6 +13,7 @@ from datasets import Dataset
 from sklearn.metrics import adjusted_rand_score
 
 import turnwise
+from turnwise.training.choosing import Choose
 from turnwise.training.embedding import ReadInContext
 from turnwise.training.held_out import MAIN, STABILITY, HeldOut, compare_figures
 from turnwise.training.learning import Learn
@@ -43,7 +44,11 @@ def test_the_default_gives_encoder_head_centre_and_figures(tiny_encoder, corpus,
     trained = turnwise.train(corpus, settings=settings, encoder=tiny_encoder, output=tmp_path / "model")
     assert trained.reply_head is not None and set(trained.centre) == {"mean", "messages"}
     record = json.loads((tmp_path / "model" / "training.json").read_text())
-    assert record["kept"] == 50 and record["left_out"] == {"held out": 10} and record["learned"] in (0, 0.5, 1)
+    assert (
+        record["kept"] == 50
+        and record["left_out"] == {"held out": 10}
+        and set(record["learned"]) <= {"answers", "context"}
+    )
     for figure in record["held_out"]["figures"].values():
         low, high = figure["difference_interval"]
         assert low <= figure["difference"] <= high
@@ -54,29 +59,31 @@ def test_the_default_gives_encoder_head_centre_and_figures(tiny_encoder, corpus,
     assert loaded.reply_head is not None and same(loaded, weights_of(trained))
 
 
-@pytest.mark.parametrize("best", [0.0, 0.5, 1.0])
-def test_the_weights_go_as_far_as_held_out_conversations_gain(best: float, tiny_encoder, corpus, monkeypatch) -> None:
+@pytest.mark.parametrize("best", range(5))
+def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
+    best: int, tiny_encoder, corpus, monkeypatch
+) -> None:
     start = weights_of(tiny_encoder)
-    values = iter([float(share == best) for share in (0.0, 0.5, 1.0)])
+    values = iter([float(number == best) for number in range(5)])
+    choose, learned, record = Choose.__call__, {}, {}
 
     def figures(self: HeldOut, vectors: np.ndarray, head: object = None) -> dict[str, np.ndarray]:
         return {MAIN: np.full(10, next(values, 0.0)), STABILITY: np.ones(10)}
 
-    monkeypatch.setattr(HeldOut, "figures", lambda self, vectors, head=None: dict.fromkeys(JUDGES, np.zeros(10)))
-    learn = Learn.__call__
-    trained: dict[str, torch.Tensor] = {}
+    def watched(self: Choose, state: TrainingState, run: Run) -> None:
+        learned.update(state.learned)
+        choose(self, state, run)
+        record.update(state.record["learned"])
+        assert record in (self.shares[best - 1], {})
 
-    def watched(self: Learn, state: TrainingState, run: Run) -> None:
-        learn(self, state, run)
-        trained.update(weights_of(state.encoder))
-        monkeypatch.setattr(HeldOut, "figures", figures)
-
-    monkeypatch.setattr(Learn, "__call__", watched)
+    monkeypatch.setattr(HeldOut, "figures", figures)
+    monkeypatch.setattr(Choose, "__call__", watched)
     chosen = turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
-    assert same(tiny_encoder, start)
+    assert same(tiny_encoder, start) and set(learned) == {"answers", "context"}
     assert not same(chosen, start) or best == 0
-    expected = {name: torch.lerp(start[name], trained[name], best) for name in start if start[name].is_floating_point()}
-    assert all(torch.equal(chosen.state_dict()[name], weight) for name, weight in expected.items())
+    for name, weight in chosen.state_dict().items():
+        added = [share * learned[step][name] for step, share in record.items() if name in learned[step]]
+        assert torch.allclose(weight.float(), start[name] + sum(added), atol=1e-6)
 
 
 def test_what_made_it_worse_is_kept_only_if_asked_for(tiny_encoder_path, corpus, monkeypatch) -> None:
@@ -96,7 +103,7 @@ def test_what_made_it_worse_is_kept_only_if_asked_for(tiny_encoder_path, corpus,
 
 def test_a_gain_that_may_be_chance_is_not_kept(tiny_encoder, corpus, monkeypatch) -> None:
     start = weights_of(tiny_encoder)
-    values = iter([np.zeros(10), np.zeros(10), *3 * [np.array([9.0] + 9 * [-0.5])]])
+    values = iter([np.zeros(10), *4 * [np.array([9.0] + 9 * [-0.5])], np.zeros(10), np.zeros(10)])
     monkeypatch.setattr(
         HeldOut, "figures", lambda self, vectors, head=None: {MAIN: next(values), STABILITY: np.zeros(10)}
     )
@@ -160,9 +167,12 @@ def test_few_conversations_give_a_centre_only(tiny_encoder, corpus, caplog) -> N
     assert same(trained, start) and trained.centre and trained.reply_head is None
 
 
-def test_messages_of_one_speaker_are_learned_from(tiny_encoder, corpus) -> None:
+def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder, corpus, tmp_path: Path) -> None:
     rows = [{"id": row["id"], "messages": [{**m, "role": "user"} for m in row["messages"]]} for row in corpus]
-    assert turnwise.train(rows, method=RECIPE, encoder=tiny_encoder).reply_head is not None
+    recipe = dataclasses.replace(RECIPE, keep_anyway=True)
+    trained = turnwise.train(rows, method=recipe, encoder=tiny_encoder, output=tmp_path / "model")
+    assert trained.reply_head is not None
+    assert set(json.loads((tmp_path / "model" / "training.json").read_text())["learned"]) == {"context"}
 
 
 @pytest.mark.parametrize("settings", [{"held_out": 0.0}, {"held_out": 0.6}, {"adaptation": {}}])
@@ -232,6 +242,6 @@ def test_reciprocal_ranks_by_hand() -> None:
 
 
 def test_the_steps_follow_from_the_messages() -> None:
-    assert Complete().pace(512) == 5
-    assert Complete().pace(30_000) == 60
-    assert Complete(max_steps=7).pace(30_000) == 7
+    assert Complete(batch_size=512, epochs=5).steps_for(512, 20) == 5
+    assert Complete().steps_for(300_000, 20) == 20
+    assert Complete(max_steps=7).steps_for(300_000, 20) == 7

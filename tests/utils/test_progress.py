@@ -6,6 +6,7 @@ import logging
 from rich.logging import RichHandler
 from rich.table import Table
 
+from turnwise._utils import progress
 from turnwise._utils.progress import SafeConsole, progress_bar
 
 HOSTILE = "a\x1b]0;title\x07b\x9b31mc\rd\x08e\x7ff\tg\nh"
@@ -42,3 +43,14 @@ def test_colours_and_progress_bars_still_work() -> None:
     console.print("hello", style="red")
     assert console.file.getvalue() == "\x1b[31mhello\x1b[0m\n"
     assert isinstance(progress_bar().console, SafeConsole)
+
+
+def test_without_a_terminal_a_line_is_written_now_and_then(monkeypatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(progress, "note", lines.append)
+    for seconds in (30, 0):
+        monkeypatch.setattr(progress, "_SECONDS_PER_LINE", seconds)
+        for show in (True, False):
+            with progress_bar(show) as bar:
+                bar.advance(bar.add_task("embedding", total=1200), 1100)
+    assert lines == ["embedding: 1,100 of 1,200"]

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
 from rich.logging import RichHandler
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.segment import Segment
 from typing_extensions import override
 
@@ -33,6 +42,7 @@ if not console.is_terminal:
     console = SafeConsole(markup=False, highlight=False, width=200)
 error_console = SafeConsole(stderr=True, markup=False, highlight=False)
 _quiet = False
+_SECONDS_PER_LINE = 30
 
 
 def set_quiet(quiet: bool) -> None:
@@ -57,9 +67,32 @@ def log_handler() -> logging.Handler:
     return RichHandler(logging.NOTSET, error_console, show_time=False, show_path=False)
 
 
+class _ProgressBar(Progress):
+    """A progress bar that, where there is no terminal, writes a line now and then."""
+
+    _told_at = 0.0
+
+    @override
+    def start(self) -> None:
+        super().start()
+        self._told_at = time.monotonic()
+
+    @override
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        super().update(task_id, **changes)
+        task = self._tasks[task_id]
+        if self.disable and task.visible and time.monotonic() - self._told_at >= _SECONDS_PER_LINE:
+            self._told_at = time.monotonic()
+            note(f"{task.description}: {task.completed:,.0f}" + (f" of {task.total:,.0f}" if task.total else ""))
+
+    @override
+    def advance(self, task_id: TaskID, advance: float = 1) -> None:
+        self.update(task_id, advance=advance)
+
+
 def progress_bar(show: bool = True) -> Progress:
-    """A progress bar with counts and times; it disappears when done, and is silent where there is no terminal."""
-    return Progress(
+    """A progress bar with counts and times that disappears when done; without a terminal, a line every 30 seconds."""
+    return (_ProgressBar if show else Progress)(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),

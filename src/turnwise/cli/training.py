@@ -284,17 +284,16 @@ def _tell(output: Path, seconds: float) -> None:
 
         title = f"On {held_out['conversations']:,} conversations held out from training, with 95 % intervals"
         print_gains(title, held_out["figures"], TITLES)
-        note(_LEARNED[record["learned"]])
+        shares = " and ".join(f"{share:g} × {_LEARNED[step]}" for step, share in record["learned"].items())
+        note(f"The weights are the earlier ones plus {shares}, best for these conversations." if shares else _KEPT)
 
 
-# How far the weights went -> what to tell.
-_LEARNED = {
-    0: "Training did not improve these conversations beyond chance, or made groups less stable, so the encoder keeps "
+_LEARNED = {"answers": "what the answers to requests taught", "context": "what the context of messages taught"}
+_KEPT = (
+    "Training did not improve these conversations beyond chance, or made groups less stable, so the encoder keeps "
     "its earlier weights: either it already suits them, or there is too little to learn from. --keep-anyway keeps what "
-    "was learned.",
-    0.5: "The weights are half-way between the earlier ones and those learned, which is best for these conversations.",
-    1: "The weights are those learned, which are best for these conversations.",
-}
+    "was learned."
+)
 
 
 def _next_command(recipe: Recipe, data: str, output: Path) -> str:

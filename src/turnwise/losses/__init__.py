@@ -3,11 +3,14 @@
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.composed import ComposedSettings, composed_loss
 from turnwise.losses.in_context import InContextLoss, InContextSettings
+from turnwise.losses.request_answer import RequestAnswerLoss, RequestAnswerSettings
 
 __all__ = [
     "ComposedSettings",
     "ConversationLoss",
     "InContextLoss",
     "InContextSettings",
+    "RequestAnswerLoss",
+    "RequestAnswerSettings",
     "composed_loss",
 ]

@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from datasets import Dataset
+from safetensors.torch import load_file, save_file
 from sentence_transformers.base.evaluation import BaseEvaluator
+from torch import Tensor
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import FloatArray
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.identity import encoder_source, set_encoder_source
 from turnwise.encoders.loading import load_encoder
+
+_LEARNED = ".learned.safetensors"
 
 
 @dataclass
@@ -33,6 +37,7 @@ class TrainingState:
         held_out: Conversations that judge what was learned.
         embedded: The messages to learn from with their vectors, if these were given.
         vectors: Vectors of messages that later steps need, by name (messages, dim) each.
+        learned: Differences of weights from those of the given encoder, by step and weight.
     """
 
     given: ConversationEncoder
@@ -44,12 +49,15 @@ class TrainingState:
     held_out: Dataset | None = None
     embedded: pa.Table | None = None
     vectors: dict[str, FloatArray] = field(default_factory=dict)
+    learned: dict[str, dict[str, Tensor]] = field(default_factory=dict)
 
     def keep(self, folder: Path, done: list[str]) -> None:
         """Write what steps change, and the names of those that are done, in the place of what was kept before."""
         with atomic_path(folder) as temporary:
             self.encoder.save_pretrained(str(temporary), create_model_card=False)
             np.savez(temporary / "vectors.npz", **self.vectors)  # type: ignore[arg-type]
+            for step, weights in self.learned.items():
+                save_file(weights, temporary / f"{step}{_LEARNED}")
             kept = {"done": done, "record": self.record}
             (temporary / "state.json").write_text(json.dumps(kept), encoding="utf-8")
 
@@ -59,6 +67,8 @@ class TrainingState:
         set_encoder_source(self.encoder, encoder_source(self.given))
         with np.load(folder / "vectors.npz") as vectors:
             self.vectors = dict(vectors)
+        for path in folder.glob(f"*{_LEARNED}"):
+            self.learned[path.name.removesuffix(_LEARNED)] = load_file(path, device=str(self.encoder.device))
         self.record = json.loads((folder / "state.json").read_text(encoding="utf-8"))["record"]
 
 

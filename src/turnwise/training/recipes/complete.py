@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,30 +20,30 @@ from turnwise.data.drawing import draw_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.training.apart import LearnApart
 from turnwise.training.centre import FitCentre
 from turnwise.training.choosing import Choose, Judge
 from turnwise.training.embedding import ReadAlone, ReadInContext, ReadLearned
-from turnwise.training.learning import Learn
 from turnwise.training.precision import made_for_bf16
 from turnwise.training.recipes.base import Inputs
 from turnwise.training.recipes.in_context import InContext
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
+from turnwise.training.recipes.request_answer import RequestAnswer, pairs_of
 from turnwise.training.reply_head import FitReplyHead
 from turnwise.training.run import Step
 from turnwise.training.state import TrainingState
 
 FEWEST = 50  # conversations, below which there is nothing to learn for an encoder
 _FEWEST_HELD_OUT = 10
-_MOST_STEPS = 60
+MOST_STEPS = 20
 
 
 @dataclass(frozen=True)
 class Complete(InContext):
-    """`InContext`, then a reply head and a centre for the vectors; a part of the conversations tells whether it helped.
+    """`InContext` and `RequestAnswer`, each apart, then a reply head and a centre for the vectors.
 
-    ``interpolation`` is as far as the weights go at most: nothing, half of it and all of it are compared. ``epochs``
-    are at most 60 steps, with which 3,000 conversations of ten messages are learned from about once. By default it runs
-    in bfloat16 also on processors made for it.
+    A part of the conversations tells which shares of what was learned are added to the weights, if any. ``epochs`` are
+    at most 20 steps; ``max_steps`` are those of each. By default it runs in bfloat16 also on processors made for it.
 
     Attributes:
         held_out: Share of the sample that is not learned from (at least ten conversations).
@@ -54,6 +53,7 @@ class Complete(InContext):
     one_process: ClassVar[bool] = True
     merges_turns: ClassVar[bool] = False
 
+    batch_size: int = 256
     epochs: float = 5.0
     checkpoint_steps: int = 20
     held_out: float = 0.1
@@ -70,10 +70,6 @@ class Complete(InContext):
     @override
     def stage(self) -> str:
         return "learning in context"
-
-    def pace(self, messages: int) -> int:
-        """How many steps of learning to take with a number of messages."""
-        return self.max_steps or min(_MOST_STEPS, math.ceil(self.epochs * messages / self.batch_size))
 
     @override
     def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
@@ -103,12 +99,19 @@ class Complete(InContext):
             return [FitCentre()]
         bf16 = made_for_bf16() if self.bf16 is None else self.bf16
         messages = sum(map(len, state.conversations["messages"][:]))
-        paced = dataclasses.replace(self, bf16=bf16, max_steps=self.pace(messages))
+        paced = dataclasses.replace(self, bf16=bf16, max_steps=self.steps_for(messages, MOST_STEPS))
+        learning, shares = [LearnApart(paced, "context")], [{"context": 0.5}, {"context": 1.0}]
+        pairs = len(pairs_of(state.conversations))
+        if 2 * pairs > len(state.conversations):
+            answers = RequestAnswer(max_steps=self.max_steps, max_length=self.max_length, seed=self.seed, bf16=bf16)
+            answers = dataclasses.replace(answers, max_steps=answers.steps_for(pairs, MOST_STEPS))
+            learning.append(LearnApart(answers, "answers", validates=False))
+            shares += [{"context": 0.5, "answers": 0.25}, {"context": 1.0, "answers": 0.5}]
         return [
             ReadAlone(paced),
             ReadInContext(paced),
-            Learn(paced),
-            Choose(paced, self.keep_anyway),
+            *learning,
+            Choose(paced, shares, self.keep_anyway),
             ReadLearned(paced),
             FitReplyHead(ReplyHeadRecipe(seed=self.seed), "reply_head"),
             FitCentre(),

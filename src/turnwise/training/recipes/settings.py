@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -35,6 +36,10 @@ class Pace(Settings):
         check_positive(self, "learning_rate", "batch_size", "epochs", "max_steps")
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed must be between 0 and 2**32 - 1, got {self.seed!r}")
+
+    def steps_for(self, rows: int, most: int) -> int:
+        """The steps to take with a number of rows: ``max_steps`` or, without it, all epochs but at most ``most``."""
+        return self.max_steps or min(most, math.ceil(self.epochs * rows / self.batch_size))
 
 
 @dataclass(frozen=True)
