@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -21,6 +22,7 @@ from tests.explorer.conftest import Watched
 from turnwise.cli.explore import _stem
 from turnwise.cli.main import app
 from turnwise.explorer import Report, build_report, export_report
+from turnwise.explorer.labels import Label
 from turnwise.explorer.report.mailed import write_mailed
 from turnwise.explorer.summary import summary_table
 from turnwise.store import ConversationStore
@@ -144,13 +146,14 @@ def test_the_mailed_report_is_three_pages_of_paper_and_fits_a_phone(
 
 
 def test_a_report_is_one_file_to_mail_with_or_without_texts(report: Report, tmp_path: Path) -> None:
+    report = replace(report, conversation_labels={"Team": Label(("Claims", "Orders"), np.ones(40, np.int32))})
     write_mailed(report, tmp_path / "with.html")
     write_mailed(report, tmp_path / "without.html", texts=False)
     whole, bare = ((tmp_path / name).read_text(encoding="utf-8") for name in ("with.html", "without.html"))
     rows = summary_table(report, [group for group in report.groups["message"] if group.level == 1]).to_pylist()
     examples = [html.escape(row["example"]) for row in rows if row["kind"] in ("request", "message")]
     assert any(example in whole for example in examples) and not any(f">{text}<" in bare for text in examples)
-    assert "domain: " in bare  # what most of a request's conversations have in common
+    assert "Team: Orders 100%" in bare  # what most of a request's conversations have in common
     assert whole.count("<blockquote>") > 2 * whole.count("<article>")  # three examples of nearly all
     for page in (whole, bare):
         assert "What do people ask?" in page and "none of these" in page

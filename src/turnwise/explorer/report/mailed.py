@@ -117,7 +117,7 @@ def _cells(row: Mapping[str, Any], means: Mapping[str, float]) -> list[str]:
         f"{row['conversations']:,}",
         f"{row['share']:.0%}",
         change.replace("-", "−"),
-        *(_spread(*(row[f"{name}_{what}"] for what in ("mean", "sd", "known")), mean) for name, mean in means.items()),
+        *(_spread(row[f"{name}_mean"], row[f"{name}_sd"], row[f"{name}_known"], mean) for name, mean in means.items()),
     ]
 
 
