@@ -58,7 +58,7 @@ def test_the_files_that_the_architecture_names_are_there() -> None:
         for path in (ROOT / room).rglob("*")
     }
     files |= {"/" + path.name for path in ROOT.iterdir()}
-    pages = (ROOT / "docs" / name for name in ("architecture.md", "where-things-are.md"))
+    pages = (ROOT / "docs" / name for name in ("architecture.md", "walks.md", "where-things-are.md"))
     page = "".join(page.read_text(encoding="utf-8") for page in pages)
     names = set(re.findall(r"`((?:\w+/)*\w+\.(?:pyi?|js|html|toml|md)|(?:\w+/)+)`", page))
     assert len(names) > 100
