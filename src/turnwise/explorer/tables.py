@@ -33,8 +33,8 @@ def groups_table(report: Report, kind: Kind, rows: BoolArray | None = None) -> p
         report: The report.
         kind: ``"message"`` gives the columns id, turn (from 0), role, text and time; ``"conversation"`` gives id, turns
             and time. Both also have group and coarse_group, the group of similar groups that it is in, and their names;
-            then the labels, where those of a message come before those of its conversation. A value that does not
-            exist is null.
+            then the labels, where those of a message come before those of its conversation, and all that is measured
+            of a conversation. A value that does not exist is null.
         rows: Which messages or conversations to include; by default all.
     """
     columns = report.columns(kind)
@@ -69,7 +69,8 @@ def label_column(name: str, columns: Container[str]) -> str:
 def _labels(report: Report, kind: Kind) -> dict[str, pa.Array]:
     """The labels; what is measured, as numbers."""
     rows = report.messages["conversation"] if kind == "message" else np.arange(len(report.ids))
-    measured = {name: values[rows] for name, values in report.numbers.items() if name in report.conversation_labels}
+    shown = report.numbers if kind == "conversation" else report.conversation_labels
+    measured = {name: values[rows] for name, values in report.numbers.items() if name in shown}
     labels = {name: pa.array(values, mask=np.isnan(values)) for name, values in measured.items()}
     for name, label in report.conversation_labels.items():
         labels.setdefault(name, _named(label, label.codes[rows]))

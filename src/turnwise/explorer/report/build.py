@@ -19,6 +19,7 @@ from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings, read_findings, write_findings
 from turnwise.explorer.report.report import Report
 from turnwise.explorer.seeds import Seeds, aside_of, examples_of, plant
+from turnwise.explorer.signals import signals
 from turnwise.explorer.speakers import Speakers, speakers_of
 from turnwise.store import ConversationStore, StoreError
 from turnwise.store.erasing import OVERVIEW_FILE
@@ -147,6 +148,7 @@ def _report(
         },
         message_labels=corpus.message_labels,
         conversation_labels=corpus.conversation_labels,
-        numbers=corpus.numbers,
+        numbers=signals(corpus, speakers, findings.columns["message"]["request"], findings.neighbours["message"])
+        | dict(corpus.numbers),
         neighbours=findings.neighbours,
     )

@@ -1,0 +1,55 @@
+"""What goes wrong in conversations, without labels: the asker comes back with the same request, or waits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from turnwise._utils.vectors import BoolArray
+from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.groups.neighbours import Neighbours
+from turnwise.explorer.speakers import Speakers
+
+_ALIKE = 0.9  # of the usual cosine of a message with its nearest: two requests are about the same
+_AT_ONCE = 65536
+_FARTHEST = 10  # requests between a request and its repetition
+
+
+def signals(corpus: Corpus, speakers: Speakers, is_request: BoolArray, neighbours: Neighbours) -> dict[str, np.ndarray]:
+    """Numbers of each conversation (m,): repeats, and wait if times are known; none if nobody is known to ask.
+
+    ``repeats`` is how many requests say again, after an answer, what an earlier one has said. ``wait`` is the longest
+    time that the asker waited for an answer, in minutes, NaN where it is not known.
+
+    Args:
+        corpus: The conversations.
+        speakers: Who asks.
+        is_request: Which messages are requests (n,).
+        neighbours: The nearest messages of each, which tell how alike messages usually are.
+    """
+    if speakers.asker is None or not is_request.any():
+        return {}
+    asks = corpus.role == list(corpus.roles).index(speakers.asker)
+    measured = {"repeats": _repeats(corpus, asks, is_request, neighbours), "wait": _wait(corpus, asks)}
+    return {name: values for name, values in measured.items() if np.nan_to_num(values).any()}
+
+
+def _repeats(corpus: Corpus, asks: BoolArray, is_request: BoolArray, neighbours: Neighbours) -> np.ndarray:
+    requests = np.flatnonzero(is_request)
+    conversation, answers = corpus.conversation[requests], np.cumsum(~asks)[requests]
+    alike = _ALIKE * float(np.median(neighbours.cosines[requests, 0]))
+    repeats = np.zeros(len(requests), bool)
+    for back in range(1, min(_FARTHEST, len(requests) - 1) + 1):
+        answered = (conversation[back:] == conversation[:-back]) & (answers[back:] > answers[:-back])
+        later = np.flatnonzero(answered) + back
+        for some in np.array_split(later, len(later) // _AT_ONCE + 1):
+            pairs = corpus.vectors[requests[some]], corpus.vectors[requests[some - back]]
+            repeats[some] |= np.einsum("nd,nd->n", *pairs) >= alike
+    return np.bincount(conversation[repeats], minlength=len(corpus.ids)).astype(np.float64)
+
+
+def _wait(corpus: Corpus, asks: BoolArray) -> np.ndarray:
+    answered = asks[:-1] & ~asks[1:] & (corpus.conversation[:-1] == corpus.conversation[1:])
+    minutes = np.diff(corpus.time)[answered] / 60
+    waits = np.full(len(corpus.ids), np.nan)
+    np.fmax.at(waits, corpus.conversation[:-1][answered], minutes)
+    return waits
