@@ -5,12 +5,24 @@ from __future__ import annotations
 from typing_extensions import override
 
 _LONGEST_LINE = 300  # characters
+# Torch, the system's loader of libraries, and safetensors say so.
+_SIGNS_OF_LACKING_MEMORY = (
+    "can't allocate memory",
+    "Cannot allocate memory",
+    "failed to map segment",
+    "unable to mmap",
+)
 
 
 def error_line(error: BaseException) -> str:
     """The message of another library's error as one short line, or the kind of the error if it has no message."""
     text = " ".join(str(error).split())
     return (text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "…") or type(error).__name__
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the memory is used up: in Python, in another library, or while one is loaded."""
+    return isinstance(error, MemoryError) or any(sign in str(error) for sign in _SIGNS_OF_LACKING_MEMORY)
 
 
 class ConversationError(ValueError):

@@ -120,6 +120,7 @@ def test_an_error_of_the_system_names_the_file_only(chats, tmp_path) -> None:
         MemoryError("Unable to allocate 8 GiB"),
         RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
         ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+        RuntimeError("unable to mmap 90868376 bytes from file <model.safetensors>: Cannot allocate memory (12)"),
     ],
 )
 def test_memory_that_is_used_up_is_one_line(chats, tmp_path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:

@@ -158,3 +158,9 @@ def test_what_panics_and_what_is_interrupted(tmp_path: Path) -> None:
         raise PanicException("index out of range")
     with pytest.raises(KeyboardInterrupt), damage.naming_damage(tmp_path, state_stamp(tmp_path)):
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), OSError("Cannot allocate memory (os error 12)")])
+def test_too_little_memory_is_no_damage(tmp_path: Path, error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)[:7]), damage.naming_damage(tmp_path):
+        raise error

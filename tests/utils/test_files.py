@@ -106,6 +106,13 @@ def test_a_missing_optional_dependency_names_its_extra() -> None:
         require("no_such_module", "baselines")
 
 
+def test_an_optional_dependency_that_does_not_work_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_module.py").write_text("raise ImportError('broken.so: failed to map segment')", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match="failed to map segment"):
+        require("broken_module", "baselines")
+
+
 TORCH_ON_A_FULL_DISK = "[enforce fail at inline_container.cc:672] . unexpected pos 704 vs 598"
 KILLED = """
 import os, signal, sys

@@ -14,9 +14,10 @@ def require(module: str, extra: str) -> ModuleType:
         extra: The extra of turnwise that installs it, e.g. ``"baselines"``.
 
     Raises:
-        ImportError: It is not installed; the message names the extra and the pip command.
+        ImportError: It is not installed; the message names the extra and the pip command. Or it does not work, such as
+            for lack of memory; the message is its own.
     """
     try:
         return import_module(module)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError(f"{module} is needed for this: pip install 'turnwise[{extra}]'") from error

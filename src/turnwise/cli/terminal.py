@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from turnwise._utils.progress import error_console
-from turnwise.errors import error_line
+from turnwise.errors import error_line, is_out_of_memory
 
 TERMINATED = 128 + signal.SIGTERM  # exit code of a process that was asked to end
 
@@ -41,7 +41,7 @@ class Commands(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and not _is_memory(error):
+            if isinstance(error, RuntimeError) and not is_out_of_memory(error):
                 raise
             error_console.print(f"error: {_message(error)}", style="red", soft_wrap=True)
             raise typer.Exit(1) from None
@@ -74,17 +74,11 @@ def _exit(number: int, frame: FrameType | None) -> None:
 
 def _message(error: Exception) -> str:
     """The message of an error, without the number that errors of the system have."""
-    if _is_memory(error):
+    if is_out_of_memory(error):
         return f"not enough memory: close other programs, or use less data at a time ({error_line(error)})"
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error)
-
-
-def _is_memory(error: Exception) -> bool:
-    """Whether the memory is used up: in Python, in torch, or while a library is loaded."""
-    said = str(error)
-    return isinstance(error, MemoryError) or "can't allocate memory" in said or "failed to map segment" in said
 
 
 def use_one_thread() -> None:

@@ -15,7 +15,7 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder, DamagedP
 from turnwise.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER, PACKAGE, SHIPPED, encoder_folder, packaged_folder
 from turnwise.encoders.identity import set_encoder_source
 from turnwise.encoders.shipped.delta import apply_delta, file_checksum
-from turnwise.errors import error_line
+from turnwise.errors import error_line, is_out_of_memory
 
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -97,6 +97,8 @@ def _load(name: str, device: str | None) -> ConversationEncoder:
             "of their own are not loaded."
         )
         problem = error_line(error)
+        if is_out_of_memory(error):
+            raise MemoryError(problem) from error
         if "couldn't connect to" in problem:
             problem = (
                 "it is not a folder, it is not in the cache of the Hugging Face Hub, and the Hub cannot be reached "

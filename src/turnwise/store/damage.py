@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from turnwise._utils.files import tells_of_a_full_disk
-from turnwise.errors import error_line
+from turnwise.errors import error_line, is_out_of_memory
 from turnwise.store.state import StoreError, StoreLockedError, not_permitted, state_stamp
 
 _SIGNS_OF_MISSING_RIGHTS = tuple(os.strerror(number) for number in (errno.EACCES, errno.EPERM, errno.EROFS))
@@ -33,7 +33,11 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
         yield
     except BaseException as error:
         is_panic = type(error).__name__ == "PanicException"  # from LanceDB's Rust code; not a subclass of Exception
-        if isinstance(error, (StoreError, *passing)) or not (is_panic or isinstance(error, Exception)):
+        if (
+            isinstance(error, (StoreError, ImportError, *passing))
+            or is_out_of_memory(error)
+            or not (is_panic or isinstance(error, Exception))
+        ):
             raise
         if stamp is not None and stamp != state_stamp(store):
             raise StoreLockedError(f"{store} was rewritten while it was being read: read it again") from error
