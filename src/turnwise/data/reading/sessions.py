@@ -67,7 +67,8 @@ def conversations(
                 yield number, call
                 continue
             trace, session, time = call.pop("trace"), call.pop("session"), call.pop("order")
-            waiting = (trace or f"\0{number}", session, time, number, json.dumps(call, default=str))
+            session = None if session is None else str(session)
+            waiting = (str(trace or f"\0{number}"), session, time, number, json.dumps(call, default=str))
             database.execute("insert into calls values (?, ?, ?, ?, ?)", waiting)
         database.executescript(_BY_SESSION)
         database.execute("create table alone (number integer primary key, whole text, time real, row text)")

@@ -1,0 +1,71 @@
+"""The code of docs/integrations.md works as it stands, where the package that it is for is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnwise
+from tests.cli.command_line import succeed
+from tests.test_commands_of_pages import ROOT, blocks_of
+
+pytest.importorskip("lancedb", reason="needs the extra store")
+pytest.importorskip("uvicorn", reason="needs the extra service")
+pytest.importorskip("openai", reason="needs openai, of the extra dev")
+
+PAGE = "http://127.0.0.1:8000"
+
+
+def run_block(package: str, url: str = PAGE) -> dict[str, Any]:
+    """What the page's code with this package leaves behind."""
+    pytest.importorskip(package, reason=f"needs {package}, which no extra has")
+    (code,) = [
+        block.code
+        for block in blocks_of(ROOT / "docs" / "integrations.md")
+        if block.language == "python" and package in block.code
+    ]
+    names: dict[str, Any] = {}
+    exec(code.replace(PAGE, url), names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def url(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from .server import run_server
+
+    store = tmp_path_factory.mktemp("integrations") / "talks"
+    turnwise.ConversationStore.create(store, turnwise.sample_conversations(20), encoder=tiny_encoder_path)
+    with run_server(model=str(tiny_encoder_path), model_name="turnwise/encoder", stores={"talks": store}) as server:
+        yield server.url
+
+
+def test_openais_client(url: str) -> None:
+    assert len(run_block("openai", url)["answer"].data) == 2
+
+
+def test_a_retriever_of_langchain(url: str) -> None:
+    documents = run_block("langchain_core", url)["documents"]
+    assert len(documents) == 5 and all(document.page_content for document in documents)
+    assert {"conversation", "turn"} <= documents[0].metadata.keys()
+
+
+def test_a_retriever_of_llama_index(url: str) -> None:
+    nodes = run_block("llama_index.core", url)["nodes"]
+    assert len(nodes) == 5 and all(node.text and node.score is not None for node in nodes)
+
+
+@pytest.mark.parametrize("package", ["duckdb", "polars"])
+def test_exports_are_read(
+    package: str, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
+    monkeypatch.chdir(tmp_path)
+    turnwise.ConversationStore.create("talks", turnwise.sample_conversations(60), encoder=tiny_encoder_path)
+    succeed("export", "talks", "--out", "tags.parquet")
+    succeed("export", "talks", "--sample", 3, "--out", "examples.jsonl")
+    names = run_block(package)
+    rows = {name: names[name].rows() if package == "polars" else names[name] for name in ("requests", "talks")}
+    assert sum(count for _, count in rows["requests"]) == 60
+    assert rows["talks"] and all(turns > 0 for _, turns in rows["talks"])
