@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 ROUNDOFF = 2.0**-24
-"""What one operation in float32 may be wrong by, relative to its result."""
+"""The largest error of one operation in float32, relative to its result."""
 
 ROUNDINGS = 256
 """How many of these a number of the tiny encoder may be wrong by, relative to its vector's length.
@@ -21,7 +21,7 @@ what a wrong mask, prompt, token or pooling does: 1e-3 or more.
 
 
 def rounding(scale: float = 1.0, roundings: float = ROUNDINGS) -> float:
-    """What so many roundings come to at a scale: 1 for a cosine, the product of both lengths for an inner product."""
+    """The error of so many roundings at a scale: 1 for a cosine, the product of both lengths for an inner product."""
     return roundings * ROUNDOFF * scale
 
 

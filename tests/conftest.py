@@ -71,7 +71,7 @@ def attention_in_bfloat16() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def datasets_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is kept of conversations that were read is neither the user's nor that of tests that run beside these."""
+    """The cache of conversations that were read is neither the user's nor that of tests that run beside these."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("datasets"))
         yield

@@ -1,4 +1,4 @@
-"""What fuzzing has found stays mended, and the fuzzing itself runs."""
+"""Faults that fuzzing has found stay mended, and the fuzzing itself runs."""
 
 from __future__ import annotations
 

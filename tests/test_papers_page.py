@@ -1,4 +1,4 @@
-"""What the pages of the papers name is there: Python names, methods, rows and studies of tables, tasks, commands."""
+"""Names on the pages of the papers exist: Python names, methods, rows and studies of tables, tasks, commands."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows() -> Iterator[tuple[str, list[str]]]:
 
 
 def names() -> list[tuple[str, str]]:
-    """What stands for each line of the papers, and each name given for it."""
+    """The entry for each line of the papers, and each name given for it."""
     entries = [cells for _, cells in rows() if cells != HEADER and set("".join(cells)) != {"-"}]
     return [(cells[0], name) for cells in entries for name in re.findall(r"`([^`]+)`", cells[1]) or [""]]
 

@@ -1,4 +1,4 @@
-"""What the documentation names is there, and the public face of the package is what its stub says."""
+"""Names of the documentation exist, and the public face of the package is what its stub says."""
 
 from __future__ import annotations
 

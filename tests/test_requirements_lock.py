@@ -1,4 +1,4 @@
-"""What the Docker image installs is what `constraints.txt` names, and each file of it is known by its hash."""
+"""The Docker image installs what `constraints.txt` names, and each file of it is known by its hash."""
 
 from __future__ import annotations
 

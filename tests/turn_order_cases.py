@@ -1,4 +1,4 @@
-"""What the tests of CCL and C3L share: embeddings text by text, and one literal batch."""
+"""Cases of the tests of CCL and C3L: embeddings text by text, and one literal batch."""
 
 from __future__ import annotations
 

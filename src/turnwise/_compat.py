@@ -1,4 +1,4 @@
-"""What relies on private or undocumented names of our dependencies, which may move without notice.
+"""Private and undocumented names of our dependencies, which may move without notice.
 
 Each has a test in ``tests/test_compat.py`` that says what moved, and so have the names that are overridden elsewhere.
 Nothing heavy is imported before it is needed.
@@ -161,7 +161,7 @@ def _no_pandas(name: str, *_: Any) -> None:
 
 
 def infer_document(model: Any, words: Sequence[str], epochs: int, seed: int) -> np.ndarray:
-    """What ``infer_vector`` of gensim's Doc2Vec does (PV-DBOW), but from zeros and with its own seed.
+    """Do what ``infer_vector`` of gensim's Doc2Vec does (PV-DBOW), but from zeros and with its own seed.
 
     gensim starts from a vector that depends on Python's hash of the text, different in every process, and draws
     negative samples from wherever the last inference left the generator.
@@ -195,5 +195,5 @@ def infer_document(model: Any, words: Sequence[str], epochs: int, seed: int) -> 
 
 
 def raised_in_worker(failure: Exception) -> Exception:
-    """What was raised in a worker of Ray Train, which wraps it to keep the traceback."""
+    """The error that was raised in a worker of Ray Train, which wraps it to keep the traceback."""
     return getattr(failure, "_base_exc", failure)

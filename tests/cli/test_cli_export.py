@@ -1,4 +1,4 @@
-"""What a store gives to other tools: everything, a sample, or requests with their groups."""
+"""Exports of a store to other tools: everything, a sample, or requests with their groups."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def dev(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the command asks of the evaluator and of training, neither of which runs."""
+    """The calls of the evaluator and of training, neither of which runs."""
     found: dict[str, Any] = {}
 
     def evaluator(*positional: Any, **named: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a command imports before it needs it, which takes seconds: nothing heavy where nothing is embedded."""
+"""Imports before a command needs them, which take seconds: nothing heavy where nothing is embedded."""
 
 from __future__ import annotations
 

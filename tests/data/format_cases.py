@@ -1,4 +1,4 @@
-"""What the tests of the source formats share: reading, writing, and dialogues that several files need."""
+"""Helpers of the tests of source formats: reading, writing, and dialogues that several files need."""
 
 from __future__ import annotations
 

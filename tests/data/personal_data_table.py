@@ -43,12 +43,12 @@ def _case(marked: str) -> tuple[str, list[Find]]:
 
 
 def found(text: str) -> list[Find]:
-    """What redaction finds in a message."""
+    """Find personal data in a message as redaction does."""
     return [(start, end, _NAMES[word]) for start, end, word in Redaction.parse("all").finds(text)]
 
 
 def presidio() -> Finder:
-    """What the patterns of Presidio find in a message (extra ``redact``), without a language model."""
+    """Find it with the patterns of Presidio (extra ``redact``), without a language model."""
     import spacy
     from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
     from presidio_analyzer.nlp_engine import SpacyNlpEngine

@@ -1,4 +1,4 @@
-"""What redaction finds in messages of many countries, and that the documentation says so."""
+"""Redaction of messages of many countries, and its figures in the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of embedding corpora look at."""
+"""Cases for the tests of embedding corpora."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the launcher on Ray Train makes of errors; that it trains is tested in training/test_several_processes.py."""
+"""Errors in the launcher on Ray Train; that it trains is tested in training/test_several_processes.py."""
 
 from __future__ import annotations
 

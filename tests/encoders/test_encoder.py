@@ -25,7 +25,7 @@ from turnwise.replies.reply_model import ReplyModel
 
 
 class FakeFile:
-    """What importlib.metadata says of an installed file."""
+    """An installed file as importlib.metadata describes it."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, path.name

@@ -1,4 +1,4 @@
-"""What the page counts, as the formulas say it: flows, paths, and what tells conversations with a label from others."""
+"""Counts of the page, by their formulas: flows, paths, and what tells conversations with a label from others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in messages but was not said."""
+"""Boilerplate in messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AUTOMATIC = "Danke für Ihre Nachricht! Wir haben sie erhalten und melden uns in
 
 
 def struck(*said: list[str]) -> list[str]:
-    """What is struck in the messages of conversations, of which each alternates between two roles."""
+    """The boilerplate struck in the messages of conversations, of which each alternates between two roles."""
     texts = [text for each in said for text in each]
     conversation = np.repeat(np.arange(len(said)), [len(each) for each in said])
     role = np.concatenate([np.arange(len(each)) % 2 for each in said])

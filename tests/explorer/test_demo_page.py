@@ -1,4 +1,4 @@
-"""What `make demo` has left in this checkout: its files, and its page in a browser."""
+"""The result of `make demo` in this checkout: its files, and its page in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store keeps of what was found out about it, and when that no longer holds."""
+"""The findings that a store keeps about itself, and when that no longer holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of groups by who says them."""
+"""Groups of messages by who says them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser finds: the start, the documentation, and the schemas behind it."""
+"""Pages in a browser: the start, the documentation, and the schemas behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens while the model is busy: its forward pass is stopped by a gate, so that nothing depends on time."""
+"""Requests while the model is busy: its forward pass is stopped by a gate, so that nothing depends on time."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from turnwise.store.state import writer_lock
 
 
 def places(store: ConversationStore) -> dict[str, list[str]]:
-    """What a store holds, by its table of messages, which must agree with that of conversations."""
+    """The content of a store, by its table of messages, which must agree with that of conversations."""
     found = {row["id"]: [message["content"] for message in row["messages"]] for row in store.export()}
     stats = store.stats()
     assert (stats.conversations, stats.messages) == (len(found), sum(map(len, found.values())))

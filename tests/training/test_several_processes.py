@@ -49,7 +49,7 @@ def chats(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(chats: Path, tiny_encoder_path: Path, folder: Path) -> Path:
-    """What torchrun makes without any interruption."""
+    """The model that torchrun makes without any interruption."""
     assert torchrun(chats, tiny_encoder_path, folder / "whole") == 0
     return folder / "whole"
 
@@ -139,7 +139,7 @@ def test_ray_gives_the_weights_of_torchrun_though_a_worker_is_killed(
 
 
 def killing_once(sign: Path) -> Callable[[dict[str, Any]], None]:
-    """What workers do, but the second dies while it makes a batch of step 5, the first time that it gets there."""
+    """Workers of which the second dies while it makes a batch of step 5, the first time that it gets there."""
 
     def killed(config: dict[str, Any]) -> None:
         from turnwise.distributed.ray_training import _in_worker

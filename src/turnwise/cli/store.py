@@ -241,7 +241,7 @@ def reindex(
 
 
 def _missing(opened: ConversationStore, ids: list[str]) -> str:
-    """What to say of ids that the store does not have."""
+    """A sentence about ids that the store does not have."""
     missing = [id for id in ids if opened.get(id) is None]
     return f" (not there: {', '.join(missing)})" if missing else ""
 

@@ -26,7 +26,7 @@ def _messages(conversations: Conversations) -> Iterator[tuple[str, Mapping[str, 
 
 
 def messages_in(conversation: Any, where: str) -> Any:
-    """What a conversation has as its messages, which the caller checks.
+    """The value that a conversation has as its messages, which the caller checks.
 
     Raises:
         ConversationError: It is no row ``{"messages": […]}``, such as a letter of a file's name.

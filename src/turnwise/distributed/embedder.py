@@ -53,7 +53,7 @@ def rows_of_embedding(
 
 
 def settings_of_embedding(encoder: ConversationEncoder, embedding: Embedding) -> dict[str, Any]:
-    """What the vectors depend on, in the form that outputs record."""
+    """Everything that the vectors depend on, in the form that outputs record."""
     settings = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
     digest = centre_digest(encoder.centre)
     return {**settings, "centre": digest} if digest and embedding.level == "conversation" else settings

@@ -1,4 +1,4 @@
-"""What every process of a job knows: how to read, how to embed and where to write. It needs no torch."""
+"""The job as every process of it knows it: how to read, how to embed and where to write. It needs no torch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Embedding:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the vectors depend on besides the encoder."""
+        """Everything that the vectors depend on besides the encoder."""
         precision = {} if self.dtype is None else {"dtype": self.dtype}
         return {"level": self.level, "pooling": self.pooling, **precision}
 

@@ -87,7 +87,7 @@ class PartFolder:
         self._write(MANIFEST, _json({"complete": False, "settings": settings}))
 
     def manifest(self) -> dict[str, Any] | None:
-        """What the folder says it holds; ``None`` if it has no manifest."""
+        """The content of the folder by its manifest; ``None`` if it has no manifest."""
         system, path = self._place
         if not system.isfile(f"{path}/{MANIFEST}"):
             return None

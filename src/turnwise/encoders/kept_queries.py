@@ -1,4 +1,4 @@
-"""What queries need of an encoder, kept in the cache, so that they need neither torch nor the encoder's own files.
+"""The encoder that queries need, kept in the cache, so that they need neither torch nor the encoder's own files.
 
 When an encoder has been loaded, `keep_quick` writes it under the state of its files, unless `QuickEncoder` would give
 other vectors. `quick_encoder` finds it as long as none of these files changes, nor the libraries that load them. If
@@ -149,7 +149,7 @@ def _places(name: str | os.PathLike[str] | None) -> list[Path]:
 
 
 def _state(file: Path) -> str:
-    """What the name of a file ends in, so that any change to the file shows."""
+    """The ending of a file's name, so that any change to the file shows."""
     state = file.stat()
     return f"-{state.st_size:x}-{state.st_mtime_ns:x}"
 

@@ -29,7 +29,7 @@ _ERF = (
 
 
 class QuickEncoder:
-    """What an encoder is to queries. Threads may share it.
+    """An encoder for queries. Threads may share it.
 
     Args:
         data: A file that `turnwise.encoders.kept_queries` has written.

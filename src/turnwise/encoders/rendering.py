@@ -19,7 +19,7 @@ Keep = Literal["head", "tail", "both"]
 Piece = tuple[int, list[int]]  # the number of a turn, and its token ids or some of them
 
 # The templates themselves write the special tokens: a separator after every turn, or the turns as one plain text. Where
-# a tokenizer has no classification token (PLATO's), they write none.
+# a tokenizer has no classification token, they write none.
 SEPARATED_TURNS = "{{ cls_token }}{% for message in messages %}{{ message['content'] }}{{ sep_token }}{% endfor %}"
 PLAIN_TEXT = "{{ cls_token }}{% for message in messages %} {{ message['content'] }}{% endfor %}{{ sep_token }}"
 

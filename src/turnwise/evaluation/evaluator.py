@@ -100,7 +100,7 @@ class TaskEvaluator(BaseEvaluator):
 
     @override
     def get_config_dict(self) -> dict[str, Any]:
-        """What the figures depend on besides the data and the encoder."""
+        """Everything that the figures depend on besides the data and the encoder."""
         return {"task": self.task.name, **self.settings}
 
 

@@ -1,4 +1,4 @@
-"""What the names of figures mean: which are better when lower, and which are not percentages."""
+"""The meaning of figures, by their names: which are better when lower, and which are not percentages."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Encoder = SentenceTransformer | Encode | EncodeConversations
 
 @dataclass(frozen=True)
 class Level:
-    """What tasks that embed the same things have in common.
+    """The common part of tasks that embed the same things.
 
     Args:
         name: Its name.

@@ -1,4 +1,4 @@
-"""What an evaluation task is, as data."""
+"""Evaluation tasks, as data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from turnwise.evaluation.load_settings import LoadSettings
 
 
 class Result(Protocol):
-    """What scoring returns: the task's figures. Values of single queries are attributes of their own."""
+    """The figures of a task, which scoring returns. Values of single queries are attributes of their own."""
 
     def summary(self) -> dict[str, object]:
         """The figures, ready for JSON."""

@@ -1,4 +1,4 @@
-"""What is in messages but was not said: signatures, quoted mail, disclaimers, and what stands in for personal data.
+"""Boilerplate, which nobody said: signatures, quoted mail, disclaimers, and what stands in for personal data.
 
 Nothing depends on a language. Boilerplate are sentences at the beginning or the end of messages that one role repeats
 in many conversations, beside many other texts and hardly ever by themselves; lines that quote (``>``); all from a line

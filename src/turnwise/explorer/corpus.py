@@ -107,7 +107,7 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
 
 
 def _numbers(conversations: _Conversations, messages: _Messages, first: np.ndarray) -> dict[str, np.ndarray]:
-    """What is measured of conversations; of what is measured of messages, the mean; and how many minutes they take."""
+    """Numbers of conversations, means of the numbers of their messages, and how many minutes they take."""
     numbers = {name: means_of(values, first) for name, values in messages.labels.numbers().items()}
     numbers |= conversations.labels.numbers()
     known = (

@@ -1,4 +1,4 @@
-"""What is taken out of a store for others: a sample with examples of each request, and the requests as a table."""
+"""Taking something out of a store for others: a sample with examples of each request, and the requests as a table."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def has_failed(conversation: Mapping[str, Any]) -> bool:
 
 
 def _examples(report: Report, rows: IntArray, failed: np.ndarray, count: int, seed: int) -> dict[int, list[str]]:
-    """What each conversation that is taken is an example of, by its place."""
+    """The request that each conversation taken is an example of, by its place."""
     taken: dict[int, list[str]] = {}
 
     def take(reason: str, places: Iterable[int]) -> None:

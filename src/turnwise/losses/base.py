@@ -1,4 +1,4 @@
-"""What all losses share: the settings, the features of a batch and the papers to cite."""
+"""The common part of all losses: the settings, the features of a batch and the papers to cite."""
 
 from __future__ import annotations
 

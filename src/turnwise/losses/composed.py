@@ -2,7 +2,7 @@
 
 The query that is used at inference is the one that is trained, over all prefixes of all conversations of a batch, by
 cross-entropy over their responses (as SASRec learns sequences of items; Kang and McAuley, ICDM 2018), instead of the
-squared errors of single cosines that CCL and C3L have.
+squared errors of single cosines.
 """
 
 from __future__ import annotations

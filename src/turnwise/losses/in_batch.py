@@ -1,4 +1,4 @@
-"""What contrastive losses over the turns of a batch share: gathering across processes, negatives, cross-entropy.
+"""Shared by contrastive losses over the turns of a batch: gathering across processes, negatives, cross-entropy.
 
 Every process holds some whole conversations. The candidates (responses) are never sent: each process scores the
 contexts of all processes against its own responses, and only the scores are exchanged. Gradients flow through all of
@@ -43,7 +43,7 @@ class InBatchSettings(Settings):
 
     Attributes:
         negatives: ``"batch"``, every response of another conversation in the batch; or how many of these are drawn at
-            random for each response (the 1, 4, 9 and 19 of the DialogueCSE paper). A batch that has fewer, such as the
+            random for each response. A batch that has fewer, such as the
             last one of an epoch, uses all it has. Equal texts are never negatives of each other.
     """
 
@@ -169,7 +169,7 @@ def among(logits: Tensor, candidates: Tensor) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, positive: Tensor) -> Tensor:
-    """NT-Xent of each row's response against the other candidates (Eq. 8 of DialogueCSE).
+    """NT-Xent of each row's response against the other candidates.
 
     Args:
         logits: Scores divided by the temperature, from `among` (rows, candidates).

@@ -1,4 +1,4 @@
-"""What turnwise has from the papers, by name: an extension, which the entry point of pyproject.toml names.
+"""The names of everything from the papers: an extension, which the entry point of pyproject.toml names.
 
 docs/extensions.md says what each table is for.
 """

@@ -51,7 +51,7 @@ class GeneratedCandidates:
         return candidates
 
     def describe(self) -> dict[str, object]:
-        """What determines the candidates of any context, ready for JSON: weights, tokenizer and settings."""
+        """Everything that determines the candidates of any context, ready for JSON: weights, tokenizer and settings."""
         return {**asdict(self), "model": generator_digest(self.model)}
 
     def _key(self, context: Sequence[Message], speaker: str | None) -> str:

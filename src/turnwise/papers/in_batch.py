@@ -10,7 +10,7 @@ from turnwise.training.recipes.base import EncoderRecipe
 
 @dataclass(frozen=True)
 class InBatch(EncoderRecipe, InBatchSettings):
-    """What is common to methods that contrast responses with those of other conversations in the batch."""
+    """The common part of methods that contrast responses with those of other conversations in the batch."""
 
     # Six times the paper's, and the same for all methods: better on the default encoder, see docs/research-log.
     learning_rate: float = 3e-4

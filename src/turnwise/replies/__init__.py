@@ -1,1 +1,1 @@
-"""What could be said next: models of replies, running conversations and candidates."""
+"""Next messages: models of replies, running conversations and candidates."""

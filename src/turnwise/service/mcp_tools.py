@@ -30,7 +30,7 @@ _Kind = Literal["request", "message", "answer", "along the way"]
 
 
 class OfStore(BaseModel):
-    """What all tools take."""
+    """The parameters of all tools."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,7 +38,7 @@ class OfStore(BaseModel):
 
 
 class Search(SearchRequest, OfStore):
-    """What to search for, and how."""
+    """The parameters of a search."""
 
 
 class OneConversation(OfStore):
@@ -101,7 +101,7 @@ async def trends(asked: SomeGroups, service: Service, store: OpenStore) -> dict[
 
 
 def _groups(store: OpenStore, asked: SomeGroups) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What is known about the groups of a store, and those that are asked for."""
+    """Everything known about the groups of a store, and those that are asked for."""
     overview = read_overview(Path(store.reader.path))
     groups = [group for group in overview["groups"] if asked.kind in (None, group["kind"])]
     return overview, groups[: asked.limit]

@@ -1,4 +1,4 @@
-"""What surrounds every request: its id, the headers of its answer, the log, the metrics, and the server's failures."""
+"""Observing every request: its id, the headers of its answer, the log, the metrics, and the server's failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routes share: the model behind its queue, the stores, the limits and the metrics."""
+"""The common part of the routes: the model behind its queue, the stores, the limits and the metrics."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class ServiceSettings(BaseSettings):
-    """What is served, to whom, and within which limits. Each setting is also read from ``TURNWISE_<NAME>``.
+    """The settings of the service: models, keys and limits. Each setting is also read from ``TURNWISE_<NAME>``.
 
     Attributes:
         model: The encoder, a folder or a Hub name; by default that of the stores, or else the default encoder.

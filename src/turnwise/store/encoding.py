@@ -1,4 +1,4 @@
-"""What a store asks its encoder for: vectors of messages and conversations, and queries for the next message."""
+"""The encoder of a store: vectors of messages and conversations, and queries for the next message."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class StoreEncoder:
         return VectorCache(self.encoder) if self._keeps and can_be_cached(self.encoder) else None
 
     def for_texts(self, texts: int) -> ConversationEncoder | QuickEncoder:
-        """What embeds a number of texts soonest."""
+        """The encoder that embeds this many texts soonest."""
         return self.encoder if self._quick is None or texts > FEW else self._quick
 
     @property

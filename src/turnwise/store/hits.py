@@ -1,4 +1,4 @@
-"""What searches and changes of a store return."""
+"""The results of searches and changes of a store."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ConversationHit:
 
 @dataclass(frozen=True)
 class AddReport:
-    """What `ConversationStore.add` did.
+    """The result of `ConversationStore.add`.
 
     Attributes:
         added: How many conversations are new.
@@ -92,7 +92,7 @@ class AddReport:
 
 @dataclass(frozen=True)
 class StoreStats:
-    """What a store holds.
+    """The size and kind of a store.
 
     Attributes:
         conversations: The number of conversations.

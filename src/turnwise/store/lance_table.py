@@ -104,7 +104,7 @@ class LanceTable:
     def _scanned(
         self, column: str, query: np.ndarray, where: Condition | None, count: int, columns: Sequence[str]
     ) -> pa.Table:
-        """What `nearest` finds, by LanceDB, which reads all vectors for it."""
+        """Find what `nearest` does by LanceDB, which reads all vectors for it."""
         search = self.inner.search(np.asarray(query, np.float32), vector_column_name=column).distance_type("dot")
         if where is not None:
             search = search.where(sql_of(where))

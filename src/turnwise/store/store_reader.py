@@ -157,7 +157,7 @@ class StoreReader:
         return find_replies(tables, query, _condition(where), limit, offset, distinct)
 
     def stats(self) -> StoreStats:
-        """What the store holds."""
+        """Count what the store holds."""
         tables = self._folder.tables()
         state = tables.state
         return StoreStats(

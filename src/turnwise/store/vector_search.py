@@ -46,7 +46,7 @@ class VectorSearch:
         self._lock = threading.Lock()
 
     def loaded(self) -> dict[str, Parts | None]:
-        """What the next version may use of this one."""
+        """The parts of this version that the next one may use."""
         return {**self._former, **self._loaded}
 
     def nearest(

@@ -1,6 +1,6 @@
-"""Continued pre-training of an encoder on raw conversations as a masked language model ("BERT(adapt)" of the papers).
+"""Continued pre-training of an encoder on raw conversations as a masked language model.
 
-Gururangan et al., Don't Stop Pretraining, ACL 2020; settings of DialogueCSE, section 5.3.
+Gururangan et al., Don't Stop Pretraining, ACL 2020.
 """
 
 from __future__ import annotations

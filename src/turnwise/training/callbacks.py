@@ -1,4 +1,4 @@
-"""What happens between training steps: progress, clean stopping, evaluation, keeping the loss's own weights."""
+"""Callbacks between training steps: progress, clean stopping, evaluation, keeping the loss's own weights."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from turnwise.training.recipes.objective import Objective
 
 
 def frozen_layers(recipe: Objective, encoder: SentenceTransformer) -> int:
-    """How many layers are frozen: by default the lower half, as in the paper of DialogueCSE."""
+    """How many layers are frozen: by default the lower half."""
     if recipe.frozen_layers == 0:
         return 0
     layers = len(transformer_layers(encoder))

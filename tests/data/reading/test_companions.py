@@ -1,4 +1,4 @@
-"""What lies beside conversations in folders."""
+"""Files beside conversations in folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of files of unknown layout."""
+"""Suggestions for files of unknown layout."""
 
 from __future__ import annotations
 

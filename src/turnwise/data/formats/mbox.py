@@ -36,7 +36,7 @@ _PLAIN_HEADERS = ("references", "in-reply-to", "subject")
 
 
 class Mail(NamedTuple):
-    """What is needed to put a message into its thread."""
+    """Everything that puts a message into its thread."""
 
     key: Any
     message_id: str

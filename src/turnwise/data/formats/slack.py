@@ -104,7 +104,7 @@ def _speaker(message: dict[str, Any], names: dict[str, str]) -> str:
 
 
 def _attached_text(message: dict[str, Any]) -> str:
-    """What an app says in attachments instead of a text."""
+    """The text that an app puts into attachments."""
     attached = message.get("attachments") or ()
     return "\n".join(filter(None, (item.get("text") or item.get("fallback") or item.get("title") for item in attached)))
 

@@ -90,7 +90,7 @@ def _of_otlp(record: dict[str, Any]) -> Iterator[Span]:
 
 
 def _span(record: Span, convention: str) -> Call:
-    """What is read of a span, with all that the calls of a model have beside messages."""
+    """The parts of a span that are read, with all that the calls of a model have beside messages."""
     names = CONVENTIONS[convention]
     attributes = parsed(record.get("attributes"))
     places = tuple(with_lists(place) for place in (attributes, record) if isinstance(place, dict))

@@ -42,7 +42,7 @@ _DAMAGE: dict[type[Exception], str] = {
 
 @dataclass
 class SkippedRows:
-    """What was left out while reading, with the first problems found."""
+    """The rows left out while reading, with the first problems found."""
 
     on_error: OnError
     count: int = 0
@@ -166,7 +166,7 @@ def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> Conversat
 
 
 def default_names(files: Sequence[Path]) -> dict[Path, str]:
-    """What default ids begin with: a file's stem, or the shortest end of its path that no other file shares."""
+    """The beginning of default ids: a file's stem, or the shortest end of its path that no other file shares."""
     names = {file: Source(file).stem for file in files}
     depth = 0
     while repeated := {name for name, count in Counter(names.values()).items() if count > 1}:

@@ -1,4 +1,4 @@
-"""What was asked of a language model and what it answered, in bodies of APIs and in inputs and outputs of traces."""
+"""Requests to language models and their answers, in bodies of APIs and in inputs and outputs of traces."""
 
 from __future__ import annotations
 

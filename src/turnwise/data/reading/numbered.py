@@ -31,7 +31,7 @@ def blocks(source: Source) -> Iterator[tuple[int, list[Line]]]:
 
 
 def without_number(line: Line, layout: str) -> str:
-    """What follows a line's number.
+    """The text after a line's number.
 
     Raises:
         BadRow: The line has none.

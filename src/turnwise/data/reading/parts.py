@@ -69,7 +69,7 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def instructions_apart(messages: list[dict[str, Any]]) -> tuple[str | None, list[dict[str, Any]]]:
-    """What a model was told before anybody spoke, and the messages; what it was told later is the label ``notice``.
+    """The system prompt, given before anybody spoke, and the messages; what it was told later is the label ``notice``.
 
     Where the system converses with a user and nobody else does, its messages stay as they are.
     """
@@ -235,7 +235,7 @@ def _tool_result(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def attachment(part: dict[str, Any], kind: str) -> str:
-    """What is attached, in words: its type, and its name or address where it has one."""
+    """An attachment, in words: its type, and its name or address where it has one."""
     for place in (part, *(value for value in part.values() if isinstance(value, dict))):
         for name in (kind, *_REFERENCES):
             reference = place.get(name)

@@ -1,4 +1,4 @@
-"""What an e-mail repeats from earlier ones, and where it ends."""
+"""The text that an e-mail repeats from earlier ones, and where it ends."""
 
 from __future__ import annotations
 

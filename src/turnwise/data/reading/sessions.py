@@ -164,7 +164,7 @@ def joined_calls(calls: list[Messages]) -> tuple[Messages, int]:
 
 
 def _key(message: dict[str, Any]) -> str:
-    """What a message is known by when it is repeated: thoughts and times are not."""
+    """The key by which a repeated message is known; thoughts and times are not in it."""
     parts = [message["role"], message["content"].strip(), *map(message.get, ("tool_calls", "tool_results"))]
     return json.dumps(parts, sort_keys=True, default=str)
 

@@ -1,4 +1,4 @@
-"""What each convention of traces calls what is read of a span, and by what names a convention is known."""
+"""The names in each convention of traces of what is read of a span, and those by which a convention is known."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _PARTICLES = frozenset(["and", "of", "the", "de", "da", "di", "do", "du", "del",
 
 
 class NamedLine(NamedTuple):
-    """What a line says, who says it, and perhaps when; a time or bold type marks the name as one."""
+    """The text of a line, who says it, and perhaps when; a time or bold type marks the name as one."""
 
     name: str
     text: str

@@ -42,7 +42,7 @@ Records = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Layout:
-    """What a file holds.
+    """The content of a file.
 
     Args:
         examples: Each column, or path of a nested field, and a value of it. ``comments[].body`` is in a list.
@@ -80,7 +80,7 @@ def look_at(source: Source) -> Layout:
 
 
 def _left_out(columns: Columns, every: Fields) -> str:
-    """What columns would leave out although it is text, or an empty text."""
+    """The text that columns would leave out, or an empty text."""
     path = f"{columns.messages}[]." if columns.messages else ""
     used = {columns.conversation, *(f"{path}{name}" for name in columns.of_message)}
     texts = every.get(f"{path}{columns.text}", [])
@@ -124,7 +124,7 @@ def _tried(columns: Columns, records: Records) -> tuple[dict[str, Any] | None, b
 
 
 def _misread(columns: Columns, talks: Records) -> str:
-    """What is wrong with conversations as these columns give them, or an empty text."""
+    """The problem of conversations as these columns give them, or an empty text."""
     ids = [talk["id"] for talk in talks if talk["id"] is not None]
     if len(set(map(str, ids))) < len(ids):
         return f"ids would repeat: {columns.conversation or 'id'!r} is not one for each conversation"

@@ -1,4 +1,4 @@
-"""What an encoder learned, as a file of a few megabytes: the difference of its weights from those it started from.
+"""The learning of an encoder as a file of a few megabytes: the difference of its weights from those it started from.
 
 The difference D of a matrix is kept as the largest components of its singular value decomposition, in eight bits:
 

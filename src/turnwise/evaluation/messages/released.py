@@ -1,4 +1,4 @@
-"""Lines of the tab-separated files released with DialogueCSE."""
+"""Lines of tab-separated files, such as ``select.txt``."""
 
 from __future__ import annotations
 

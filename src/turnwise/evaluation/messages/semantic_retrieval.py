@@ -1,4 +1,4 @@
-"""Semantic retrieval: do messages of the same intent lie closest? (DialogueCSE, EMNLP 2021, section 5.1.2)."""
+"""Semantic retrieval: do messages of the same intent lie closest?"""
 
 from __future__ import annotations
 

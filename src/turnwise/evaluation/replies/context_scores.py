@@ -1,4 +1,4 @@
-"""What one way of scoring achieved on every context, with intervals over conversations."""
+"""The scores of one way of ranking on every context, with intervals over conversations."""
 
 from __future__ import annotations
 

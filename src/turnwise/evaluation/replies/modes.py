@@ -90,11 +90,11 @@ class Modes:
         return unit_rows(self.embedded.rows(text), [self.embedded.sequences.texts[index] for index in text])
 
     def contexts(self, conversations: IntArray, turn: int) -> Any:
-        """What scorers need of the turns before ``turn``, here their vectors (conversations, turn, dim)."""
+        """The turns before ``turn`` as scorers need them, here their vectors (conversations, turn, dim)."""
         return self.embedded.rows(context_turns(self.embedded.sequences, conversations, turn)[0])
 
     def scorer(self, name: str, depth: Depth, units: FloatArray) -> Scorer:
-        """What scores the candidates of a depth in a mode; ``units`` are from ``candidates``."""
+        """The scorer of the candidates of a depth in a mode; ``units`` are from ``candidates``."""
         if name == "bm25":
             return _bm25(self.embedded, depth)
         if name == "composed" and self.head is not None:

@@ -1,4 +1,4 @@
-"""Next message: at which rank is what was really said next? (triple-encoders, ACL 2024, sections 4.1 and 6.1)."""
+"""Next message: at which rank is what was really said next?"""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _figures_of_contexts(
 
 
 def _value_tables(items: int) -> dict[str, FloatArray]:
-    """What each rank among ``items`` candidates is worth, best rank first: figure -> (items,)."""
+    """The worth of each rank among ``items`` candidates, best rank first: figure -> (items,)."""
     recalls = {f"r_at_{k}": recall_among(k, items, _OTHERS) for k in _RECALLS}
     return {"mrr": 1 / np.arange(1, items + 1), **recalls}
 

@@ -1,4 +1,4 @@
-"""What a store remembers about its groups: which texts were in them, their names, and a user's changes."""
+"""The memory that a store has of its groups: which texts were in them, their names, and a user's changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BASIS_FACTS = ("roles", "encoder", "digest", "history")
 
 @dataclass(frozen=True)
 class KnownGroup:
-    """What a store remembers about a group.
+    """The memory of one group.
 
     Attributes:
         name: Its name; empty until it has one.
@@ -50,7 +50,7 @@ class KnownGroup:
 
 @dataclass(frozen=True)
 class Basis:
-    """What groups of messages were fitted to, with which other messages are labelled; see `turnwise.explorer.label`.
+    """The vectors that groups were fitted to, with which other messages are labelled; see `turnwise.explorer.label`.
 
     Attributes:
         vectors: The vectors of the sample, of length 1, float16 (s, dim).
@@ -126,7 +126,7 @@ def no_memory() -> GroupMemory:
 
 
 def read_memory(store: Path) -> Memory:
-    """What a store remembers about its groups; an empty memory if it never had any.
+    """Read what a store remembers about its groups; an empty memory if it never had any.
 
     Raises:
         ValueError: The file is damaged, or was written by a later version of turnwise.
@@ -136,7 +136,7 @@ def read_memory(store: Path) -> Memory:
 
 
 def read_memory_file(path: Path) -> Memory:
-    """What a file of groups holds. Raises the errors of `read_memory`."""
+    """Read the content of a file of groups. Raises the errors of `read_memory`."""
     try:
         with safe_open(path, framework="numpy") as file:
             facts = json.loads((file.metadata() or {})["groups"])

@@ -27,7 +27,7 @@ _REMEMBERED = ("name", "phrases")  # fields that the memory of groups holds alre
 
 @dataclass(frozen=True)
 class Findings:
-    """What is computed about conversations, as opposed to what is only read.
+    """Everything that is computed about conversations, as opposed to read.
 
     Attributes:
         columns: The columns group of messages and of conversations, and similar of conversations; of both also x, y and

@@ -57,7 +57,7 @@ def named_groups(
 
 @dataclass(frozen=True)
 class _Described:
-    """What the texts of a group say: its phrases, and its most typical sentence, empty if there is none."""
+    """The content of a group's texts: its phrases, and its most typical sentence, empty if there is none."""
 
     phrases: tuple[str, ...]
     sentence: str
@@ -66,7 +66,7 @@ class _Described:
 def _described(
     corpus: Corpus, speakers: Speakers, kind: Kind, survey: Survey, levels: Sequence[IntArray]
 ) -> dict[int, _Described]:
-    """What each group says, in the sample, by id. Conversations are named by their requests."""
+    """The content of each group, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, _Described] = {}
     for ids in levels:
         rows = survey.sample if kind == "message" else _few_of_each(survey.sample, ids)
@@ -82,7 +82,7 @@ def _described(
 
 
 def _requests(corpus: Corpus, speakers: Speakers, conversations: IntArray) -> IntArray:
-    """What each conversation is about: its request; where it has none, the nearest of its first messages."""
+    """The topic of each conversation: its request; where it has none, the nearest of its first messages."""
     is_request = np.asarray([part.opening for part in speakers.parts])[speakers.part]
     requests = []
     for conversation in conversations.tolist():

@@ -1,4 +1,4 @@
-"""What the explorer shows: groups, and columns with everything that is known about messages and conversations."""
+"""A report, as the explorer shows it: groups, and columns with all that is known of messages and conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the page shows, and what is found out when somebody looks: the map, and how surprising messages are."""
+"""Findings that only the page shows, made when somebody looks: the map, and how surprising messages are."""
 
 from __future__ import annotations
 

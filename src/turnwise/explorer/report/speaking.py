@@ -1,4 +1,4 @@
-"""What is known of groups of messages by who says them: whose they are, what answers them, where they stand."""
+"""Groups of messages by who says them: whose they are, what answers them, where they stand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a baseline is: how it is made, from what, and what it gives."""
+"""Baselines: how it is made, from what, and what it gives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Learning = Literal["nothing", "deterministically", "randomly"]
 
 @dataclass(frozen=True)
 class BaselineInputs:
-    """What baselines are made of.
+    """The ingredients of baselines.
 
     Attributes:
         encoder: An encoder, for baselines that start from one; none of them changes it.
@@ -61,5 +61,5 @@ class Baseline:
 
     @property
     def levels(self) -> tuple[LevelName, ...]:
-        """What it embeds."""
+        """The level that it embeds."""
         return tuple(self.make)

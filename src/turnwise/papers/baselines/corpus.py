@@ -1,4 +1,4 @@
-"""What baselines learn from: the texts of conversations."""
+"""The corpus of baselines: the texts of conversations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def documents(conversations: Conversations) -> list[str]:
 
 
 def fitted(learned: Learned | None, owner: object) -> Learned:
-    """What ``fit`` learned.
+    """The result of ``fit``.
 
     Raises:
         ValueError: ``fit`` was not called.

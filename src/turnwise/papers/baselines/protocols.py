@@ -1,4 +1,4 @@
-"""What baselines have in common."""
+"""The protocols of baselines."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ Pairs = Iterator[tuple[str, str]]
 
 
 class WordVectors(Protocol):
-    """What is needed of gensim's ``KeyedVectors``."""
+    """The part of gensim's ``KeyedVectors`` that is needed."""
 
     vector_size: int
 

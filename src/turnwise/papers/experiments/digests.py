@@ -1,4 +1,4 @@
-"""What determines a result, as short hashes."""
+"""Short hashes of everything that determines a result."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ PLANNING = "short-term-planning"  # the task that takes candidates
 
 @dataclass(frozen=True)
 class TaskFigures:
-    """What a method achieved in a task.
+    """The figures of a method in a task.
 
     Attributes:
         summary: The task's figures, ready for JSON.
@@ -32,7 +32,7 @@ class TaskFigures:
 
 @dataclass(frozen=True)
 class ScoringInputs:
-    """What a method is scored with.
+    """The inputs of scoring a method.
 
     Attributes:
         encoder: The encoder after the method's trainings.

@@ -102,7 +102,7 @@ class ModelFolder:
         self.base = base
 
     def key(self, trainings: Sequence[Training], conversations: str | None) -> str:
-        """What identifies the encoder after some trainings, given the hash of their conversations."""
+        """The key of the encoder after some trainings, given the hash of their conversations."""
         if not trainings:
             return digest(self.base)
         return digest([self.base, conversations, [training.describe() for training in trainings]])

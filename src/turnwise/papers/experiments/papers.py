@@ -58,7 +58,7 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class Paper:
-    """What one paper reports.
+    """The figures that a paper reports.
 
     Attributes:
         paper: Authors and year.
@@ -81,7 +81,7 @@ class Paper:
         return self.encoders.get(row, self.encoder)
 
     def figure(self, method: str, data: str, task: str, metric: str) -> str:
-        """What the paper reports for one of our methods, with its encoder; "" if it reports nothing."""
+        """The figure that the paper reports for one of our methods, with its encoder; "" if it reports nothing."""
         for table in self.tables:
             if (table.task, table.metric, table.study) != (task, metric, ""):
                 continue
@@ -92,14 +92,14 @@ class Paper:
         return ""
 
     def notes(self, data: str, task: str) -> list[str]:
-        """What a reader has to know about the figures of a task on a data set, by table."""
+        """A note about the figures of a task on a data set, by table."""
         of_task = [table for table in self.tables if (table.task, table.study) == (task, "")]
         with_note = [table for table in of_task if table.note and data in map(str.lower, table.columns)]
         return list(dict.fromkeys(f"The paper's {table.table}: {table.note}" for table in with_note))
 
 
 def load_paper(suite: str) -> Paper:
-    """What the paper of a suite reports.
+    """The figures of the paper of a suite.
 
     Args:
         suite: The suite's name, one of ``PAPERS``.

@@ -145,7 +145,7 @@ def _data_section(results: Results, paper: Paper, data: str, heading: str) -> li
 
 
 def _without_figures(cells: Iterable[CellRecord]) -> list[str]:
-    """What failed or was not run, by reason."""
+    """The rows that failed or were not run, by reason."""
     titles: dict[str, dict[str, None]] = {}
     for cell in cells:
         if cell["status"] != "done":

@@ -69,7 +69,7 @@ class EmbeddedViews:
         self.prepare("after", np.concatenate([depth.candidates for depth in depths]))
 
     def contexts(self, conversations: IntArray, turn: int) -> tuple[FloatArray, FloatArray]:
-        """What precedes the utterances at ``turn``, as before1 and before2: each (conversations, turn, dim).
+        """The context of the utterances at ``turn``, as before1 and before2: each (conversations, turn, dim).
 
         An encoder with one before-view, or with none at all, gives the same for both.
         """

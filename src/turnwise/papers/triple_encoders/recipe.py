@@ -32,7 +32,7 @@ from turnwise.training.recipes.base import EncoderRecipe, Inputs
 
 @dataclass(frozen=True)
 class TurnOrder(EncoderRecipe, TurnOrderSettings):
-    """What CCL and C3L share; conversations of fewer turns than the window are left out.
+    """The common part of CCL and C3L; conversations of fewer turns than the window are left out.
 
     Attributes:
         speakers: Whether before-views distinguish the candidate's speaker from others; off for stories and documents.

@@ -42,7 +42,7 @@ def encode_turns(encoder: SentenceTransformer, texts: Sequence[str], same: Seque
 
 
 class TripleReplies(ReplyModel):
-    """What `turnwise.ReplyModel` is for an encoder with views.
+    """The `turnwise.ReplyModel` of an encoder with views.
 
     All such encoders serve mode ``"bi"``, the sum of the cosines with each turn. A triple-encoder (C3L) also serves
     ``"average"`` over all pairs of turns (Eq. 3), ``"last-1"`` to ``"last-4"``, over the pairs whose later turn is

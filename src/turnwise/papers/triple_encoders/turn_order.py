@@ -1,4 +1,4 @@
-"""What CCL and C3L share: windows, cosines from one Gram matrix, random negatives and the mean squared error.
+"""The common part of CCL and C3L: windows, cosines from one Gram matrix, random negatives and the mean squared error.
 
 The vectors of a batch enter only by their inner products. The cosine of the mean of two vectors with a third is
 

@@ -39,7 +39,7 @@ def _before_prompt(place: str, speaker: str, order: TokenOrder) -> str:
 
 @dataclass(frozen=True)
 class Views:
-    """What an encoder with views can do.
+    """The abilities of an encoder with views.
 
     Attributes:
         triple: It has the two before-views of a triple-encoder.

@@ -53,7 +53,7 @@ _Input = Annotated[
 
 
 class EmbeddingRequest(Request):
-    """What to embed: texts, token lists of the served model, or conversations."""
+    """The input to embed: texts, token lists of the served model, or conversations."""
 
     model_config = ConfigDict(
         json_schema_extra={

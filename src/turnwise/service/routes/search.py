@@ -25,7 +25,7 @@ Offset = Annotated[int, Field(ge=0, le=_MOST, description="The number of hits to
 
 
 class SearchRequest(BaseModel):
-    """What to search for, and how."""
+    """A search: what for, and how."""
 
     model_config = ConfigDict(
         extra="forbid",

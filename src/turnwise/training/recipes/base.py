@@ -48,7 +48,7 @@ class Recipe(Pace, ABC):
 
 @dataclass(frozen=True)
 class EncoderRecipe(Objective, Recipe):
-    """What all methods that train an encoder share."""
+    """The common part of all methods that train an encoder."""
 
     @override
     def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:

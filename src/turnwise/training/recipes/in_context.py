@@ -76,7 +76,7 @@ class InContext(EncoderRecipe, InContextSettings):
         return np.concatenate([joined, add_surroundings(alone, list(map(len, conversations)))], axis=1)
 
     def inputs_of(self, encoder: ConversationEncoder, conversations: list[Messages], in_context: FloatArray) -> Inputs:
-        """What the trainer learns from, given the vectors of the messages in context."""
+        """The data set, collator and loss, given the vectors of the messages in context."""
         turns = list(map(len, conversations))
         messages = {
             "text": texts_of(conversations),

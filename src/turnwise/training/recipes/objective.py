@@ -1,4 +1,4 @@
-"""What a method of training an encoder consists of: its settings, the encoder it needs, its data and its loss."""
+"""The parts of a method that trains an encoder: its settings, the encoder it needs, its data and its loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from turnwise.training.state import TrainingState
 
 
 class Inputs(TypedDict):
-    """What the trainer learns from.
+    """The trainer's data set, collator and loss.
 
     Attributes:
         train_dataset: The rows; if there are several data sets, by name, each has its own loss.
@@ -36,7 +36,7 @@ class Objective(Schedule, ABC):
 
     Attributes:
         frozen_layers: How many of the lowest transformer layers are frozen, along with the embeddings. ``None`` freezes
-            the lower half, as in the DialogueCSE paper.
+            the lower half.
         min_turns: Leave out conversations of fewer turns, counted once consecutive messages of one speaker are merged.
         interpolation: The position of the result's weights on the straight line from the weights before (0) to the
             trained ones (1, as published). In between, the encoder keeps more of what it knew (Wortsman et al., Robust
@@ -77,7 +77,7 @@ class Objective(Schedule, ABC):
 
     @property
     def stage(self) -> str:
-        """What progress calls the training."""
+        """The name of the training in progress messages."""
         return type(self).__name__
 
     @property
@@ -87,7 +87,7 @@ class Objective(Schedule, ABC):
 
     @abstractmethod
     def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
-        """What the trainer learns from: data set, collator and loss. These are the method."""
+        """The trainer's data set, collator and loss, which are the method."""
 
     def inputs_from(self, state: TrainingState) -> Inputs:
         """As `inputs`, for a method that also learns from what steps before it have made."""

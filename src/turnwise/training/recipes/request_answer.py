@@ -16,7 +16,7 @@ from turnwise.training.recipes.objective import Inputs, Objective
 
 @dataclass(frozen=True)
 class RequestAnswer(Objective, RequestAnswerSettings):
-    """What the first speaker says in all against what the others say; ``batch_size`` counts conversations."""
+    """All that the first speaker says against all that the others say; ``batch_size`` counts conversations."""
 
     learning_rate: float = 1e-4
     batch_size: int = 96

@@ -67,7 +67,7 @@ class Schedule(Pace):
 
 @dataclass(frozen=True)
 class Adaptation(Schedule):
-    """Continued pre-training as a masked language model on the messages (DialogueCSE, section 5.3).
+    """Continued pre-training as a masked language model on the messages.
 
     Attributes:
         mask_probability: Share of tokens to predict.
