@@ -1,7 +1,8 @@
 """What commands cost before they do anything: CPU seconds of the process and of its children, the median of several.
 
-Prints a line for each command: help, wrong arguments, and what is done with a store that does not change. The store is
-made of sample conversations.
+Prints a line for each command: help, wrong arguments, and what is done with a store that does not change; how many
+modules it imports, and which of the large libraries. Then what `turnwise serve` takes until its first embedding, in
+seconds by the clock, too. The store is made of sample conversations.
 
 Run: python benchmarks/bench_startup.py [--runs 5] [--conversations 300]
 """
@@ -14,9 +15,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
+import httpx2
+
 import turnwise
+from bench_service import server
 from quick import add_quick
 
 COMMANDS = (
@@ -35,6 +40,7 @@ COMMANDS = (
     "label one.jsonl --groups talks --output labels.parquet --force",
     "cluster --store talks --output groups.parquet --force",
 )
+LARGE = ("torch", "transformers", "datasets", "sklearn", "scipy", "pandas", "matplotlib", "lancedb", "fastapi")
 
 
 def cpu_seconds(command: list[str], folder: Path) -> float:
@@ -45,9 +51,31 @@ def cpu_seconds(command: list[str], folder: Path) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def report(name: str, command: list[str], folder: Path, runs: int) -> None:
-    seconds = [cpu_seconds(command, folder) for _ in range(runs)]
-    print(f"{statistics.median(seconds):6.2f} CPU s  ({min(seconds):.2f} to {max(seconds):.2f})  {name}", flush=True)
+def imports(arguments: list[str], folder: Path) -> set[str]:
+    """The modules that a command imports."""
+    command = [sys.executable, "-X", "importtime", *arguments]
+    lines = subprocess.run(command, cwd=folder, capture_output=True, text=True).stderr.splitlines()
+    return {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+
+
+def report(name: str, arguments: list[str], folder: Path, runs: int) -> None:
+    seconds = [cpu_seconds([sys.executable, *arguments], folder) for _ in range(runs)]
+    modules = imports(arguments, folder)
+    large = (
+        ", ".join(name for name in LARGE if any(module.startswith(f"{name}.") for module in modules))
+        or "no large library"
+    )
+    spread = f"{statistics.median(seconds):6.2f} CPU s  ({min(seconds):.2f} to {max(seconds):.2f})"
+    print(f"{spread}  {len(modules):5,} modules, {large or 'no large library'}: {name}", flush=True)
+
+
+def report_service(*options: str) -> None:
+    start = time.perf_counter()
+    with server(*options) as (url, process):
+        while httpx2.post(f"{url}/v1/embeddings", json={"input": "my card is gone"}).status_code != 200:
+            time.sleep(0.02)
+        seconds, cpu = time.perf_counter() - start, sum(process.cpu_times()[:2])
+    print(f"{cpu:6.2f} CPU s  ({seconds:.2f} s by the clock)  turnwise serve {' '.join(options)}, its first embedding")
 
 
 def main() -> None:
@@ -61,13 +89,16 @@ def main() -> None:
         folder = Path(name)
         turnwise.sample_conversations(arguments.conversations).to_json(str(folder / "chats.jsonl"))
         turnwise.sample_conversations(1, seed=1).to_json(str(folder / "one.jsonl"))
-        turnwise_command = [sys.executable, "-m", "turnwise"]
+        command = ["-m", "turnwise"]
         if not arguments.quick:
             for line in ("index chats.jsonl --store talks", COMMANDS[-1]):
-                subprocess.run([*turnwise_command, *line.split()], cwd=folder, check=True, capture_output=True)
-        report("import turnwise", [sys.executable, "-c", "import turnwise"], folder, arguments.runs)
+                subprocess.run([sys.executable, *command, *line.split()], cwd=folder, check=True, capture_output=True)
+        report("import turnwise", ["-c", "import turnwise"], folder, arguments.runs)
         for line in commands:
-            report(f"turnwise {line}", [*turnwise_command, *line.split()], folder, arguments.runs)
+            report(f"turnwise {line}", [*command, *line.split()], folder, arguments.runs)
+        if not arguments.quick:
+            report_service()
+            report_service("--store", str(folder / "talks"))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from turnwise.encoders import kept_queries, loading
+
 if TYPE_CHECKING:
     from .server import Running
 
@@ -49,11 +51,9 @@ class Gate:
 @pytest.fixture
 def gate(tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     """Makes the service load a tiny encoder whose passes wait while the gate is shut."""
-    import turnwise.service.service
-
     gate = Gate()
     tiny_encoder.register_forward_pre_hook(gate)
-    monkeypatch.setattr(turnwise.service.service, "load_encoder", lambda model: tiny_encoder)
-    monkeypatch.setattr(turnwise.service.service, "quick_encoder", lambda model: None)
+    monkeypatch.setattr(loading, "load_encoder", lambda model: tiny_encoder)
+    monkeypatch.setattr(kept_queries, "quick_encoder", lambda model: None)
     yield gate
     gate.open()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import socket
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from closeness import assert_same_vectors
@@ -21,12 +23,15 @@ pytest.importorskip("openai")
 import httpx2
 import openai
 
+from turnwise.encoders import loading
+from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.service import connections, service
 from turnwise.service.errors import Refusal
 from turnwise.service.threads import BoundedThreads
+from turnwise.store.opening import store_encoder
 
 from .conftest import Gate
-from .server import SECONDS, Running, run_server
+from .server import SECONDS, Running, run_server, wait_for_torch
 
 
 def embed(server: Running, *texts: str) -> httpx2.Response:
@@ -163,7 +168,7 @@ def test_while_the_model_is_loaded_the_service_says_so(tiny_encoder, monkeypatch
         assert gate.wait(SECONDS)
         return tiny_encoder
 
-    monkeypatch.setattr(service, "load_encoder", load)
+    monkeypatch.setattr(loading, "load_encoder", load)
     with run_server(wait=False) as server, server.client() as client:
         for path in ("/v1/models", "/health"):
             answer = client.get(path)
@@ -173,6 +178,36 @@ def test_while_the_model_is_loaded_the_service_says_so(tiny_encoder, monkeypatch
         gate.set()
         server.service.worker.loaded.result(SECONDS)
         assert client.get("/health").status_code == 200
+
+
+@pytest.mark.skipif(os.environ.get("TURNWISE_TEST_NOISE") == "1", reason="noise makes other vectors of queries")
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_texts_are_embedded_before_torch_has_loaded_the_model(
+    tiny_encoder_path: Path, tiny_encoder: ConversationEncoder, monkeypatch: pytest.MonkeyPatch, is_damaged: bool
+) -> None:
+    gate, talk = threading.Event(), {"messages": [{"role": "user", "content": "my card"}]}
+    store_encoder(tiny_encoder_path, "messages")
+
+    def load(model: str | None) -> Any:
+        assert gate.wait(SECONDS)
+        if is_damaged:
+            tiny_encoder.transformers_model.embeddings.word_embeddings.weight.data += 1
+        return tiny_encoder
+
+    monkeypatch.setattr(loading, "load_encoder", load)
+    with run_server(wait=False, model=str(tiny_encoder_path)) as server, server.client() as client:
+        server.service.worker.loaded.result(SECONDS)
+        early = embed(server, "my card")
+        assert early.status_code == 200
+        waiting = client.post("/v1/embeddings", json=talk)
+        assert waiting.status_code == 503 and int(waiting.headers["Retry-After"]) >= 1
+        gate.set()
+        wait_for_torch()
+        assert client.get("/health/live").status_code == (503 if is_damaged else 200)
+        assert client.post("/v1/embeddings", json=talk).status_code == (503 if is_damaged else 200)
+        if not is_damaged:
+            (vector,) = (item["embedding"] for item in early.json()["data"])
+            assert_same_vectors(np.array([vector]), tiny_encoder.encode_messages(["my card"]))
 
 
 def test_a_model_that_cannot_be_loaded_is_told_to_whoever_restarts_the_service(tmp_path: Path) -> None:

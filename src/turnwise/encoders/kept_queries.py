@@ -145,6 +145,7 @@ def _folder() -> Path:
 
 
 def _places(name: str | os.PathLike[str] | None) -> list[Path]:
+    """The folders that an encoder of this name is loaded from, by whichever of its names."""
     return [place.resolve() for place in places_of(name)]
 
 
@@ -156,8 +157,8 @@ def _state(file: Path) -> str:
 
 def _key(name: str | os.PathLike[str] | None) -> str:
     """A hash of the state of all files that an encoder of this name is loaded from, and of what loads it."""
-    files = [file for place in places_of(name) for file in sorted(place.rglob("*")) if file.is_file()]
+    files = [file for place in _places(name) for file in sorted(place.rglob("*")) if file.is_file()]
     files.append(Path(quick_file.__file__))
     states = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    known = repr((str(name), states, [version(package) for package in _LOADED_BY]))
+    known = repr((states, [version(package) for package in _LOADED_BY]))
     return hashlib.blake2b(known.encode(), digest_size=10).hexdigest()

@@ -77,6 +77,11 @@ class QuickEncoder:
         """The length of its vectors."""
         return int(self._arrays["words"].shape[1])
 
+    @property
+    def vocabulary_size(self) -> int:
+        """How many tokens it knows."""
+        return int(self._tokenizer.get_vocab_size())
+
     def count(self, text: str) -> int:
         """How many tokens a text has."""
         return len(self._counting.encode(text, add_special_tokens=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,8 +15,6 @@ from fastapi import Depends, FastAPI, Request
 
 from turnwise._utils.vectors import FloatArray
 from turnwise.data.messages import Message, Messages
-from turnwise.encoders.kept_queries import quick_encoder
-from turnwise.encoders.loading import load_encoder
 from turnwise.service.batching import TokenRow
 from turnwise.service.errors import Refusal
 from turnwise.service.metrics import Metrics
@@ -25,6 +24,7 @@ from turnwise.service.stores import Stores, encoder_of
 from turnwise.service.threads import BoundedThreads
 from turnwise.service.worker import ModelWorker
 from turnwise.store.encoding import StoreEncoder
+from turnwise.store.opening import store_encoder
 
 _SECONDS_TO_STOP = 5  # for calls that have begun; all others are dropped
 _LOGGER = logging.getLogger("turnwise.service")
@@ -58,15 +58,24 @@ class Service:
             name = settings.model
             if name is None and settings.stores:
                 name = encoder_of(next(iter(settings.stores.values())))
-            encoder = load_encoder(name)
-            quick = quick_encoder(name)
-            model = ServedModel(encoder, settings.model_name, settings.batch_tokens, quick)
-            self.stores.open(lambda: StoreEncoder(model.behind(self.worker.run), "messages", quick))
+            embedder = store_encoder(name, "messages")
+            model = ServedModel(embedder, settings.model_name, settings.batch_tokens)
+            self.stores.open(lambda: StoreEncoder(lambda: model.behind(self.worker.run), "messages", embedder.quick))
         except Exception as error:
             _LOGGER.error("this cannot be served: %s", error)
             raise
+        if embedder.quick is not None:
+            threading.Thread(target=self._load_encoder, args=[model], name="turnwise-loading", daemon=True).start()
         _LOGGER.info("serving %s", model.name)
         return model
+
+    def _load_encoder(self, model: ServedModel) -> None:
+        """Load what the first requests are answered without."""
+        try:
+            model.load()
+        except Exception as error:
+            _LOGGER.error("this cannot be served: %s", error)
+            self.worker.fail(error)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:

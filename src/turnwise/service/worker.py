@@ -71,6 +71,12 @@ class ModelWorker(Generic[_Model]):
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
+    def fail(self, error: Exception) -> None:
+        """Refuse everything from now on, since what was still being loaded cannot be."""
+        failed: Future[_Model] = Future()
+        failed.set_exception(error)
+        self.loaded = failed
+
     @property
     def busy_seconds(self) -> float:
         """How long the model has been working on its current batch; 0 when idle."""

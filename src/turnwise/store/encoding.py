@@ -47,7 +47,7 @@ class StoreEncoder:
     ) -> None:
         self._given = encoder
         self.pooling = pooling
-        self._quick = quick
+        self.quick = quick
         self._quick_query = lru_cache(_RECENT)(self._embedded_quickly)
         self._keeps = False  # vectors on disk
         self._lock = threading.RLock()  # using a tokenizer changes it, so only one thread may
@@ -77,7 +77,7 @@ class StoreEncoder:
 
     def for_texts(self, texts: int) -> ConversationEncoder | QuickEncoder:
         """The encoder that embeds this many texts soonest."""
-        return self.encoder if self._quick is None or texts > FEW else self._quick
+        return self.encoder if self.quick is None or texts > FEW else self.quick
 
     @property
     def dim(self) -> int:
@@ -92,8 +92,8 @@ class StoreEncoder:
     @property
     def name(self) -> str:
         """Where it was loaded from: a Hub name, or the absolute path of a folder, which holds from anywhere."""
-        if self._quick is not None:
-            return self._quick.source
+        if self.quick is not None:
+            return self.quick.source
         from turnwise.encoders.identity import encoder_source
 
         source = encoder_source(self.encoder)
@@ -101,8 +101,8 @@ class StoreEncoder:
 
     def digest(self) -> str:
         """A hash of its weights, its reply head, its centre and its prompts."""
-        if self._quick is not None:
-            return self._quick.digest
+        if self.quick is not None:
+            return self.quick.digest
         from turnwise.encoders.identity import weights_digest
 
         hasher = hashlib.blake2b(weights_digest(self.encoder).encode(), digest_size=10)
@@ -118,7 +118,7 @@ class StoreEncoder:
         with self._lock:
             encoder = self.for_texts(len(texts))
             texts = starts_of(encoder, texts)
-            vectors = encode_messages(encoder, texts, cache=None if encoder is self._quick else self._cache)
+            vectors = encode_messages(encoder, texts, cache=None if encoder is self.quick else self._cache)
             columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(encoder, texts)}
             replies = ReplyModel(encoder)
             if replies.own_candidates:
@@ -144,7 +144,7 @@ class StoreEncoder:
 
     def text_query(self, text: str) -> np.ndarray:
         """The query (dim,) that finds messages similar to a text."""
-        if self._quick is not None:
+        if self.quick is not None:
             return self._quick_query(text)
         with self._lock:
             return unit_vectors(encode_messages(self.encoder, starts_of(self.encoder, [text])))[0]
@@ -157,7 +157,7 @@ class StoreEncoder:
         """The query (dim,) that finds conversations similar to this one."""
         with self._lock:
             encoder, read = self.for_texts(len(messages)), self._starts(messages)
-            if encoder is self._quick and self.pooling == "messages":
+            if encoder is self.quick and self.pooling == "messages":
                 return encode_from_messages(encoder, [read], encoder.centre.get(self.pooling))[0]
             return unit_vectors(self.encoder.encode_conversations([read], pooling=self.pooling))[0]
 

@@ -25,7 +25,6 @@ from pydantic_core import to_json
 from turnwise._utils.names import check_pooling
 from turnwise._utils.vectors import FloatArray, unit_vectors
 from turnwise.data.messages import Messages
-from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.service.errors import Refusal
 from turnwise.service.parsing import body_of
 from turnwise.service.schemas import EXAMPLE, Conversation, Request
@@ -162,7 +161,7 @@ async def _embed_conversations(service: Service, body: EmbeddingRequest) -> tupl
     conversations = [with_contents(messages, islice(read, len(messages))) for messages in conversations]
     ends = np.cumsum([len(messages) for messages in conversations])
     costs = [int(part.sum()) for part in np.split(np.array(tokens), ends[:-1])]
-    encoder = ConversationEncoder.of(service.model.encoder)
+    encoder = service.model.encoder
     try:
         parts = await service.in_parts(
             lambda part: encoder.encode_conversations(part, pooling=body.pooling), conversations, costs

@@ -75,7 +75,7 @@ async def next_replies(
     candidates = body.candidates or []
     said: Any = body.messages
     speaker = next_speaker(said) if body.speaker is None else body.speaker
-    said = said[-(ReplyModel(model.encoder).turns_read(body.mode) or len(said)) :]
+    said = said[-(ReplyModel(model.encoder_for(body.mode)).turns_read(body.mode) or len(said)) :]
     service.check_count(len(candidates) + len(said), "candidates")
     starts, tokens = await service.read_texts([*(message["content"] for message in said), *candidates], "messages")
     messages, read = with_contents(said, starts), starts[len(said) :]
@@ -104,7 +104,7 @@ async def _rank(
     candidates: Sequence[str],
     tokens: Sequence[int],
 ) -> list[dict[str, Any]]:
-    encoder, texts = service.model.encoder, body.candidates or []
+    encoder, texts = service.model.encoder_for(body.mode), body.candidates or []
     embed = ReplyModel(encoder).encode_candidates
     vectors = np.concatenate(await service.in_parts(embed, candidates, tokens[len(messages) :]))
     running = ReplyModel(encoder).start(speaker)
