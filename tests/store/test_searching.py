@@ -50,6 +50,22 @@ def test_chinese_is_found_by_pairs_of_characters(filled) -> None:
     assert [hit.turn for hit in store.search_messages("北京机票", mode="text")] == [0]
 
 
+@pytest.mark.parametrize(
+    ("texts", "tokenizer", "found"),
+    [
+        (["where is my order", "我的包裹在哪里", *["I lost my card and I need a new one"] * 9], "icu", "包裹"),
+        (["Wo ist mein Paket geblieben?", "Ich habe meine Karte verloren und brauche eine neue."], "icu", "paket"),
+        (["where are my orders?", "I lost my card and I need a new one"], "simple", "order"),
+        (["ฉันทำบัตรหาย", "ขอบคุณมาก"], "ngram", "บัตร"),
+    ],
+)
+def test_the_tokenizer_fits_the_languages(filled, texts: list[str], tokenizer: str, found: str) -> None:
+    store = filled([{"id": "a", "messages": [{"role": "user", "content": text} for text in texts]}])
+    assert store.stats().tokenizer == tokenizer
+    place = next(turn for turn, text in enumerate(texts) if found in text.lower())
+    assert [hit.turn for hit in store.search_messages(found, mode="text")] == [place]
+
+
 def test_a_cross_encoder_ranks_again(store) -> None:
     class Longest:
         def predict(self, pairs, show_progress_bar):

@@ -51,7 +51,8 @@ def index(
     tokenizer: Annotated[
         str,
         typer.Option(
-            help="For a new store: simple (words) or ngram (pairs of characters); by default what fits.",
+            help="For a new store: simple (stems), icu (words of any languages) or ngram (pairs of characters); by "
+            "default what fits.",
             show_default=False,
         ),
     ] = "",

@@ -63,8 +63,9 @@ class ConversationStore(StoreReader):
             read_only: Refuse to change anything.
             pooling: For a new store: how whole conversations are pooled, see `turnwise.ConversationEncoder`. With
                 ``"messages"`` only messages are embedded.
-            tokenizer: For a new store: the tokenizer of its text search, ``"simple"`` (words), ``"ngram"`` (pairs of
-                characters) or another of LanceDB's; by default the one that fits the first texts.
+            tokenizer: For a new store: the tokenizer of its text search, ``"simple"`` (words by their stems),
+                ``"icu"`` (words of any languages), ``"ngram"`` (pairs of characters) or another of LanceDB's; by
+                default the one that fits the first texts.
             language: For a new store: the language of the stems and stop words of ``"simple"``.
 
         Raises:
