@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from turnwise.evaluation.evaluator import TaskEvaluator
 from turnwise.papers.experiments import cells as cells_module
 from turnwise.papers.experiments import models, runner, scoring
 from turnwise.papers.experiments.cells import plan_cells
-from turnwise.papers.experiments.data_sets import sample_corpus
+from turnwise.papers.experiments.data_sets import Splits, sample_corpus
 from turnwise.papers.experiments.method import Stage
 from turnwise.papers.experiments.report import write_report
 from turnwise.papers.experiments.runner import run_suite
@@ -233,6 +234,34 @@ def test_a_training_that_is_stopped_goes_on_at_its_step(
     assert steps == [1, 2, 3]
     assert (tmp_path / "cut" / "results.json").read_bytes() == (tmp_path / "whole" / "results.json").read_bytes()
     assert len(list((tmp_path / "cut" / "models").iterdir())) == 1
+
+
+def test_published_trainings_choose_their_step_on_validation_data(
+    tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = smaller("triple", settings={**SETTINGS, "ccl:paper": {"max_steps": 2, "checkpoint_steps": 1}})
+    corpus = suite.data[-1]
+
+    def load(folder: Path) -> Splits:
+        splits = corpus.load(folder)
+        return replace(splits, validation=splits.test)
+
+    steps: list[int] = []
+    evaluate = TaskEvaluator.__call__
+
+    def counted(evaluator: TaskEvaluator, model: Any, **place: Any) -> dict[str, float]:
+        steps.append(place["steps"])
+        return evaluate(evaluator, model, **place)
+
+    monkeypatch.setattr(TaskEvaluator, "__call__", counted)
+    validated = replace(suite, data=(replace(corpus, load=load),))
+    arguments: Any = (str(tiny_encoder_path), tmp_path, ["ccl", "ccl-paper"])
+    results = run_suite(validated, None, *arguments, seeds=1)
+    assert {cell["status"] for cell in results["cells"]} == {"done"}
+    assert results["data"]["sample"]["validates"] == "next-message"
+    assert steps == [1, 2]  # of the published training alone
+    run_suite(suite, None, *arguments, seeds=1)
+    assert len(list((tmp_path / "models").iterdir())) == 3  # without validation data it is another training
 
 
 def test_studies(tiny_encoder_path: Path, tmp_path: Path, count_trainings: list[str]) -> None:

@@ -77,6 +77,7 @@ SUITE = Suite(
     name="dial2vec",
     level="conversation",
     methods=_METHODS,
+    validates="domain-categorization",
     data=_DATA,
     studies=(_STEPS,),
     full=Scale(

@@ -122,6 +122,7 @@ SUITE = Suite(
     name="dialoguecse",
     level="message",
     methods=_METHODS,
+    validates="semantic-retrieval",
     data=_DATA,
     studies=_STUDIES,
     full=Scale(

@@ -68,7 +68,8 @@ class Cell:
         if not self.method.needs_conversations:
             return None, None
         varies = self.study is not None and self.study.varies_conversations
-        return loaded.training_conversations(int(self.value) if varies and self.value is not None else None)
+        count = int(self.value) if varies and self.value is not None else None
+        return loaded.training_conversations(count, any(stage.published for stage in self.method.stages))
 
     def describe(self) -> str:
         """A description of the cell in one line."""

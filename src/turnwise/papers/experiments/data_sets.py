@@ -29,11 +29,13 @@ class Splits:
         train: What methods learn from; None if there is nothing.
         test: Conversations, or the folder of a released benchmark.
         needs: Where ``train`` is None, what is missing.
+        validation: Chooses the step of published trainings, as ``test``; None if there is nothing.
     """
 
     train: Dataset | None
     test: Dataset | Path
     needs: str = ""
+    validation: Dataset | Path | None = None
 
 
 Load = Callable[[Path], Splits]
@@ -77,12 +79,17 @@ def needed(folder: Path, name: str) -> Path:
     return path
 
 
-def files(train: str, test: str) -> Load:
-    """Conversations to learn from and to test on, each a file or a folder."""
+def files(train: str, test: str, validation: str = "") -> Load:
+    """Files or folders of conversations to learn from, to test on and, if it exists, to choose a step on."""
 
     def load(folder: Path) -> Splits:
         learned, tested = needed(folder, train), needed(folder, test)
-        return Splits(read_conversations(learned), read_conversations(tested))
+        chosen_on = find(folder, validation) if validation else None
+        return Splits(
+            read_conversations(learned),
+            read_conversations(tested),
+            validation=None if chosen_on is None else read_conversations(chosen_on),
+        )
 
     return load
 
@@ -91,19 +98,20 @@ def released(test: tuple[str, ...], train: str, format: str = "auto") -> Load:
     """A benchmark as its authors published it: the first of the folders that exists.
 
     Args:
-        test: Folders of the benchmark.
+        test: Folders of the benchmark; a second one that exists is for choosing a step.
         train: Conversations to learn from; they may be missing.
         format: Their format.
     """
 
     def load(folder: Path) -> Splits:
-        tested = next((path for name in test if (path := folder / name).is_dir()), None)
-        if tested is None:
+        folders = [path for name in test if (path := folder / name).is_dir()]
+        if not folders:
             raise MissingDataError(f"needs a folder {' or '.join(test)} with select.txt and sts.txt under {folder}")
         learned = find(folder, train)
         if learned is None:
-            return Splits(None, tested, f"needs conversations to learn from, {train}, under {folder}")
-        return Splits(read_conversations(learned, format=format), tested)
+            return Splits(None, folders[0], f"needs conversations to learn from, {train}, under {folder}")
+        validation = folders[1] if len(folders) > 1 else None
+        return Splits(read_conversations(learned, format=format), folders[0], validation=validation)
 
     return load
 
@@ -128,4 +136,4 @@ def sample_corpus(tasks: tuple[str, ...], conversations: int = 1500) -> DataSet:
     return DataSet("sample", "sample corpus", tasks, generated(conversations), needs_folder=False)
 
 
-SGD = files("sgd/train", "sgd/test")
+SGD = files("sgd/train", "sgd/test", "sgd/dev")

@@ -9,8 +9,9 @@ from datasets import Dataset
 
 from turnwise.data.drawing import draw_conversations
 from turnwise.evaluation import TASKS, load_task
+from turnwise.evaluation.evaluator import TaskEvaluator
 from turnwise.papers.experiments.data_sets import DataSet, MissingDataError, Splits
-from turnwise.papers.experiments.digests import conversations_digest, folder_digest
+from turnwise.papers.experiments.digests import conversations_digest, digest, folder_digest
 from turnwise.papers.experiments.method import Method
 from turnwise.papers.experiments.scoring import EVALUATION_SEED
 from turnwise.papers.experiments.suite import Scale
@@ -23,14 +24,17 @@ class LoadedDataSet:
         data: The data set.
         splits: Its conversations.
         scale: How large the run is.
+        validates: The task that chooses the step of published trainings.
     """
 
-    def __init__(self, data: DataSet, splits: Splits, scale: Scale) -> None:
+    def __init__(self, data: DataSet, splits: Splits, scale: Scale, validates: str) -> None:
         self.data = data
         self.needs = splits.needs
+        self.validates = validates if splits.validation is not None else ""
         self.train = None if splits.train is None else random_subset(splits.train, scale.train)
-        self.test = splits.test if isinstance(splits.test, Path) else random_subset(splits.test, scale.test)
-        self.test_digest = folder_digest(self.test) if isinstance(self.test, Path) else conversations_digest(self.test)
+        self.test = _sampled(splits.test, scale)
+        self.test_digest = _digest(self.test)
+        self.validation = None if splits.validation is None else _sampled(splits.validation, scale)
         self.queries = scale.queries
         self._tasks: dict[object, Any] = {}
         self._train_digests: dict[int | None, str] = {}
@@ -39,13 +43,15 @@ class LoadedDataSet:
         """Title and sizes, ready for JSON."""
         train = None if self.train is None else len(self.train)
         test = None if isinstance(self.test, Path) else len(self.test)
-        return {"title": self.data.title, "train": train, "test": test}
+        validated = {"validates": self.validates} if self.validates else {}
+        return {"title": self.data.title, "train": train, "test": test, **validated}
 
-    def training_conversations(self, count: int | None = None) -> tuple[Dataset, str]:
-        """The conversations that methods learn from, and their hash.
+    def training_conversations(self, count: int | None = None, validated: bool = False) -> tuple[Dataset, str]:
+        """The conversations that methods learn from, and the hash of what determines what is learned from them.
 
         Args:
             count: How many conversations; None means all.
+            validated: Whether the validation data, if there are any, choose the step.
 
         Raises:
             MissingDataError: There are no conversations to learn from, or fewer than asked for.
@@ -57,7 +63,16 @@ class LoadedDataSet:
         train = random_subset(self.train, count)
         if count not in self._train_digests:
             self._train_digests[count] = conversations_digest(train)
-        return train, self._train_digests[count]
+        learned = self._train_digests[count]
+        if validated and self.validation is not None:
+            learned = digest([learned, self.validates, _digest(self.validation)])
+        return train, learned
+
+    def evaluator(self) -> TaskEvaluator | None:
+        """Chooses the step of a published training; None without validation data."""
+        if self.validation is None:
+            return None
+        return TaskEvaluator(self.validates, self.validation, seed=EVALUATION_SEED, max_queries=self.queries)
 
     def task_names(self, method: Method) -> tuple[str, ...]:
         """The tasks that the method is measured in."""
@@ -72,6 +87,14 @@ class LoadedDataSet:
                 self._tasks[key] = load_task(name, self.test, seed=EVALUATION_SEED, max_queries=self.queries)
             data[name] = self._tasks[key]
         return data
+
+
+def _sampled(data: Dataset | Path, scale: Scale) -> Dataset | Path:
+    return data if isinstance(data, Path) else random_subset(data, scale.test)
+
+
+def _digest(data: Dataset | Path) -> str:
+    return folder_digest(data) if isinstance(data, Path) else conversations_digest(data)
 
 
 def random_subset(conversations: Dataset, count: int | None) -> Dataset:

@@ -13,6 +13,7 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.papers.baselines import Learning, Need
 from turnwise.papers.generated import GeneratedCandidates
 
+PUBLISHED = ":paper"  # the end of a stage's name
 PLANNING = "short-term-planning"  # the task that takes candidates
 
 
@@ -67,6 +68,11 @@ class Stage:
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def published(self) -> bool:
+        """Whether it is a paper's, which chooses its step on validation data."""
+        return self.name.endswith(PUBLISHED)
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
+from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor, nn
 
 from turnwise.encoders.conversation_encoder import ConversationEncoder
@@ -19,7 +20,7 @@ from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.papers.baselines import SimCSE, SimCSESettings
 from turnwise.papers.experiments.digests import digest
-from turnwise.papers.experiments.method import Stage
+from turnwise.papers.experiments.method import PUBLISHED, Stage
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.recipes import METHODS, Adaptation, Pace, get_recipe
 from turnwise.training.saving import save_encoder
@@ -44,13 +45,20 @@ class Training:
         """Ready for JSON."""
         return {"training": self.name, **asdict(self.settings)}
 
-    def run(self, encoder: ConversationEncoder, conversations: Dataset, unfinished: Path) -> ConversationEncoder:
+    def run(
+        self,
+        encoder: ConversationEncoder,
+        conversations: Dataset,
+        unfinished: Path,
+        evaluator: BaseEvaluator | None = None,
+    ) -> ConversationEncoder:
         """Train and return the encoder; the one given may be changed.
 
         Args:
             encoder: The encoder to start from.
             conversations: The conversations to learn from.
             unfinished: A folder for checkpoints, from which an interrupted run continues. SimCSE has none.
+            evaluator: Chooses the step of a published training.
         """
         if isinstance(self.settings, Adaptation):
             return adapt_encoder(encoder, conversations, self.settings, unfinished)
@@ -58,9 +66,16 @@ class Training:
             simcse = SimCSE(encoder, self.settings).fit(conversations)
             assert simcse.trained is not None  # fit has set it
             return ConversationEncoder.of(simcse.trained)
-        output = unfinished / "model"
         recipe: Any = self.settings
-        return train(conversations, method=recipe, encoder=encoder, output=output, resume=True, force=True)
+        return train(
+            conversations,
+            method=recipe,
+            encoder=encoder,
+            output=unfinished / "model",
+            evaluator=evaluator,
+            resume=True,
+            force=True,
+        )
 
 
 def resolve_stage(stage: Stage, **settings: Any) -> Training:
@@ -108,7 +123,11 @@ class ModelFolder:
         return digest([self.base, conversations, [training.describe() for training in trainings]])
 
     def get(
-        self, trainings: Sequence[Training], conversations: Dataset | None, learned: str | None
+        self,
+        trainings: Sequence[Training],
+        conversations: Dataset | None,
+        learned: str | None,
+        evaluator: Callable[[], BaseEvaluator | None],
     ) -> tuple[ConversationEncoder, dict[str, Any]]:
         """The encoder after some trainings; a training is run only if its result does not exist yet.
 
@@ -116,15 +135,20 @@ class ModelFolder:
             trainings: The trainings, one after the other.
             conversations: The conversations to learn from.
             learned: The hash of the conversations.
+            evaluator: Makes what chooses the step of a published training.
 
         Returns:
             The encoder, as loaded from the folder, and the time and tokens its trainings took together.
         """
-        path, cost = self._path(trainings, conversations, learned)
+        path, cost = self._path(trainings, conversations, learned, evaluator)
         return load_encoder(path or self.encoder), cost
 
     def _path(
-        self, trainings: Sequence[Training], conversations: Dataset | None, learned: str | None
+        self,
+        trainings: Sequence[Training],
+        conversations: Dataset | None,
+        learned: str | None,
+        evaluator: Callable[[], BaseEvaluator | None],
     ) -> tuple[Path | None, dict[str, Any]]:
         """As ``get``, the encoder's folder; None without trainings."""
         path: Path | None = None
@@ -133,7 +157,7 @@ class ModelFolder:
             before, path = path, self.folder / self.key(trainings[:count], learned)
             if not path.is_dir():
                 assert conversations is not None  # methods without conversations have no stages
-                self._train(trainings[count - 1], before, path, conversations, learned)
+                self._train(trainings[count - 1], before, path, conversations, evaluator)
             record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
             seconds, tokens = seconds + record["seconds"], tokens + record["tokens"]
         return path, {"train_seconds": round(seconds, 1), "train_tokens": tokens}
@@ -143,7 +167,12 @@ class ModelFolder:
         shutil.rmtree(self.folder / key, ignore_errors=True)
 
     def _train(
-        self, training: Training, before: Path | None, path: Path, conversations: Dataset, learned: str | None
+        self,
+        training: Training,
+        before: Path | None,
+        path: Path,
+        conversations: Dataset,
+        evaluator: Callable[[], BaseEvaluator | None],
     ) -> None:
         encoder = load_encoder(before or self.encoder)
         unfinished = self.folder / f"{path.name}.unfinished"
@@ -151,7 +180,8 @@ class ModelFolder:
         called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder
         try:
             with counted_tokens(called) as count:
-                trained = training.run(encoder, conversations, unfinished)
+                validated = evaluator() if training.name.endswith(PUBLISHED) else None
+                trained = training.run(encoder, conversations, unfinished, validated)
         except Exception:
             # A training that failed begins again, but one that was stopped continues.
             shutil.rmtree(unfinished, ignore_errors=True)

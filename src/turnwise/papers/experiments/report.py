@@ -138,6 +138,8 @@ def _data_section(results: Results, paper: Paper, data: str, heading: str) -> li
         f"{about[part]:,} to {verb}" for part, verb in (("train", "learn from"), ("test", "test on")) if about.get(part)
     ]
     sections = [f"{heading} {data_title(results, data)}" + (f" (conversations: {', '.join(sizes)})" if sizes else "")]
+    if about.get("validates"):
+        sections.append(f"Published trainings keep their best step by {about['validates']} on validation data.")
     not_run = {cell["method"]: f"{cell['title']} ({cell['reason']})" for cell in cells if cell["status"] == "not run"}
     for task in tasks_of(cells):
         sections.append(f"**{task_title(task)}**\n\n{task_table(paper, data, task, rows_of(cells, task), not_run)}")

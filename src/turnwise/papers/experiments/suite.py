@@ -74,6 +74,7 @@ class Suite:
         name: Its name, one of ``PAPERS``.
         level: What its methods embed.
         methods: The rows of its tables.
+        validates: The task that chooses the step of published trainings, on data sets that have validation data.
         data: The data sets.
         full: How large a run is.
         quick: How large a quick run is.
@@ -83,6 +84,7 @@ class Suite:
     name: str
     level: LevelName
     methods: tuple[Method, ...]
+    validates: str
     data: tuple[DataSet, ...]
     full: Scale
     quick: Scale

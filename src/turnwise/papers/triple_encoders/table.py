@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +62,17 @@ _TASKS = (*_ORDER, "component-analysis")
 
 
 def daily_dialog(folder: Path) -> Splits:
-    """Its own splits; if there is only a single file, a tenth of it is for testing."""
+    """Its own splits; without a training file, a tenth of the validation part is for testing."""
     if find(folder, "dailydialog/train"):
-        return files("dailydialog/train", "dailydialog/test")(folder)
-    return held_out("dailydialog/dev", 0.1)(folder)
+        return files("dailydialog/train", "dailydialog/test", "dailydialog/dev")(folder)
+    part = find(folder, "dailydialog/train_part")
+    splits = held_out("dailydialog/dev", 0.1)(folder)
+    return splits if part is None else replace(splits, validation=read_conversations(part))
 
 
 def persona_chat(folder: Path) -> Splits:
     """Test on another corpus than the training corpus, as in the paper."""
-    test = read_conversations(needed(folder, "personachat/test"))
-    return Splits(daily_dialog(folder).train, test)
+    return replace(daily_dialog(folder), test=read_conversations(needed(folder, "personachat/test")))
 
 
 _DATA = (
@@ -99,6 +101,7 @@ SUITE = Suite(
     name="triple",
     level="reply",
     methods=_METHODS,
+    validates="next-message",
     data=_DATA,
     full=Scale(settings=same_settings(_TRAININGS, max_steps=300), test=1000),
     quick=Scale(
