@@ -94,7 +94,11 @@ def k_means(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
 
 def k_means_chosen(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
     """The number with the best silhouette of 5, 10, 20, 40, 80 and 160."""
-    tried = [KMeans(k, random_state=seed, n_init=1).fit_predict(vectors) for k in (5, 10, 20, 40, 80, 160)]
+    tried = [
+        KMeans(k, random_state=seed, n_init=1).fit_predict(vectors)
+        for k in (5, 10, 20, 40, 80, 160)
+        if k < len(vectors)
+    ]
     size = min(2000, len(vectors))
     return max(tried, key=lambda groups: silhouette_score(vectors, groups, sample_size=size, random_state=seed))
 
