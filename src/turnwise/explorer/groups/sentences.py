@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 from turnwise.explorer.boilerplate import GAP
 from turnwise.explorer.groups.naming import IS_CJK, TOKEN
 
@@ -65,17 +65,25 @@ class _Clause:
     costs: float
 
 
-def name_sentences(texts: Sequence[str], vectors: FloatArray, labels: IntArray) -> list[str]:
-    """A sentence for each group that is typical of it; empty if its texts have no words.
+def name_sentences(
+    texts: Sequence[str], vectors: FloatArray, labels: IntArray, wanted: BoolArray | None = None
+) -> list[str]:
+    """A sentence for each group that is typical of it; empty if its texts have no words, or none is wanted.
 
     Args:
         texts: The texts, each once (n).
         vectors: Their vectors, of length 1 (n, dim).
         labels: The group of each text, from 0 on, -1 for none (n,).
+        wanted: Which groups to name (groups,); by default all.
     """
+    if wanted is not None and not wanted.any():
+        return [""] * len(wanted)
     words = _words_of(texts, labels)
     names = []
     for group in range(len(words.sizes)):
+        if wanted is not None and not wanted[group]:
+            names.append("")
+            continue
         rows = np.flatnonzero(labels == group)
         cosines = vectors[rows] @ unit_vectors(vectors[rows].mean(0)) if len(rows) else np.zeros(0)
         central = np.argsort(-cosines, kind="stable")[:_CENTRAL]

@@ -75,7 +75,9 @@ def _described(
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
         vectors = np.array(corpus.vectors[messages], np.float32)
-        sentences = name_sentences([without_placeholders(corpus.texts[row]) for row in messages], vectors, labels)
+        nameless = np.asarray([not survey.memory.groups[id].name for id in values.tolist()], bool)
+        named_by = [without_placeholders(corpus.texts[row]) for row in messages]
+        sentences = name_sentences(named_by, vectors, labels, nameless)  # the others keep their names
         for id, phrases, sentence in zip(values.tolist(), name_phrases(texts, labels), sentences):
             described[id] = _Described(tuple(phrases), sentence)
     return described
