@@ -90,7 +90,7 @@ def _left_out(columns: Columns, every: Fields) -> str:
         is_text = text_score(name, given) >= _LONG_TEXT and len(given) > len(values) / 5
         if name in used or not is_text or hinted(name.split(".")[-1], "about"):
             continue
-        varies = len(set(given)) / len(given) > len(set(texts)) / len(texts) / 2
+        varies = len(set(given)) / len(given) > len(set(texts)) / max(len(texts), 1) / 2
         if varies and mean(_letters(value) not in read for value in given) > 0.2:
             return f"the texts of {name!r} would not be messages"
     return ""
