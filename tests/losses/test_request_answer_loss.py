@@ -6,9 +6,10 @@ from datasets import Dataset
 from torch.nn.functional import cross_entropy, normalize
 
 import turnwise
+from turnwise._utils.settings import Settings
 from turnwise.collators import TextCollator
-from turnwise.losses import RequestAnswerLoss, RequestAnswerSettings
-from turnwise.training.recipes.request_answer import RequestAnswer, pairs_of
+from turnwise.losses import RequestAnswerLoss
+from turnwise.training.recipes.request_answer import pairs_of
 
 PAIRS = [
     ("my card is lost", "we will block it"),
@@ -17,18 +18,17 @@ PAIRS = [
 ]
 
 
-def loss_of(encoder: turnwise.ConversationEncoder, pairs: list[tuple[str, str]], temperature: float = 0.05) -> float:
+def loss_of(encoder: turnwise.ConversationEncoder, pairs: list[tuple[str, str]]) -> float:
     rows = [{"messages": [{"content": text} for text in pair]} for pair in pairs]
     features = {name.removeprefix("messages_"): value for name, value in TextCollator(encoder)(rows).items()}
-    return float(RequestAnswerLoss(encoder, RequestAnswerSettings(temperature)).compute_loss(features).detach())
+    return float(RequestAnswerLoss(encoder, Settings()).compute_loss(features).detach())
 
 
-@pytest.mark.parametrize("temperature", [0.05, 0.5])
-def test_the_literal_formula(temperature: float, tiny_encoder) -> None:
+def test_the_literal_formula(tiny_encoder) -> None:
     requests, answers = (normalize(torch.from_numpy(tiny_encoder.encode(list(side))), dim=1) for side in zip(*PAIRS))
-    scores, own = requests @ answers.T / temperature, torch.arange(3)
+    scores, own = requests @ answers.T / 0.05, torch.arange(3)
     expected = (cross_entropy(scores, own) + cross_entropy(scores.T, own)) / 2
-    assert loss_of(tiny_encoder, PAIRS, temperature) == pytest.approx(float(expected), rel=1e-3)
+    assert loss_of(tiny_encoder, PAIRS) == pytest.approx(float(expected), rel=1e-3)
 
 
 def test_equal_answers_are_not_told_apart(tiny_encoder) -> None:
@@ -52,8 +52,3 @@ def test_all_words_of_each_side_are_a_pair() -> None:
     ]
     (pair,) = pairs_of(Dataset.from_list(rows))
     assert [message["content"] for message in pair] == ["Hello.\nWhat is?", "It is lost.\nParcels are late."]
-
-
-def test_settings_out_of_range() -> None:
-    with pytest.raises(ValueError, match="temperature"):
-        RequestAnswer(temperature=0)

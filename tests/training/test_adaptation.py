@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import math
 import shutil
+import signal
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from transformers import BertForMaskedLM
 
 import turnwise
 from turnwise.training.adaptation import MaskingCollator, adapt_encoder, masked_language_model
+from turnwise.training.callbacks import StopInGoodOrder
 from turnwise.training.recipes import Adaptation
 
 
@@ -107,3 +110,23 @@ def test_an_adapted_encoder_is_saved(conversations, tiny_encoder_path, tmp_path)
 def test_an_unknown_setting_of_adaptation_is_refused(conversations, tiny_encoder) -> None:
     with pytest.raises(ValueError, match="adaptation has no setting 'steps'"):
         turnwise.adapt(conversations, encoder=tiny_encoder, settings={"steps": 2})
+
+
+def test_an_adaptation_that_was_stopped_goes_on_to_the_same_weights(
+    conversations, tiny_encoder_path, tmp_path, monkeypatch
+) -> None:
+    how = {"encoder": tiny_encoder_path, "settings": {"max_steps": 6, "batch_size": 8, "learning_rate": 1e-3}}
+    whole = turnwise.adapt(conversations, **how, output=tmp_path / "whole")
+    step_end = StopInGoodOrder.on_step_end
+
+    def stopped(self: StopInGoodOrder, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step == 2:
+            signal.raise_signal(signal.SIGINT)
+        step_end(self, args, state, control, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StopInGoodOrder, "on_step_end", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            turnwise.adapt(conversations, **how, output=tmp_path / "cut")
+    resumed = turnwise.adapt(conversations, **how, output=tmp_path / "cut", resume=True)
+    assert all(torch.equal(its, theirs) for its, theirs in zip(resumed.parameters(), whole.parameters(), strict=True))

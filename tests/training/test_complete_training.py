@@ -116,7 +116,7 @@ def test_a_gain_that_makes_groups_less_stable_is_not_kept(tiny_encoder, corpus, 
     monkeypatch.setattr(
         HeldOut,
         "figures",
-        lambda self, vectors, head=None: {MAIN: np.full(10, value := next(values)), STABILITY: np.full(10, -value)},
+        lambda self, vectors, head=None: {MAIN: np.full(10, value := next(values)), STABILITY: np.full(10, -value / 2)},
     )
     assert same(turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder), start)
 

@@ -3,7 +3,7 @@
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.composed import ComposedSettings, composed_loss
 from turnwise.losses.in_context import InContextLoss, InContextSettings
-from turnwise.losses.request_answer import RequestAnswerLoss, RequestAnswerSettings
+from turnwise.losses.request_answer import RequestAnswerLoss
 
 __all__ = [
     "ComposedSettings",
@@ -11,6 +11,5 @@ __all__ = [
     "InContextLoss",
     "InContextSettings",
     "RequestAnswerLoss",
-    "RequestAnswerSettings",
     "composed_loss",
 ]

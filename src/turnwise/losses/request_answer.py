@@ -6,38 +6,24 @@ among those of the batch, and each answer its request. The answers are labels th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 from typing_extensions import override
 
-from turnwise._utils.settings import Settings, check_positive
+from turnwise._utils.settings import Settings
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import batch_softmax
 
-
-@dataclass(frozen=True)
-class RequestAnswerSettings(Settings):
-    """Settings of `RequestAnswerLoss`.
-
-    Attributes:
-        temperature: Divides the cosines of requests and answers.
-    """
-
-    temperature: float = 0.05
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive(self, "temperature")
+_TEMPERATURE = 0.05
 
 
-class RequestAnswerLoss(ConversationLoss[RequestAnswerSettings]):
+class RequestAnswerLoss(ConversationLoss[Settings]):
     """The softmax over the requests and answers of a batch, from request to answer and back.
 
     Takes the features of `turnwise.collators.TextCollator` of conversations of two messages, a request and its answer.
+    Cosines are divided by 0.05.
     """
 
     citation = ""
@@ -51,7 +37,7 @@ class RequestAnswerLoss(ConversationLoss[RequestAnswerSettings]):
             requests, answers = normalize(pairs.float(), dim=2).unbind(1)
             has_context = torch.ones_like(conversation, dtype=torch.bool)
             losses = [
-                batch_softmax(of / self.settings.temperature, to, has_context, conversation, key, "batch")
+                batch_softmax(of / _TEMPERATURE, to, has_context, conversation, key, "batch")
                 for of, to, key in ((requests, answers, keys[:, 1]), (answers, requests, keys[:, 0]))
             ]
             return torch.stack(losses).mean()

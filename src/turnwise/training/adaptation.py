@@ -31,6 +31,7 @@ import turnwise
 from turnwise._compat import loaded_from
 from turnwise._utils.files import check_folder
 from turnwise._utils.runs import process_state
+from turnwise.collators.texts import text_key
 from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.files import check_apart
@@ -198,12 +199,16 @@ def _share(model: PreTrainedModel, transformer: nn.Module) -> None:
 
 
 class MaskingCollator:
-    """Tokenise messages and mask tokens to predict, at most ``max_predictions`` in each."""
+    """Tokenise messages and mask tokens to predict, at most ``max_predictions`` in each.
+
+    What is masked follows from the seed and the texts: a batch is collated before the step that precedes it, so that a
+    run that draws from the state of a checkpoint would go on with other masks.
+    """
 
     def __init__(self, encoder: SentenceTransformer, settings: Adaptation) -> None:
         self.tokenizer = encoder.tokenizer
         self.max_length = min(settings.max_length, encoder.max_seq_length or settings.max_length)
-        self.max_predictions = settings.max_predictions
+        self.max_predictions, self.seed = settings.max_predictions, settings.seed
         self.mask = DataCollatorForLanguageModeling(self.tokenizer, mlm_probability=settings.mask_probability)
 
     def __call__(self, rows: Sequence[dict[str, str]]) -> dict[str, Tensor]:
@@ -220,10 +225,13 @@ class MaskingCollator:
         )
         fields = ("input_ids", "attention_mask", "special_tokens_mask")
         examples = [{field: encoded[field][row] for field in fields} for row in range(len(rows))]
-        batch: dict[str, Tensor] = self.mask(examples)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(text_key(repr((self.seed, encoded["input_ids"]))))
+            batch: dict[str, Tensor] = self.mask(examples)
+            lottery = torch.rand(batch["labels"].shape)
         labels = batch["labels"]
         # The masked positions are put in a random order. The first ones stay masked; the others get their token back.
-        order = torch.rand(labels.shape).masked_fill(labels == -100, 2).argsort(1).argsort(1)
+        order = lottery.masked_fill(labels == -100, 2).argsort(1).argsort(1)
         extra = (labels != -100) & (order >= self.max_predictions)
         batch["input_ids"] = torch.where(extra, labels, batch["input_ids"])
         batch["labels"] = labels.masked_fill(extra, -100)
