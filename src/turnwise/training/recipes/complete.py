@@ -103,7 +103,8 @@ class Complete(InContext):
         learning, shares = [LearnApart(paced, "context")], [{"context": 0.5}, {"context": 1.0}]
         pairs = len(pairs_of(state.conversations))
         if 2 * pairs > len(state.conversations):
-            answers = RequestAnswer(max_steps=self.max_steps, max_length=self.max_length, seed=self.seed, bf16=bf16)
+            shared = {name: getattr(self, name) for name in ("max_steps", "max_length", "seed", "recompute")}
+            answers = RequestAnswer(bf16=bf16, **shared)
             answers = dataclasses.replace(answers, max_steps=answers.steps_for(pairs, MOST_STEPS))
             learning.append(LearnApart(answers, "answers", validates=False))
             shares += [{"context": 0.5, "answers": 0.25}, {"context": 1.0, "answers": 0.5}]
