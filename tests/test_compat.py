@@ -102,9 +102,9 @@ def test_messages_are_a_modality_that_is_saved(tiny_encoder: SentenceTransformer
 
 
 def test_attention_dropouts_are_found(tiny_encoder: SentenceTransformer) -> None:
-    found = list(_compat.attention_dropouts(tiny_encoder))
-    assert len(found) == 4, "BERT's attention no longer keeps its dropout in a module ending in SelfAttention"
-    assert all(isinstance(dropout, nn.Dropout) for dropout in found)
+    vectors = list(_compat.attention_dropouts(tiny_encoder))
+    assert len(vectors) == 4, "BERT's attention no longer keeps its dropout in a module ending in SelfAttention"
+    assert all(isinstance(dropout, nn.Dropout) for dropout in vectors)
 
 
 def test_linear_layers_go_through_onednn() -> None:

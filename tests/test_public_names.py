@@ -127,8 +127,8 @@ def test_the_api_reference_lists_every_public_name() -> None:
 
 def test_importing_turnwise_is_quick_because_it_imports_no_heavy_library() -> None:
     code = "import sys, turnwise; print({'torch', 'transformers', 'datasets'} & set(sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "set()"
+    text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert text.stdout.strip() == "set()"
 
 
 def test_the_citation_names_the_version_and_the_papers() -> None:

@@ -122,8 +122,8 @@ def test_times_of_speech_are_no_telephone_numbers(tmp_path) -> None:
     segments = [{"start": 123.4567891, "end": 124.4567891, "text": "Hello."}]
     (tmp_path / "call.json").write_text(json.dumps({"segments": segments, "language": "en"}), encoding="utf-8")
     succeed("inspect", tmp_path / "call.json", "--json", tmp_path / "counts.json")
-    found = json.loads((tmp_path / "counts.json").read_text())["personal_data"]["phones"]
-    assert found == {"found": 0, "messages": 0, "labels": []}
+    answer = json.loads((tmp_path / "counts.json").read_text())["personal_data"]["phones"]
+    assert answer == {"found": 0, "messages": 0, "labels": []}
 
 
 def test_the_columns_that_were_found_are_shown(tmp_path) -> None:

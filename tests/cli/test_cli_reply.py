@@ -85,8 +85,8 @@ def test_candidates_come_from_conversations_too(model, files, tmp_path) -> None:
 
 def test_a_plain_encoder_sums_cosines(tiny_encoder_path, files, tmp_path) -> None:
     talks, replies = files
-    found = ranked(tmp_path, "reply", tiny_encoder_path, "--candidates", replies, "--conversation", talks)
-    assert_same(found, expected(tiny_encoder_path, "first", "assistant", REPLIES, "bi"))
+    vectors = ranked(tmp_path, "reply", tiny_encoder_path, "--candidates", replies, "--conversation", talks)
+    assert_same(vectors, expected(tiny_encoder_path, "first", "assistant", REPLIES, "bi"))
 
 
 @pytest.mark.parametrize("half", [False, True])

@@ -55,8 +55,8 @@ help_of(get_command(app))
 print({"numpy", *HEAVY} & sys.modules.keys())
 """
     script = script.replace("HEAVY", repr(_HEAVY))
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert found.stdout == "set()\n", found.stderr
+    text = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert text.stdout == "set()\n", text.stderr
 
 
 @pytest.mark.parametrize(

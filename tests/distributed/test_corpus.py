@@ -45,11 +45,11 @@ def embedded(monkeypatch) -> list[str]:
 def test_parts_hold_what_one_file_holds(embed, corpus, tiny_encoder, tmp_path) -> None:
     rows = embed(tmp_path / "out")
     conversations = turnwise.read_conversations(corpus)
-    found = pq.read_table(tmp_path / "out")
+    table = pq.read_table(tmp_path / "out")
     expected = [message["content"] for row in conversations for message in row["messages"]]
-    assert found["text"].to_pylist() == expected and rows == len(expected)
-    assert list(dict.fromkeys(found["id"].to_pylist())) == conversations["id"][:]
-    vectors = np.stack(found["vector"].to_numpy(zero_copy_only=False))
+    assert table["text"].to_pylist() == expected and rows == len(expected)
+    assert list(dict.fromkeys(table["id"].to_pylist())) == conversations["id"][:]
+    vectors = np.stack(table["vector"].to_numpy(zero_copy_only=False))
     assert_same_vectors(vectors, tiny_encoder.encode_messages(expected))
     listed = manifest(tmp_path / "out")
     assert listed["complete"] and listed["rows"] == rows and listed["settings"]["level"] == "message"

@@ -57,11 +57,11 @@ def test_ray_reads_and_writes_buckets(
     # Byte for byte what one process writes on a disk, but that the manifest names files of the bucket.
     embed(str(corpus), str(tmp_path / "embedded"), tiny_encoder_path)
     bucket.get("logs/embedded/", str(tmp_path / "copy"), recursive=True)
-    expected, found = contents(tmp_path / "embedded"), contents(tmp_path / "copy")
+    expected, vectors = contents(tmp_path / "embedded"), contents(tmp_path / "copy")
     listed = manifest(tmp_path / "copy")
     assert listed["complete"] and listed["files"] == [f"s3://logs/2026/{file.name}" for file in (*first, last)]
-    assert expected.keys() == found.keys()
-    assert all(found[name] == expected[name] for name in found if name.startswith("part-"))
+    assert expected.keys() == vectors.keys()
+    assert all(vectors[name] == expected[name] for name in vectors if name.startswith("part-"))
 
 
 def embed(data: str, output: str, encoder: Path, *further: str) -> None:

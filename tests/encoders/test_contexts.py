@@ -17,9 +17,9 @@ def test_the_most_recent_turn_stands_last() -> None:
 
 
 def test_joined_contexts_are_what_the_stock_encoder_gives_for_the_joined_text(tiny_encoder) -> None:
-    found = encode_contexts(tiny_encoder, [["hello", "thanks"], ["order"], ["hello", "thanks"]])
+    vectors = encode_contexts(tiny_encoder, [["hello", "thanks"], ["order"], ["hello", "thanks"]])
     expected = [unit(tiny_encoder.encode(text)) for text in ("hello [SEP] thanks", "order", "hello [SEP] thanks")]
-    assert_same_vectors(found, expected)
+    assert_same_vectors(vectors, expected)
 
 
 def test_of_a_context_that_is_too_long_the_newest_words_stay(tiny_encoder) -> None:

@@ -69,15 +69,15 @@ CHANGES: dict[str, Callable[[SentenceTransformer], None]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_vectors_are_those_of_the_stock_method(tiny_encoder, change) -> None:
     CHANGES[change](tiny_encoder)
-    found = encode_messages(tiny_encoder, TEXTS)
-    assert found.dtype == np.float32
-    assert_same_vectors(found, tiny_encoder.encode(TEXTS))
+    vectors = encode_messages(tiny_encoder, TEXTS)
+    assert vectors.dtype == np.float32
+    assert_same_vectors(vectors, tiny_encoder.encode(TEXTS))
 
 
 @pytest.mark.parametrize("batch_size", (1, 7))
 def test_the_size_of_a_batch_changes_nothing(tiny_encoder, batch_size) -> None:
-    found = encode_messages(tiny_encoder, TEXTS, batch_size=batch_size)
-    assert_same_vectors(found, encode_messages(tiny_encoder, TEXTS))
+    vectors = encode_messages(tiny_encoder, TEXTS, batch_size=batch_size)
+    assert_same_vectors(vectors, encode_messages(tiny_encoder, TEXTS))
 
 
 def test_a_named_prompt_is_put_before_each_text(tiny_encoder) -> None:

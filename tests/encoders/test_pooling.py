@@ -36,8 +36,8 @@ def test_a_long_turn_is_whole_where_the_conversation_fits(tiny_encoder, separate
 def test_a_dialogue_models_own_limit_counts(tiny_encoder, caplog) -> None:
     make_conversational(tiny_encoder, 9)  # 64 positions
     talk = [{"role": "ab"[turn % 2], "content": "a card"} for turn in range(4)]
-    found = tiny_encoder.encode_conversations([talk, talk[:2]])
-    assert_same_vectors(found[0], found[1])
+    vectors = tiny_encoder.encode_conversations([talk, talk[:2]])
+    assert_same_vectors(vectors[0], vectors[1])
     assert "more than 9 tokens" in caplog.text
 
 
@@ -58,8 +58,8 @@ def test_interlocutor_and_speaker_pooling_equal_their_definition(tiny_encoder) -
 
 def test_for_an_encoder_that_is_no_dialogue_model_a_conversation_is_plain_text(tiny_encoder) -> None:
     talk = [{"role": "a", "content": "a card"}, {"role": "b", "content": "thanks"}]
-    found = tiny_encoder.encode_conversations([talk])[0]
-    assert_same_vectors(found, tiny_encoder.encode("a card thanks"))
+    vectors = tiny_encoder.encode_conversations([talk])[0]
+    assert_same_vectors(vectors, tiny_encoder.encode("a card thanks"))
     second = tokens_of(tiny_encoder, "[CLS] a card thanks [SEP]")[3]
     assert_same_vectors(tiny_encoder.encode_conversations([talk], pooling="speaker:b")[0], second)
 
@@ -87,8 +87,8 @@ def test_a_speaker_who_says_nothing_within_the_limit_is_an_error(tiny_encoder) -
     for others in ([], [[{"role": role, "content": "hello"} for role in "cba"]]):
         with pytest.raises(ValueError, match="conversation 0: 'b' says nothing within the encoder's limit"):
             tiny_encoder.encode_conversations([talk, *others], pooling="speaker:b")
-        found = tiny_encoder.encode_conversations([talk, *others], pooling="speaker:b", long="window")
-        assert np.linalg.norm(found, axis=1).min() > 0
+        vectors = tiny_encoder.encode_conversations([talk, *others], pooling="speaker:b", long="window")
+        assert np.linalg.norm(vectors, axis=1).min() > 0
     silent = [{"role": "a", "content": ""}]
     assert not tiny_encoder.encode_conversations([silent], pooling="interlocutor").any()
 
@@ -106,8 +106,8 @@ def test_windows_are_weighted_by_their_tokens(tiny_encoder) -> None:
         "[CLS] card card card card card [SEP] card card [SEP]",
     ]
     tokens = [tokens_of(tiny_encoder, window) for window in windows]
-    found = tiny_encoder.encode_conversations([talk], long="window")[0]
-    assert_same_vectors(found, np.concatenate(tokens).mean(0))
+    vectors = tiny_encoder.encode_conversations([talk], long="window")[0]
+    assert_same_vectors(vectors, np.concatenate(tokens).mean(0))
 
 
 def test_windows_hold_the_end_of_a_long_message(tiny_encoder) -> None:
@@ -167,8 +167,8 @@ def test_absent_speakers_are_an_error_or_zeros(tiny_encoder) -> None:
     talks = [[{"role": "a", "content": "hello"}, {"role": "b", "content": "thanks"}], [{"role": "a", "content": "bye"}]]
     with pytest.raises(ValueError, match="conversation 1 has no speaker 'b', only a"):
         tiny_encoder.encode_conversations(talks, pooling="speaker:b")
-    found = tiny_encoder.encode_conversations(talks, pooling="speaker:b", absent="zero")
-    assert_same_vectors(found[0], tiny_encoder.encode_conversations(talks[:1], pooling="speaker:b")[0])
-    assert not found[1].any()
+    vectors = tiny_encoder.encode_conversations(talks, pooling="speaker:b", absent="zero")
+    assert_same_vectors(vectors[0], tiny_encoder.encode_conversations(talks[:1], pooling="speaker:b")[0])
+    assert not vectors[1].any()
     with pytest.raises(ValueError, match="absent must be"):
         tiny_encoder.encode_conversations(talks, absent="none")

@@ -107,8 +107,8 @@ def test_many_may_write_at_once(tiny_encoder, path) -> None:
     def fill(number: int) -> None:
         cache = VectorCache(tiny_encoder, path)
         for start in range(0, 200, 20):
-            found = cache.embed(Counting(), [f"{'x' * text}" for text in range(start, start + 20 + number)])
-            np.testing.assert_array_equal(found[:, 0], range(start, start + 20 + number))
+            vectors = cache.embed(Counting(), [f"{'x' * text}" for text in range(start, start + 20 + number)])
+            np.testing.assert_array_equal(vectors[:, 0], range(start, start + 20 + number))
 
     threads = [threading.Thread(target=fill, args=(number,)) for number in range(4)]
     for thread in threads:

@@ -73,7 +73,7 @@ def test_figures_are_those_of_the_task_as_flat_floats(tiny_encoder, corpus) -> N
         evaluator = TaskEvaluator(
             task, corpus, max_queries=15, conversation_label="domain", pooling="interlocutor", seed=2
         )
-        found = evaluator(tiny_encoder)
+        vectors = evaluator(tiny_encoder)
         (expected,) = evaluate(
             corpus,
             encoder=tiny_encoder,
@@ -83,11 +83,11 @@ def test_figures_are_those_of_the_task_as_flat_floats(tiny_encoder, corpus) -> N
             pooling="interlocutor",
             seed=2,
         ).values()
-        assert all(type(value) is float for value in found.values())
-        assert evaluator.primary_metric in found
-        for name, value in found.items():
+        assert all(type(value) is float for value in vectors.values())
+        assert evaluator.primary_metric in vectors
+        for name, value in vectors.items():
             assert value == expected[name.removeprefix(f"{evaluator.name}_")]
-        assert not any(name.endswith(("_interval", "_queries", "_dialogues", "_runs")) for name in found)
+        assert not any(name.endswith(("_interval", "_queries", "_dialogues", "_runs")) for name in vectors)
 
 
 def test_ways_of_scoring_and_the_main_one(tiny_encoder, with_views: Callable[..., SentenceTransformer], corpus) -> None:
@@ -135,8 +135,8 @@ def test_the_encoder_is_evaluated_as_it_is_and_stays_so(tiny_encoder, corpus) ->
 
 def test_the_model_card_names_task_and_figures(tiny_encoder, corpus, tmp_path) -> None:
     evaluator = TaskEvaluator("conversation-retrieval", corpus, conversation_label="domain")
-    found = evaluator(tiny_encoder, str(tmp_path / "eval"), epoch=1, steps=10)
-    assert tiny_encoder.model_card_data.eval_results_dict == {evaluator: found}
+    vectors = evaluator(tiny_encoder, str(tmp_path / "eval"), epoch=1, steps=10)
+    assert tiny_encoder.model_card_data.eval_results_dict == {evaluator: vectors}
     tiny_encoder.save_pretrained(str(tmp_path / "model"))
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     assert "Conversation Retrieval" in card and "**map**" in card and '"conversation_label": "domain"' in card

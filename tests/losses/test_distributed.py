@@ -85,9 +85,9 @@ def work(rank: int, folder: str, encoder_path: str, rows: list) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", f"file://{folder}/store", world_size=2, rank=rank)
     for name in LOSSES | LOCAL_LOSSES:
-        found = loss_and_gradients(name, encoder_path, rows, SHARES[rank])
+        vectors = loss_and_gradients(name, encoder_path, rows, SHARES[rank])
         if rank == 0:
-            save_file(found, Path(folder) / f"{name}.safetensors")
+            save_file(vectors, Path(folder) / f"{name}.safetensors")
     dist.destroy_process_group()
 
 

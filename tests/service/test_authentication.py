@@ -130,8 +130,8 @@ def test_the_file_holds_hashes_only(keys: dict[str, str]) -> None:
     text = Path(keys["path"]).read_text()
     assert hash_key(keys["read"]) in text and keys["read"] not in text
     assert Path(keys["path"]).stat().st_mode & 0o077 == 0
-    found = find_key(read_keys(Path(keys["path"])), keys["slow"])
-    assert found == Key("slow", hash_key(keys["slow"]), frozenset({"read"}), None, 2)
+    hits = find_key(read_keys(Path(keys["path"])), keys["slow"])
+    assert hits == Key("slow", hash_key(keys["slow"]), frozenset({"read"}), None, 2)
 
 
 @pytest.mark.parametrize(

@@ -179,8 +179,8 @@ def test_what_is_stored_is_read_while_more_is_being_embedded(gate: Gate, tmp_pat
         assert gate.reached.wait(SECONDS)
         # The gate opens only after these answers.
         assert client.get("/v1/conversations/pizza").json() == PIZZA
-        found = client.post("/v1/search", json={"query": "pizza", "mode": "text"}).json()["results"]
-        assert [hit["conversation"] for hit in found] == ["pizza"]
+        hits = client.post("/v1/search", json={"query": "pizza", "mode": "text"}).json()["results"]
+        assert [hit["conversation"] for hit in hits] == ["pizza"]
         assert client.delete("/v1/conversations/nobody?store=other").status_code == 404
         gate.open()
         assert adding.result(SECONDS).json()["added"] == 1

@@ -33,8 +33,8 @@ def test_messages_of_all_layouts_are_stored_as_they_are_read_from_files(filled, 
 
 def test_searches_take_messages_of_all_layouts(store) -> None:
     for search in (store.search_conversations, store.next_replies):
-        found, expected = search(LAYOUTS), search(PLAIN)
-        assert [hit.conversation for hit in found] == [hit.conversation for hit in expected]
+        hits, expected = search(LAYOUTS), search(PLAIN)
+        assert [hit.conversation for hit in hits] == [hit.conversation for hit in expected]
 
 
 def test_encoders_take_messages_of_all_layouts(tiny_encoder) -> None:

@@ -16,23 +16,23 @@ def test_messages_by_vector(store, conversations, tiny_encoder) -> None:
     vectors = tiny_encoder.encode_messages(texts)
     query = tiny_encoder.encode_messages(["a pizza please"])[0]
     cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
-    found = store.search_messages("a pizza please", limit=30)
-    np.testing.assert_allclose([hit.score for hit in found], np.sort(cosines)[::-1], atol=1e-5)
-    for hit in found:
+    hits = store.search_messages("a pizza please", limit=30)
+    np.testing.assert_allclose([hit.score for hit in hits], np.sort(cosines)[::-1], atol=1e-5)
+    for hit in hits:
         assert conversations[int(hit.conversation[-1])]["messages"][hit.turn] == {"role": hit.role, "content": hit.text}
-    assert store.search_messages(query) == found[:10]
-    assert [hit.score for hit in store.search_messages(query, limit=3, offset=4)] == [h.score for h in found[4:7]]
+    assert store.search_messages(query) == hits[:10]
+    assert [hit.score for hit in store.search_messages(query, limit=3, offset=4)] == [h.score for h in hits[4:7]]
 
 
 def test_messages_by_text_and_by_both(store) -> None:
-    found = store.search_messages("cards lost", mode="text", limit=20)  # stems
-    assert {hit.text for hit in found} == {"cancel my card", "is it lost", "my card is lost", "i cancel the card"}
-    assert found[0].text == "my card is lost"
+    hits = store.search_messages("cards lost", mode="text", limit=20)  # stems
+    assert {hit.text for hit in hits} == {"cancel my card", "is it lost", "my card is lost", "i cancel the card"}
+    assert hits[0].text == "my card is lost"
     for nothing in ("zebra", "", "!?", "the"):
         assert not store.search_messages(nothing, mode="text")
     for mode in ("text", "hybrid"):
-        found = store.search_messages("card", mode=mode, where="role = 'user'")
-        assert found and {hit.role for hit in found} == {"user"}
+        hits = store.search_messages("card", mode=mode, where="role = 'user'")
+        assert hits and {hit.role for hit in hits} == {"user"}
     by_vector = store.search_messages("my card is lost", limit=20)
     by_text = store.search_messages("my card is lost", mode="text", limit=20)
     fused = store.search_messages("my card is lost", mode="hybrid", limit=20)
@@ -72,9 +72,9 @@ def test_a_cross_encoder_ranks_again(store) -> None:
             assert all(query == "card" for query, _ in pairs)
             return np.array([len(text) for _, text in pairs])
 
-    found = store.search_messages("card", limit=4, reranker=Longest())
-    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
-    assert found[0].text == "i want to order a pizza"
+    hits = store.search_messages("card", limit=4, reranker=Longest())
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert hits[0].text == "i want to order a pizza"
 
 
 def test_settings_that_do_not_fit(store) -> None:
@@ -137,9 +137,9 @@ def test_next_replies_are_those_of_the_reply_model(
             running.add(message["content"], message["role"])
         scores = running.score(model.encode_candidates(texts), settings.get("mode"))
         expected = sorted(zip(scores, texts), reverse=True)
-        found = store.next_replies(context, limit=len(texts), speaker=speaker, **settings)
-        assert [hit.text for hit in found] == [text for _, text in expected]
-        np.testing.assert_allclose([hit.score for hit in found], [score for score, _ in expected], atol=1e-5)
+        hits = store.next_replies(context, limit=len(texts), speaker=speaker, **settings)
+        assert [hit.text for hit in hits] == [text for _, text in expected]
+        np.testing.assert_allclose([hit.score for hit in hits], [score for score, _ in expected], atol=1e-5)
     everything = store.next_replies(context, limit=50, distinct=False, **settings)
     assert len(everything) == store.stats().messages
     roles = {hit.role for hit in store.next_replies(context, where="role = 'assistant'", **settings)}
@@ -149,9 +149,9 @@ def test_next_replies_are_those_of_the_reply_model(
 def test_replies_that_are_not_repeated_are_as_many_as_asked_for(filled) -> None:
     rows = [{"id": str(n), "messages": [{"role": "user", "content": "thanks"}]} for n in range(40)]
     store = filled([*rows, {"id": "x", "messages": [{"role": "user", "content": w} for w in ("hello", "pizza")]}])
-    found = store.next_replies([{"role": "user", "content": "thanks"}], limit=3)
-    assert {hit.text for hit in found} == {"thanks", "hello", "pizza"}
-    assert found[0].text == "thanks"
+    hits = store.next_replies([{"role": "user", "content": "thanks"}], limit=3)
+    assert {hit.text for hit in hits} == {"thanks", "hello", "pizza"}
+    assert hits[0].text == "thanks"
 
 
 def test_hits_as_a_table(store) -> None:

@@ -175,12 +175,6 @@ def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder,
     assert set(json.loads((tmp_path / "model" / "training.json").read_text())["learned"]) == {"context"}
 
 
-@pytest.mark.parametrize("settings", [{"held_out": 0.0}, {"held_out": 0.6}, {"adaptation": {}}])
-def test_settings_out_of_range(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        turnwise.training.recipes.get_recipe("complete", settings=settings)
-
-
 def held_out(topics: np.ndarray) -> HeldOut:
     """Conversations of six messages about one topic each, which the vectors in context tell."""
     count = len(topics)

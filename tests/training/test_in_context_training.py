@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 import torch
@@ -60,9 +60,3 @@ def test_it_learns_from_the_messages_of_a_sample(tiny_encoder, corpus, tmp_path:
         output=tmp_path / "model",
     )
     assert json.loads((tmp_path / "model" / "training.json").read_text())["steps"] == -(-messages // 2)
-
-
-@pytest.mark.parametrize("settings", [{"sample": 1}, {"batch_size": 1}, {"temperature": 0.0}, {"context": "after"}])
-def test_settings_out_of_range(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        InContext(**settings)

@@ -172,21 +172,6 @@ def test_too_few_conversations(tiny_encoder, rows, message: str) -> None:
         turnwise.train(Dataset.from_list(rows), method=RECIPE, encoder=tiny_encoder)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"batch_size": 1},
-        {"held_out": 1.0},
-        {"weight_decay": -0.1},
-        {"recency_learning_rate": 0.0},
-        {"interpolation": 0.0},
-    ],
-)
-def test_settings_out_of_range(settings: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        ReplyHeadRecipe(**settings)
-
-
 def test_no_validation_beside_the_conversations_held_out(tiny_encoder, corpus) -> None:
     evaluator = TaskEvaluator("next-message", corpus)
     with pytest.raises(ValueError, match="held out"):

@@ -112,7 +112,7 @@ def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, t
             resume=True,
             evaluator=Falling(2),
         )
-    found = turnwise.train(
+    vectors = turnwise.train(
         corpus, method=recipe, encoder=str(tiny_encoder_path), output=tmp_path / "model", resume=True, evaluator=rest
     )
-    assert same(found, expected.state_dict())
+    assert same(vectors, expected.state_dict())

@@ -162,8 +162,8 @@ def test_rows_under_conversations_in_one_object(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("name", ["conversation_id", "dialogueId", "thread_id"])
 def test_the_id_of_a_conversation_by_its_usual_names(tmp_path: Path, name: str) -> None:
     rows = [{name: "a", "messages": turns("hello")}, {name: "b", "id": "own", "messages": turns("hi")}]
-    found = read(write(tmp_path / "t.jsonl", lines(*rows)))
-    assert [row["id"] for row in found] == ["a", "own"] and found[1][name] == "b"
+    answer = read(write(tmp_path / "t.jsonl", lines(*rows)))
+    assert [row["id"] for row in answer] == ["a", "own"] and answer[1][name] == "b"
 
 
 def test_messages_that_name_their_conversation_are_gathered(tmp_path: Path) -> None:

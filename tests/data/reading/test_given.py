@@ -135,8 +135,8 @@ def test_numbers_that_lost_their_type_to_a_missing_one_name_the_same_conversatio
 
 
 def test_options_count_for_what_is_given(tmp_path: Path) -> None:
-    found = read_conversations([[{"role": "user", "content": "Write to anna@example.com"}]], redact="emails")
-    assert found[0]["messages"][0]["content"] == "Write to [email]"
+    finds = read_conversations([[{"role": "user", "content": "Write to anna@example.com"}]], redact="emails")
+    assert finds[0]["messages"][0]["content"] == "Write to [email]"
     assert len(read_conversations([TALK, [], OTHER], on_error="skip")) == 2
     assert [row["id"] for row in iterate_conversations([TALK])] == ["row-1"]
     assert convert_conversations(pd.DataFrame({"messages": [TALK, OTHER]}), output=tmp_path / "chats.jsonl") == 2

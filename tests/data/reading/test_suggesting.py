@@ -178,14 +178,14 @@ def test_what_is_suggested_keeps_both_sides(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", MISLEADING)
 def test_what_misleads_is_not_suggested(tmp_path: Path, name: str) -> None:
     rows, told = MISLEADING[name]
-    found = layout_of(records_of(tmp_path / "t.jsonl", rows))
-    assert found.layout.columns is None and re.search(told, found.layout.problem), found.layout
-    assert "--columns" in str(found) and re.search(told, str(found))
+    answer = layout_of(records_of(tmp_path / "t.jsonl", rows))
+    assert answer.layout.columns is None and re.search(told, answer.layout.problem), answer.layout
+    assert "--columns" in str(answer) and re.search(told, str(answer))
 
 
 def test_nothing_is_like_a_chat_app_because_it_has_a_timestamp(tmp_path: Path) -> None:
-    found = layout_of(records_of(tmp_path / "t.jsonl", [{"timestamp": 1717149600 + n, "value": n} for n in range(9)]))
-    assert "discord" not in str(found)
+    answer = layout_of(records_of(tmp_path / "t.jsonl", [{"timestamp": 1717149600 + n, "value": n} for n in range(9)]))
+    assert "discord" not in str(answer)
 
 
 def test_a_few_bad_rows_are_skipped_by_the_suggestion(tmp_path: Path) -> None:

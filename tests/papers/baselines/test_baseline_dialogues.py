@@ -18,9 +18,9 @@ def talk(*texts: str) -> list[dict[str, str]]:
 def test_the_mean_counts_repetitions(tiny_encoder: SentenceTransformer) -> None:
     pooled = PooledEncoder(tiny_encoder)
     thanks, pizza, card = pooled.encode_messages(["thanks", "pizza", "card"])
-    found = MeanOfUtterances(pooled).encode_conversations([talk("thanks", "pizza", "thanks"), talk("card")])
-    assert found.dtype == np.float32
-    assert_same_vectors(found, np.stack([(2 * thanks + pizza) / 3, card]))
+    vectors = MeanOfUtterances(pooled).encode_conversations([talk("thanks", "pizza", "thanks"), talk("card")])
+    assert vectors.dtype == np.float32
+    assert_same_vectors(vectors, np.stack([(2 * thanks + pizza) / 3, card]))
 
 
 def test_concatenation_takes_whole_turns_for_as_long_as_they_fit(tiny_encoder: SentenceTransformer) -> None:
@@ -68,9 +68,9 @@ def test_models_with_tokens_of_speakers_are_told_who_speaks(tiny_encoder: Senten
     pooled = PooledEncoder(tiny_encoder, max_length=9)  # room for seven tokens between [CLS] and [SEP]
     starts_with_assistant = [{"role": "assistant", "content": "card"}, {"role": "user", "content": "order a pizza"}]
     by_names = [{"role": "ann", "content": "card"}, {"role": "ben", "content": "thanks"}]
-    found = Concatenation(pooled, pooled).encode_conversations(
+    vectors = Concatenation(pooled, pooled).encode_conversations(
         [starts_with_assistant, by_names, talk("i want to", "the pizza", "thanks")]
     )
     texts = ["[sys] card [usr] order a pizza", "[usr] card [sys] thanks", "[usr] i want to [sys] the pizza"]
-    assert_same_vectors(found, pooled.encode_messages(texts))
+    assert_same_vectors(vectors, pooled.encode_messages(texts))
     assert pooled.count_tokens(["[usr] i"]) == [2]

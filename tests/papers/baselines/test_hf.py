@@ -89,15 +89,15 @@ def test_the_adapter_is_the_literal_forward(kind: str, tmp_path: Path) -> None:
             hidden = encoder(input_ids=ids).last_hidden_state[0]  # (tokens, dim)
         return (hidden.mean(0) if pooling == "mean" else hidden[0]).numpy()
 
-    found = model.fit([]).encode_messages(TEXTS)
-    assert found.dtype == np.float32
-    assert_same_vectors(found, np.stack([literal(text, "mean") for text in TEXTS]))
-    assert np.array_equal(found[1], found[4])
-    assert np.linalg.norm(found[0] - found[3]) > 0.01
+    vectors = model.fit([]).encode_messages(TEXTS)
+    assert vectors.dtype == np.float32
+    assert_same_vectors(vectors, np.stack([literal(text, "mean") for text in TEXTS]))
+    assert np.array_equal(vectors[1], vectors[4])
+    assert np.linalg.norm(vectors[0] - vectors[3]) > 0.01
     assert model.encode_messages([]).shape == (0, 16)
     if kind in ("bert", "roberta"):
-        found = HuggingFaceModel(tmp_path, "cls", device="cpu").encode_messages(TEXTS)
-        assert_same_vectors(found, np.stack([literal(text, "cls") for text in TEXTS]))
+        vectors = HuggingFaceModel(tmp_path, "cls", device="cpu").encode_messages(TEXTS)
+        assert_same_vectors(vectors, np.stack([literal(text, "cls") for text in TEXTS]))
     else:
         with pytest.raises(ValueError, match="do not start with a classification token: use pooling 'mean'"):
             HuggingFaceModel(tmp_path, "cls", device="cpu")

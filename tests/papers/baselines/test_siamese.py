@@ -38,8 +38,8 @@ def literal_loss(loss: SiameseLoss, conversations, turns: int) -> torch.Tensor:
 def test_equals_the_literal_formula(tiny_encoder, conversations, context, turns) -> None:
     loss = SiameseLoss(tiny_encoder, SiameseSettings(context=context))
     with torch.no_grad():
-        found = loss(features_of(tiny_encoder, conversations, joined=turns if context == "multi" else 0))
-        torch.testing.assert_close(found, literal_loss(loss, conversations, turns), rtol=1e-4, atol=1e-4)
+        vectors = loss(features_of(tiny_encoder, conversations, joined=turns if context == "multi" else 0))
+        torch.testing.assert_close(vectors, literal_loss(loss, conversations, turns), rtol=1e-4, atol=1e-4)
 
 
 def test_equals_hand_arithmetic(tiny_encoder) -> None:
@@ -47,13 +47,13 @@ def test_equals_hand_arithmetic(tiny_encoder) -> None:
     loss.response_network = torch.nn.Identity()
     embeddings = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [-1.0, 1.0]])
     conversation, keys = torch.tensor([0, 0, 1, 1]), torch.tensor([10, 11, 12, 13])
-    found = loss.compute_loss_from_embeddings(
+    vectors = loss.compute_loss_from_embeddings(
         embeddings, torch.arange(4), torch.tensor([-1, 0, -1, 2]), conversation, keys
     )
     # Row 1: context [1,0], response [2,0] -> 2; negatives 0 and -1. Row 3: context [0,1]: 1; negatives 0 and 0.
     first = torch.tensor([2.0, 0.0, -1.0]).logsumexp(0) - 2
     second = torch.tensor([1.0, 0.0, 0.0]).logsumexp(0) - 1
-    torch.testing.assert_close(found, (first + second) / 2)
+    torch.testing.assert_close(vectors, (first + second) / 2)
 
 
 def test_a_response_nearer_to_its_context_has_a_lower_loss(tiny_encoder) -> None:

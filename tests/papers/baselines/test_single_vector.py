@@ -7,7 +7,6 @@ from torch.nn.functional import cosine_similarity, normalize
 from turnwise.collators.texts import TextCollator
 from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
 from turnwise.papers.joined_contexts import JoinedContextCollator
-from turnwise.training.recipes import get_recipe
 
 
 def features_of(encoder, conversations, turns: int = 3) -> list[dict[str, torch.Tensor]]:
@@ -44,8 +43,8 @@ def literal_loss(loss: SingleVectorLoss, conversations, turns: int) -> torch.Ten
 def test_equals_the_literal_formula(tiny_encoder, conversations, context) -> None:
     loss = SingleVectorLoss(tiny_encoder, SingleVectorSettings(context=context, temperature=0.2))
     with torch.no_grad():
-        found = loss(features_of(tiny_encoder, conversations, turns=2))
-        torch.testing.assert_close(found, literal_loss(loss, conversations, 2), rtol=1e-4, atol=1e-4)
+        vectors = loss(features_of(tiny_encoder, conversations, turns=2))
+        torch.testing.assert_close(vectors, literal_loss(loss, conversations, 2), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("context", ["joined", "averaged"])
@@ -53,7 +52,7 @@ def test_equals_hand_arithmetic(tiny_encoder, context) -> None:
     loss = SingleVectorLoss(tiny_encoder, SingleVectorSettings(context=context, temperature=0.5))
     # Conversation 0: texts 0, 1, 2; conversation 1: text 3. Text 4 is texts 0 and 1 joined.
     embeddings = torch.tensor([[2.0, 0.0], [0.0, 3.0], [0.0, -1.0], [1.0, 0.0], [-1.0, 0.0]])
-    found = loss.compute_loss_from_embeddings(
+    vectors = loss.compute_loss_from_embeddings(
         embeddings,
         turn_text=torch.tensor([0, 1, 2, 3]),
         context_text=torch.tensor([-1, 0, 4, -1]),
@@ -65,7 +64,7 @@ def test_equals_hand_arithmetic(tiny_encoder, context) -> None:
     # Turn 2, response [0,-1], joined context [-1,0]: 0; negative: -1. Averaged, of [0,1] and [1,0]: -√½; negative: √½.
     true, negative = (0.0, -2.0) if context == "joined" else (-(2**0.5), 2**0.5)
     second = torch.tensor([true, negative]).logsumexp(0) - true
-    torch.testing.assert_close(found, (first + second) / 2)
+    torch.testing.assert_close(vectors, (first + second) / 2)
 
 
 def test_a_response_nearer_to_its_context_has_a_lower_loss(tiny_encoder) -> None:
@@ -87,17 +86,3 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
 def test_needs_joined_contexts(tiny_encoder, conversations) -> None:
     with pytest.raises(ValueError, match="JoinedContextCollator"):
         SingleVectorLoss(tiny_encoder)(features_of(tiny_encoder, conversations, turns=0))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"context": "multi"}, "'joined' or 'averaged', got 'multi'"),
-        ({"temperature": 0}, "temperature must be a positive number"),
-        ({"negatives": 0}, "negatives must be 'batch'"),
-        ({"context_turns": 0}, "context_turns must be a positive number"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        get_recipe("single-vector", settings=settings)

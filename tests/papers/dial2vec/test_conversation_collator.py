@@ -90,12 +90,12 @@ def test_the_same_seed_gives_the_same_negatives_whatever_the_number_of_workers(e
 
     def batches(workers: int, batch_size: int) -> dict[str, list]:
         loader = DataLoader(dialogues, batch_size, collate_fn=collate, num_workers=workers)
-        found: dict[str, list] = {}
+        vectors: dict[str, list] = {}
         for start, batch in enumerate(loader):
             for number in range(len(batch["messages_speakers"])):
                 rows = batch["messages_input_ids"][batch["messages_conversation"] == number]
-                found[dialogues[start * batch_size + number]["id"]] = [decoded(encoder, ids) for ids in rows]
-        return found
+                vectors[dialogues[start * batch_size + number]["id"]] = [decoded(encoder, ids) for ids in rows]
+        return vectors
 
     alone = batches(0, 2)
     assert alone == batches(2, 2) == batches(0, 3)

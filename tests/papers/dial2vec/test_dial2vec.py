@@ -89,12 +89,6 @@ def test_a_real_dialogue_that_fits_better_has_a_lower_loss(tiny_encoder) -> None
     assert loss.compute_loss_from_fit(torch.tensor([[0.9, 0.9], [0.5, 0.5]]), *arguments) < worse
 
 
-@pytest.mark.parametrize(("setting", "message"), [({"window": -1}, "window"), ({"temperature": 0.0}, "temperature")])
-def test_settings_out_of_range_are_refused(setting, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        Dial2vecSettings(**setting)
-
-
 def test_wrong_shapes_and_windows_are_named() -> None:
     tokens, speaker, turn = ragged_batch(2)
     with pytest.raises(ValueError, match=r"expected shapes \(B, n, d\), \(B, n\) and \(B, n\)"):

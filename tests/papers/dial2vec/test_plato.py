@@ -131,8 +131,8 @@ def test_embeddings_of_dialogues_are_means_of_those_states(plato) -> None:
     states = literal(checkpoint(), TALK)
     bot = torch.tensor([True, True, *[False] * 3, *[True] * 6])
     expected = states[bot].mean(0) + states[~bot].mean(0)
-    found = encoder.encode_conversations([TALK], pooling="interlocutor")
-    assert_same_vectors(found[0], expected)
+    vectors = encoder.encode_conversations([TALK], pooling="interlocutor")
+    assert_same_vectors(vectors[0], expected)
 
 
 def test_the_stock_loader_renders_the_same_tokens(plato) -> None:
@@ -150,8 +150,8 @@ def test_a_trained_checkpoint_and_a_safetensors_file_are_read_as_well(plato, tok
     expected = turnwise.load_encoder(plato, device="cpu").encode_conversations([TALK])
     for number, name in enumerate(("best_model.pkl", "plato.safetensors")):
         convert_plato(tmp_path / name, tmp_path / f"encoder-{number}", tokenizer, heads=HEADS)
-        found = turnwise.load_encoder(tmp_path / f"encoder-{number}", device="cpu").encode_conversations([TALK])
-        assert_same_vectors(found, expected)
+        vectors = turnwise.load_encoder(tmp_path / f"encoder-{number}", device="cpu").encode_conversations([TALK])
+        assert_same_vectors(vectors, expected)
 
 
 def test_as_in_the_released_code_only_the_upper_layers_learn(plato) -> None:

@@ -103,13 +103,13 @@ def test_tables_are_added_to_the_word_embeddings(dialogue_encoder, conversations
     rows = Renderer(dialogue_encoder).rows(conversations["messages"])
     plain = token_embeddings(dialogue_encoder, rows)
     randomise(add_turn_tables(dialogue_encoder))
-    found = token_embeddings(dialogue_encoder, rows, turn=rows.turn, speaker=rows.speaker)
+    vectors = token_embeddings(dialogue_encoder, rows, turn=rows.turn, speaker=rows.speaker)
     bert = dialogue_encoder.transformers_model
     with torch.no_grad():
         words = bert.get_input_embeddings()(rows.input_ids) + tables_of(dialogue_encoder)(rows.turn, rows.speaker)
         literal = bert(inputs_embeds=words, attention_mask=rows.attention_mask).last_hidden_state
-    assert_same_vectors(found, literal * rows.attention_mask.unsqueeze(-1))
-    assert not torch.allclose(found, plain, atol=1e-2)
+    assert_same_vectors(vectors, literal * rows.attention_mask.unsqueeze(-1))
+    assert not torch.allclose(vectors, plain, atol=1e-2)
 
 
 def test_the_order_of_turns_and_the_speakers_now_matter(dialogue_encoder) -> None:
@@ -192,10 +192,10 @@ def gradients(encoder: SentenceTransformer, conversations: Dataset, frozen: int)
 
 
 def test_gradients_reach_the_tables_through_frozen_layers(dialogue_encoder, conversations) -> None:
-    found = gradients(add_turn_tables(dialogue_encoder), conversations, frozen=2)
-    assert not any(name.startswith(("embeddings.", "encoder.layer.0.", "encoder.layer.1.")) for name in found)
+    vectors = gradients(add_turn_tables(dialogue_encoder), conversations, frozen=2)
+    assert not any(name.startswith(("embeddings.", "encoder.layer.0.", "encoder.layer.1.")) for name in vectors)
     for name in ("position", "turn", "role"):
-        gradient = found[f"turn_tables.{name}.weight"]
+        gradient = vectors[f"turn_tables.{name}.weight"]
         assert gradient is not None
         assert gradient.abs().sum() > 0
 
@@ -254,7 +254,7 @@ def test_relative_positions_are_those_within_the_turn(dialogue_encoder, conversa
     plain = token_embeddings(dialogue_encoder, rows)
     add_turn_tables(dialogue_encoder, positions=None)
     assert tables_of(dialogue_encoder).position is None
-    found = token_embeddings(dialogue_encoder, rows, turn=rows.turn, speaker=rows.speaker)
+    vectors = token_embeddings(dialogue_encoder, rows, turn=rows.turn, speaker=rows.speaker)
     positions = [[0] * rows.turn.shape[1] for _ in talks]
     for row, turns in enumerate(rows.turn.tolist()):
         for place, turn in enumerate(turns):
@@ -263,8 +263,8 @@ def test_relative_positions_are_those_within_the_turn(dialogue_encoder, conversa
     with torch.no_grad():
         ids, mask = rows.input_ids, rows.attention_mask
         literal = bert(ids, attention_mask=mask, position_ids=torch.tensor(positions) + first).last_hidden_state
-    assert_same_vectors(found, literal * mask.unsqueeze(-1))
-    assert not torch.allclose(found, plain, atol=1e-2)
+    assert_same_vectors(vectors, literal * mask.unsqueeze(-1))
+    assert not torch.allclose(vectors, plain, atol=1e-2)
 
 
 def test_relative_positions_are_saved(dialogue_encoder, conversations, tmp_path) -> None:
@@ -285,9 +285,9 @@ def test_relative_positions_need_a_table_of_positions(dialogue_encoder) -> None:
 
 
 def test_tables_that_have_learned_are_frozen_with_the_embeddings(dialogue_encoder, conversations) -> None:
-    found = gradients(randomise(add_turn_tables(dialogue_encoder)), conversations, frozen=2)
-    assert found
-    assert not any("turn_tables" in name for name in found)
+    vectors = gradients(randomise(add_turn_tables(dialogue_encoder)), conversations, frozen=2)
+    assert vectors
+    assert not any("turn_tables" in name for name in vectors)
     assert all(parameter.requires_grad for parameter in dialogue_encoder.parameters())
 
 

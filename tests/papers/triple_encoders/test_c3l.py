@@ -146,8 +146,8 @@ def test_equals_hand_arithmetic(tiny_encoder) -> None:
     # B1(u_0) + B2(u_1) = (2, 0): cosine 1, target 1. Negatives with r = (0, 3) as B2 and (0, -1) as B1:
     # u_0: (1, 3) -> 1/√10; (0, 0) -> 0; u_1: (0, 4) -> 0; (1, -1) -> √½; random pairs (0, 2) -> 0, twice.
     loss = C3LLoss(tiny_encoder, C3LSettings(window=3))
-    found = loss.compute_loss_from_embeddings(embeddings_of_three(), windows_of_three())
-    assert found.item() == pytest.approx((0 + 0.1 + 0.5) / 7, abs=rounding())
+    vectors = loss.compute_loss_from_embeddings(embeddings_of_three(), windows_of_three())
+    assert vectors.item() == pytest.approx((0 + 0.1 + 0.5) / 7, abs=rounding())
 
 
 def test_a_candidate_nearer_to_its_context_has_a_lower_loss(tiny_encoder) -> None:

@@ -98,11 +98,11 @@ def test_equals_hand_arithmetic(tiny_encoder) -> None:
     # before_other(u1) = (0, 1) against after(u0) = (3, 4): 0.8 against 0. No other conversation: no random negatives.
     windows = Windows(torch.tensor([[0, 1]]), torch.zeros(1, 2, dtype=torch.bool), torch.tensor([0, 1]), rows_of(2))
     embeddings = torch.tensor([[9.0, 9.0], [1.0, 0.0], [3.0, 4.0], [9.0, 9.0], [0.0, 1.0], [1.0, 1.0]])
-    found = CCLLoss(tiny_encoder, CCLSettings(window=2)).compute_loss_from_embeddings(embeddings, windows)
-    assert found.item() == pytest.approx(((0.5**0.5 - 0.5) ** 2 + 0.8**2) / 2, abs=rounding())
+    vectors = CCLLoss(tiny_encoder, CCLSettings(window=2)).compute_loss_from_embeddings(embeddings, windows)
+    assert vectors.item() == pytest.approx(((0.5**0.5 - 0.5) ** 2 + 0.8**2) / 2, abs=rounding())
     forwards = CCLLoss(tiny_encoder, CCLSettings(window=2, directional=False))
-    found = forwards.compute_loss_from_embeddings(embeddings, windows)
-    assert found.item() == pytest.approx((0.5**0.5 - 0.5) ** 2, abs=rounding())
+    vectors = forwards.compute_loss_from_embeddings(embeddings, windows)
+    assert vectors.item() == pytest.approx((0.5**0.5 - 0.5) ** 2, abs=rounding())
 
 
 def test_time_has_a_direction(tiny_encoder) -> None:

@@ -146,9 +146,9 @@ def test_generated_candidates_are_kept(save_generator, tmp_path, monkeypatch) ->
 
 def test_planning_with_given_candidates_is_evaluated_beside_other_tasks(tiny_encoder) -> None:
     planning = planning_with(lambda *_, **__: ["yes"])
-    found = turnwise.evaluate(numbered(3, 5), encoder=tiny_encoder, tasks=["next-message", planning])
-    assert list(found) == ["next_message", "short_term_planning"]
-    assert found["short_term_planning"]["bi"]["average_rank"] <= 2
+    vectors = turnwise.evaluate(numbered(3, 5), encoder=tiny_encoder, tasks=["next-message", planning])
+    assert list(vectors) == ["next_message", "short_term_planning"]
+    assert vectors["short_term_planning"]["bi"]["average_rank"] <= 2
 
 
 def test_what_is_out_of_range_or_too_short(tiny_encoder) -> None:

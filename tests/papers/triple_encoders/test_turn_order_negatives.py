@@ -19,8 +19,8 @@ LOSSES = {"ccl": (CCLLoss, CCLSettings), "c3l": (C3LLoss, C3LSettings)}
 
 def batch(encoder, conversations, window: int = 4, negatives: int | None = None, directional: bool = False):
     drawn = CorpusNegatives(UtterancePool(conversations), negatives) if negatives else None
-    found = TurnOrderCollator(encoder, window, directional=directional, negatives=drawn)(list(conversations))
-    return {name.removeprefix("messages_"): value for name, value in found.items()}
+    vectors = TurnOrderCollator(encoder, window, directional=directional, negatives=drawn)(list(conversations))
+    return {name.removeprefix("messages_"): value for name, value in vectors.items()}
 
 
 @pytest.mark.parametrize("views", ["ccl", "c3l"])
@@ -44,10 +44,10 @@ def test_large_batches_take_a_random_part_that_is_right_on_average(
         monkeypatch.setattr(turn_order, "_MOST_OPTIONS", limit)
         monkeypatch.setattr(f"turnwise.papers.triple_encoders.{views}.draw", counted)
         torch.manual_seed(0)
-        found = torch.stack([one.compute_loss_from_embeddings(embeddings, windows) for _ in range(400)])
+        vectors = torch.stack([one.compute_loss_from_embeddings(embeddings, windows) for _ in range(400)])
     assert max(options) == limit and len(windows.rows) > 15
-    assert found.std() > 0
-    assert found.mean().item() == pytest.approx(expected.item(), rel=0.05)
+    assert vectors.std() > 0
+    assert vectors.mean().item() == pytest.approx(expected.item(), rel=0.05)
 
 
 def test_ordinary_batches_take_all_turns_and_no_randomness(tiny_encoder, with_views, conversations) -> None:
@@ -67,7 +67,7 @@ def test_negatives_of_the_corpus_are_those_that_the_collator_drew(
     with torch.no_grad():
         rows, windows = embed(tiny_encoder, features), Windows.of(4, features)
         loss = CCLLoss(tiny_encoder, CCLSettings(window=4, negatives=count, directional=False))
-        found = loss.compute_loss_from_embeddings(rows, windows)
+        vectors = loss.compute_loss_from_embeddings(rows, windows)
         total, weight = torch.tensor(0.0), 0.0
         for turns, places in zip(windows.turns, features["negatives"]):
             for distance, (turn, pairs) in enumerate(zip(turns[1:], places), start=1):
@@ -76,7 +76,7 @@ def test_negatives_of_the_corpus_are_those_that_the_collator_drew(
                 total += (cosine(before, after) - (4 - distance) / 4) ** 2
                 total += torch.stack([cosine(*rows[pair]) ** 2 for pair in pairs]).mean()
                 weight += 2
-    torch.testing.assert_close(found, total / weight, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(vectors, total / weight, rtol=1e-4, atol=1e-6)
 
 
 def test_triples_of_the_corpus_weigh_as_much_as_those_of_the_batch(tiny_encoder, with_views, conversations) -> None:
@@ -84,7 +84,7 @@ def test_triples_of_the_corpus_weigh_as_much_as_those_of_the_batch(tiny_encoder,
     features = batch(tiny_encoder, conversations, negatives=2)
     with torch.no_grad():
         rows, windows = embed(tiny_encoder, features), Windows.of(4, features)
-        found = C3LLoss(tiny_encoder, C3LSettings(window=4, negatives=2)).compute_loss_from_embeddings(rows, windows)
+        vectors = C3LLoss(tiny_encoder, C3LSettings(window=4, negatives=2)).compute_loss_from_embeddings(rows, windows)
         targets = torch.tensor([0.2, 0.6, 1.0])  # of the pairs 01, 02, 12
         total, weight = torch.tensor(0.0), 0.0
         for turns, places in zip(windows.turns, features["negatives"]):
@@ -98,4 +98,4 @@ def test_triples_of_the_corpus_weigh_as_much_as_those_of_the_batch(tiny_encoder,
                 squares = torch.stack([cosine(rows[pair].mean(0), after) ** 2 for pair in pairs])
                 total += squares.sum() / 2
                 weight += 3
-    torch.testing.assert_close(found, total / weight, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(vectors, total / weight, rtol=1e-4, atol=1e-6)

@@ -52,15 +52,15 @@ def test_only_the_new_rows_of_the_word_embeddings_learn(corpus, tiny_encoder_pat
     start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     recipe = CCL(**SHORT, frozen_layers=frozen_layers)
     recipe.prepare(start)
-    found = train(corpus, method=recipe, encoder=tiny_encoder_path)
-    new = token_rows(found)
+    vectors = train(corpus, method=recipe, encoder=tiny_encoder_path)
+    new = token_rows(vectors)
     # [B1] and [B2] are for C3L.
-    learned = [token for token, row in zip(TOKENS, new) if not torch.equal(words(found)[row], words(start)[row])]
+    learned = [token for token, row in zip(TOKENS, new) if not torch.equal(words(vectors)[row], words(start)[row])]
     assert learned == ["[BEFORE]", "[AFTER]", "[E]", "[O]"]
     old = [row for row in range(len(words(start))) if row not in new]
-    assert torch.equal(words(found)[old], words(start)[old])
+    assert torch.equal(words(vectors)[old], words(start)[old])
     name = "0.model.encoder.layer.{}.output.dense.weight"
-    moved = [not torch.equal(weights(found)[name.format(n)], weights(start)[name.format(n)]) for n in range(4)]
+    moved = [not torch.equal(weights(vectors)[name.format(n)], weights(start)[name.format(n)]) for n in range(4)]
     assert moved == [n >= frozen_layers for n in range(4)]
 
 
@@ -134,9 +134,9 @@ def test_conversations_shorter_than_the_window_are_left_out(corpus, tiny_encoder
 
 def test_inference_pairs_train_too(corpus, pairs, tiny_encoder_path, tmp_path) -> None:
     recipe = CCL(**SHORT, nli=pairs)
-    found = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
+    vectors = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
     without = train(corpus, method=CCL(**SHORT), encoder=tiny_encoder_path)
-    assert not all(torch.equal(a, b) for a, b in zip(weights(found).values(), weights(without).values()))
+    assert not all(torch.equal(a, b) for a, b in zip(weights(vectors).values(), weights(without).values()))
 
 
 def test_the_model_card_shows_a_view(corpus, tiny_encoder_path, tmp_path) -> None:
@@ -151,13 +151,13 @@ def test_the_papers_way_of_training(corpus, pairs, tiny_encoder_path, tmp_path) 
     start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     for method in ("ccl", "c3l"):
         recipe = get_recipe(method, settings=settings, preset="paper")
-        found = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / method)
+        vectors = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / method)
         views = Views(triple=method == "c3l", speakers=True, token_order="published")
-        assert views_of(found) == views_of(turnwise.load_encoder(tmp_path / method)) == views
-        used = found.tokenizer("thanks")["input_ids"]
-        assert not torch.equal(words(found)[used[1]], words(start)[used[1]])  # not the prefix tokens alone
-        unused = found.tokenizer.mask_token_id
-        assert words(found)[unused].norm() < words(start)[unused].norm()  # all word embeddings decay
+        assert views_of(vectors) == views_of(turnwise.load_encoder(tmp_path / method)) == views
+        used = vectors.tokenizer("thanks")["input_ids"]
+        assert not torch.equal(words(vectors)[used[1]], words(start)[used[1]])  # not the prefix tokens alone
+        unused = vectors.tokenizer.mask_token_id
+        assert words(vectors)[unused].norm() < words(start)[unused].norm()  # all word embeddings decay
 
 
 def test_a_file_of_pairs_that_is_missing_is_noticed_before_anything_is_written(

@@ -106,11 +106,11 @@ def test_each_distinct_text_is_encoded_once(tiny_encoder, monkeypatch) -> None:
     seen = []
     preprocess = tiny_encoder.preprocess
     monkeypatch.setattr(tiny_encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
-    found = encode_view(tiny_encoder, TEXTS, "before", same=False)
+    vectors = encode_view(tiny_encoder, TEXTS, "before", same=False)
     assert sorted(seen) == sorted(set(TEXTS))
-    assert found.shape == (4, 32)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found[1], found[3])
+    assert vectors.shape == (4, 32)
+    assert vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors[1], vectors[3])
 
 
 def test_the_prefix_is_pooled_too(tiny_encoder) -> None:
