@@ -68,7 +68,7 @@ def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
     choose, learned, record = Choose.__call__, {}, {}
 
     def figures(self: HeldOut, vectors: np.ndarray, head: object = None) -> dict[str, np.ndarray]:
-        return {MAIN: np.full(10, next(values, 0.0)), STABILITY: np.ones(10)}
+        return {MAIN: np.ones(10), STABILITY: np.full(10, next(values, 0.0))}
 
     def watched(self: Choose, state: TrainingState, run: Run) -> None:
         learned.update(state.learned)
@@ -105,7 +105,7 @@ def test_a_gain_that_may_be_chance_is_not_kept(tiny_encoder, corpus, monkeypatch
     start = weights_of(tiny_encoder)
     values = iter([np.zeros(10), *4 * [np.array([9.0] + 9 * [-0.5])], np.zeros(10), np.zeros(10)])
     monkeypatch.setattr(
-        HeldOut, "figures", lambda self, vectors, head=None: {MAIN: next(values), STABILITY: np.zeros(10)}
+        HeldOut, "figures", lambda self, vectors, head=None: {MAIN: np.zeros(10), STABILITY: next(values)}
     )
     assert same(turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder), start)
 

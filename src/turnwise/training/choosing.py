@@ -9,7 +9,7 @@ from typing_extensions import override
 from turnwise._utils.bootstrap import bootstrap_interval
 from turnwise.data.messages import Messages
 from turnwise.training.apart import add_learned
-from turnwise.training.held_out import MAIN, STABILITY, HeldOut, compare_figures
+from turnwise.training.held_out import STABILITY, HeldOut, compare_figures
 from turnwise.training.recipes.in_context import InContext
 from turnwise.training.run import Run, Step
 from turnwise.training.state import TrainingState
@@ -21,9 +21,9 @@ Shares = dict[str, float]  # of what each step has learned
 class Choose(Step):
     """Add to the given weights the shares of what was learned that suit the held-out conversations best.
 
-    The best have the highest sum of neighbours as in context and stability of groups. Nothing is added unless the 95 %
-    interval of the gain in neighbours is above 0, and groups are at least as stable. The record tells which shares were
-    added (``learned``, empty if none), and ``held_out`` are the vectors of the held-out messages then.
+    The best have the most stable groups. Nothing is added unless the 95 % interval of this gain is above 0. The record
+    tells which shares were added (``learned``, empty if none), and ``held_out`` are the vectors of the held-out
+    messages then.
 
     Attributes:
         recipe: How messages are read.
@@ -44,12 +44,9 @@ class Choose(Step):
         for shares in self.shares:
             vectors = self.recipe.alone(add_learned(state, shares), held)
             tried.append((shares, vectors, judge.figures(vectors)))
-        # Both, because what the answers taught hardly moves the first, and shows in the second where labels gain.
-        learned, vectors, figures = max(tried, key=lambda option: (option[2][MAIN] + option[2][STABILITY]).mean())
-        if not self.keep_anyway:
-            gains = {name: values - tried[0][2][name] for name, values in figures.items()}
-            if bootstrap_interval(gains[MAIN])[0] <= 0 or gains[STABILITY].mean() < 0:
-                learned, vectors, _ = tried[0]  # a gain that may be chance, or at the cost of what tells messages apart
+        learned, vectors, figures = max(tried, key=lambda option: option[2][STABILITY].mean())
+        if not self.keep_anyway and bootstrap_interval(figures[STABILITY] - tried[0][2][STABILITY])[0] <= 0:
+            learned, vectors, _ = tried[0]  # a gain that may be chance
         add_learned(state, learned)
         state.record["learned"], state.vectors["held_out"] = learned, vectors
         state.learned.clear()

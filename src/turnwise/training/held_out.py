@@ -23,8 +23,8 @@ from turnwise.data.messages import Messages
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import last_turns
 
-# An encoder keeps what it learned if the one surely rises and the other does not fall: together they foretell what
-# labels say, also where messages come to mean their conversations and no more.
+# The second decides what an encoder keeps: it moves as labels do, also where messages come to mean their conversations
+# and no more, and where the answers teach what no context does, which the first counts as a loss.
 MAIN, STABILITY = "in_context", "stability"
 TITLES = {
     "next_message": "next message among those of other conversations, MRR",
