@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ class ServedModel:
         self._embedder = embedder
         self._quick = embedder.quick
         self._loaded: ConversationEncoder | None = None
+        self._has_ended_loading = threading.Event()
         self._recent: dict[tuple[int, ...], FloatArray] = {}
         self._batch_tokens = batch_tokens
         self.batch_tokens = batch_tokens or _SMALL
@@ -64,6 +66,12 @@ class ServedModel:
 
     def load(self) -> None:
         """Load the encoder itself, which any thread may do while another embeds."""
+        try:
+            self._load()
+        finally:
+            self._has_ended_loading.set()
+
+    def _load(self) -> None:
         from turnwise.encoders.forward import TOKENS_PER_SLICE
 
         encoder = self._embedder.encoder.eval()
@@ -190,6 +198,7 @@ class ServedModel:
         Args:
             run: Runs a call in the thread of the model and returns its result. It also receives the number of tokens.
         """
+        self._has_ended_loading.wait()  # changes of a store take their time anyway
         from turnwise.encoders.inference import inference
 
         encoder = self.encoder
