@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -53,6 +54,24 @@ def test_a_store_that_was_searched_goes_to_another_process(filled, labelled) -> 
     assert found
     assert sent.search_messages("money", mode="text") == found
     assert sent.read_only
+
+
+def test_an_encoder_that_waits_for_another_one_does_not_hold_it_up(tiny_encoder) -> None:
+    waits, is_loaded, outcome = threading.Event(), threading.Event(), []
+
+    def waiting() -> SentenceTransformer:
+        waits.set()
+        outcome.append(is_loaded.wait(5))
+        return tiny_encoder
+
+    behind, other = StoreEncoder(waiting, "messages"), StoreEncoder(lambda: tiny_encoder, "messages")
+    thread = threading.Thread(target=lambda: behind.encoder)
+    thread.start()
+    waits.wait()
+    assert other.encoder
+    is_loaded.set()
+    thread.join()
+    assert outcome == [True]
 
 
 def test_conversations_come_back_as_they_were_added(filled, labelled) -> None:

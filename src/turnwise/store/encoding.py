@@ -49,6 +49,7 @@ class StoreEncoder:
         self.pooling = pooling
         self.quick = quick
         self._quick_query = lru_cache(_RECENT)(self._embedded_quickly)
+        self._encoder: ConversationEncoder | None = None
         self._keeps = False  # vectors on disk
         self._lock = threading.RLock()  # using a tokenizer changes it, so only one thread may
 
@@ -58,16 +59,20 @@ class StoreEncoder:
         other._keeps = True
         return other
 
-    @cached_property
+    @property
     def encoder(self) -> ConversationEncoder:
         """The encoder itself."""
-        from sentence_transformers import SentenceTransformer
+        # Not a cached_property: before Python 3.12 the first use of one waits for those of all other objects.
+        if self._encoder is None:
+            from sentence_transformers import SentenceTransformer
 
-        from turnwise.encoders.conversation_encoder import ConversationEncoder
+            from turnwise.encoders.conversation_encoder import ConversationEncoder
 
-        with self._lock:
-            given = self._given if isinstance(self._given, SentenceTransformer) else self._given()
-            return ConversationEncoder.of(given)
+            with self._lock:
+                if self._encoder is None:
+                    given = self._given if isinstance(self._given, SentenceTransformer) else self._given()
+                    self._encoder = ConversationEncoder.of(given)
+        return self._encoder
 
     @cached_property
     def _cache(self) -> VectorCache | None:
