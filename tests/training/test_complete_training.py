@@ -15,13 +15,14 @@ from sklearn.metrics import adjusted_rand_score
 import turnwise
 from turnwise.training.choosing import Choose
 from turnwise.training.embedding import ReadInContext
-from turnwise.training.held_out import MAIN, STABILITY, HeldOut, compare_figures
+from turnwise.training.held_out import STABILITY, HeldOut, compare_figures
 from turnwise.training.learning import Learn
 from turnwise.training.recipes import Complete
 from turnwise.training.reply_head import FitReplyHead
 from turnwise.training.run import Run
 from turnwise.training.state import TrainingState
 
+MAIN = "in_context"
 JUDGES = (MAIN, STABILITY)
 RECIPE = Complete(batch_size=64, max_steps=3, learning_rate=1e-3)
 

@@ -23,9 +23,9 @@ from turnwise.data.messages import Messages
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import last_turns
 
-# The second decides what an encoder keeps: it moves as labels do, also where messages come to mean their conversations
-# and no more, and where the answers teach what no context does, which the first counts as a loss.
-MAIN, STABILITY = "in_context", "stability"
+# Decides what an encoder keeps: it moves as labels do, also where messages come to mean their conversations and no
+# more, and where the answers teach what no context does, which "in_context" counts as a loss.
+STABILITY = "stability"
 TITLES = {
     "next_message": "next message among those of other conversations, MRR",
     "in_context": "ten nearest messages, alone as in context, %",

@@ -59,10 +59,8 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
     if message.get("role") in ("tool", "function") and (message.get("content") or "tool_call_id" in message):
         result = {"call_id": message.pop("tool_call_id", None), "content": message.get("content")}
         message |= {"content": "", "tool_results": [{name: value for name, value in result.items() if value}]}
-    if (
-        message.get("role") == "user" and not message.get("content") and message.get("tool_results")
-    ):  # as Anthropic has it
-        message["role"] = "tool"
+    if message.get("role") == "user" and not message.get("content") and message.get("tool_results"):
+        message["role"] = "tool"  # a turn of Anthropic's that only returns results
     _put_thoughts_apart(message)
     # an empty list says nothing, and would be of another type than the tool calls of other messages
     return {name: value for name, value in message.items() if not (isinstance(value, list) and not value)}

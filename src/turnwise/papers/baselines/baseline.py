@@ -1,4 +1,4 @@
-"""Baselines: how it is made, from what, and what it gives."""
+"""Baselines: how each is made, from what, and what it gives."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class ActivationNorm(nn.Module):
         return (x + self.shift) * (_SPEED * self.log_scale).exp()
 
     def inverse(self, z: Tensor) -> Tensor:
-        """The inverse of `forward`: from ``z``."""
+        """The inverse of `forward` at ``z``."""
         return z * (-_SPEED * self.log_scale).exp() - self.shift
 
     def log_determinant(self) -> Tensor:
@@ -81,7 +81,7 @@ class Step(nn.Module):
         return torch.cat([first, second + self.added(first)], dim=1)
 
     def inverse(self, z: Tensor) -> Tensor:
-        """The inverse of `forward`: from ``z``."""
+        """The inverse of `forward` at ``z``."""
         first, second = z[:, : self.first], z[:, self.first :]
         x: Tensor = self.norm.inverse(torch.cat([first, second - self.added(first)], dim=1).flip(1))
         return x
@@ -117,7 +117,7 @@ class Glow(nn.Module):
         return torch.cat([*done, x], dim=1)
 
     def inverse(self, z: Tensor) -> Tensor:
-        """The inverse of `forward`: from ``z``: (texts, dim) both."""
+        """The inverse of `forward` at ``z``, (texts, dim) both."""
         sizes = [z.shape[1] // 2**level for level in range(len(self.levels))]
         *done, x = z.split([*(size - size // 2 for size in sizes[:-1]), sizes[-1]], dim=1)
         for level in reversed(self.levels):

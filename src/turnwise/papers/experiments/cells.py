@@ -13,7 +13,7 @@ from huggingface_hub import try_to_load_from_cache
 from turnwise.papers.experiments.data_sets import DataSet, MissingDataError
 from turnwise.papers.experiments.digests import digest, file_digest, folder_digest
 from turnwise.papers.experiments.loaded_data import LoadedDataSet
-from turnwise.papers.experiments.method import PLANNING, Method, Stage
+from turnwise.papers.experiments.method import PLANNING, Method, Stage, is_published
 from turnwise.papers.experiments.models import Training, resolve_stage, settings_it_has
 from turnwise.papers.experiments.results import CellRecord, Outcome
 from turnwise.papers.experiments.suite import Scale, Study, Suite
@@ -69,7 +69,7 @@ class Cell:
             return None, None
         varies = self.study is not None and self.study.varies_conversations
         count = int(self.value) if varies and self.value is not None else None
-        return loaded.training_conversations(count, any(stage.published for stage in self.method.stages))
+        return loaded.training_conversations(count, any(is_published(stage.name) for stage in self.method.stages))
 
     def describe(self) -> str:
         """A description of the cell in one line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,14 @@ class LoadedDataSet:
             self._train_digests[count] = conversations_digest(train)
         learned = self._train_digests[count]
         if validated and self.validation is not None:
-            learned = digest([learned, self.validates, _digest(self.validation)])
+            learned = digest([learned, self.validates, self._validation_digest])
         return train, learned
 
+    @cached_property
+    def _validation_digest(self) -> str | None:
+        return None if self.validation is None else _digest(self.validation)
+
+    @cached_property
     def evaluator(self) -> TaskEvaluator | None:
         """Chooses the step of a published training; None without validation data."""
         if self.validation is None:

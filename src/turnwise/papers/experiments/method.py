@@ -13,7 +13,6 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.papers.baselines import Learning, Need
 from turnwise.papers.generated import GeneratedCandidates
 
-PUBLISHED = ":paper"  # the end of a stage's name
 PLANNING = "short-term-planning"  # the task that takes candidates
 
 
@@ -69,10 +68,10 @@ class Stage:
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def published(self) -> bool:
-        """Whether it is a paper's, which chooses its step on validation data."""
-        return self.name.endswith(PUBLISHED)
+
+def is_published(stage: str) -> bool:
+    """Whether a training, by its stage's name, is as a paper has it, and so chooses its step on validation data."""
+    return stage.endswith(":paper")
 
 
 @dataclass(frozen=True)

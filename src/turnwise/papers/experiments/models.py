@@ -20,7 +20,7 @@ from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.papers.baselines import SimCSE, SimCSESettings
 from turnwise.papers.experiments.digests import digest
-from turnwise.papers.experiments.method import PUBLISHED, Stage
+from turnwise.papers.experiments.method import Stage, is_published
 from turnwise.training.adaptation import adapt_encoder
 from turnwise.training.recipes import METHODS, Adaptation, Pace, get_recipe
 from turnwise.training.saving import save_encoder
@@ -135,22 +135,11 @@ class ModelFolder:
             trainings: The trainings, one after the other.
             conversations: The conversations to learn from.
             learned: The hash of the conversations.
-            evaluator: Makes what chooses the step of a published training.
+            evaluator: Gives what chooses the step of a published training.
 
         Returns:
             The encoder, as loaded from the folder, and the time and tokens its trainings took together.
         """
-        path, cost = self._path(trainings, conversations, learned, evaluator)
-        return load_encoder(path or self.encoder), cost
-
-    def _path(
-        self,
-        trainings: Sequence[Training],
-        conversations: Dataset | None,
-        learned: str | None,
-        evaluator: Callable[[], BaseEvaluator | None],
-    ) -> tuple[Path | None, dict[str, Any]]:
-        """As ``get``, the encoder's folder; None without trainings."""
         path: Path | None = None
         seconds, tokens = 0.0, 0
         for count in range(1, len(trainings) + 1):
@@ -160,7 +149,7 @@ class ModelFolder:
                 self._train(trainings[count - 1], before, path, conversations, evaluator)
             record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
             seconds, tokens = seconds + record["seconds"], tokens + record["tokens"]
-        return path, {"train_seconds": round(seconds, 1), "train_tokens": tokens}
+        return load_encoder(path or self.encoder), {"train_seconds": round(seconds, 1), "train_tokens": tokens}
 
     def forget(self, key: str) -> None:
         """Delete an encoder."""
@@ -180,7 +169,7 @@ class ModelFolder:
         called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder
         try:
             with counted_tokens(called) as count:
-                validated = evaluator() if training.name.endswith(PUBLISHED) else None
+                validated = evaluator() if is_published(training.name) else None
                 trained = training.run(encoder, conversations, unfinished, validated)
         except Exception:
             # A training that failed begins again, but one that was stopped continues.

@@ -192,7 +192,7 @@ class SuiteRunner:
         train, learned = cell.training_conversations(loaded)
         trainings = cell.trainings(self.scale)
         tasks = loaded.tasks(cell.method)
-        encoder, cost = self.models.get(trainings, train, learned, loaded.evaluator)
+        encoder, cost = self.models.get(trainings, train, learned, lambda: loaded.evaluator)
         inputs = ScoringInputs(encoder, train, cell.seed, self.word_vectors, self.candidates, self.models.encoder)
         figures = cell.method.score(inputs, tasks)
         if cell.study is not None and trainings:
