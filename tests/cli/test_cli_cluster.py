@@ -37,6 +37,28 @@ def test_cluster_writes_the_group_of_every_message(chats: Path, tiny_encoder_pat
     )
 
 
+def test_a_table_whose_columns_leave_no_doubt_needs_no_options(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    rows = [(n // 4, "ab"[n % 2], f"message {'xyz'[n % 3]} of {n}") for n in range(80)]
+    options = [
+        "--store",
+        tmp_path / "new",
+        "--model",
+        tiny_encoder_path,
+        "--output",
+        tmp_path / "groups.csv",
+        "--force",
+    ]
+    for header, read in ((["Ticket ID", "Author Type", "Comment"], True), (["a", "b", "c"], False)):
+        with (tmp_path / "tickets.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([header, *rows])
+        result = run("cluster", tmp_path / "tickets.csv", *options, "--force")
+        columns = "conversation={},speaker={},text={}".format(*header)
+        assert columns in result.output + str(result.exception)
+        assert (result.exit_code == 0) == read
+        if read:
+            assert f"read with --columns '{columns}'" in result.output and "read 20 conversations" in result.output
+
+
 def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path, tmp_path: Path) -> None:
     succeed("cluster", "--store", store, "--level", "conversation", "--output", tmp_path / "groups.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "groups.jsonl").read_text().splitlines()]

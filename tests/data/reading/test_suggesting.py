@@ -204,3 +204,22 @@ def test_one_text_a_row_needs_no_other_column(tmp_path: Path, header: list[str])
     found = layout_of(path).layout.columns
     assert found == Columns(text=header[2])
     assert len(read_conversations(path, columns=found)) == 20
+
+
+@pytest.mark.parametrize(
+    ("header", "sure"),
+    [
+        (["Ticket ID", "Author Type", "Comment"], True),
+        (["a", "Author Type", "Comment"], False),  # nothing says that these are conversations
+        (["Ticket ID", "Author Type", "Comment", "Sender"], False),  # two columns say who speaks
+        (["Ticket ID", "Author Type", "Comment", "Requester"], True),  # one of them never changes in a ticket
+    ],
+)
+def test_only_what_names_and_values_agree_on_is_sure(tmp_path: Path, header: list[str], sure: bool) -> None:
+    also = {"Sender": lambda n: f"person {n % 2}", "Requester": lambda n: f"person {n // 4}"}
+    rows: list[list[object]] = [
+        [100 + n // 4, "ab"[n % 2], SAID[n % 5], *(also[name](n) for name in header[3:])] for n in range(40)
+    ]
+    layout = layout_of(table(tmp_path / "t.csv", header, rows)).layout
+    assert layout.columns == Columns(header[0], header[1], header[2])
+    assert layout.sure == sure

@@ -37,6 +37,7 @@ _DEEPEST = 4
 _EXAMPLE_LENGTH = 60
 _LONG_TEXT = 3  # the score from which a column is certainly text: some forty letters, all different, or a good name
 _MOST_BAD_ROWS = 0.1
+_CLEARLY = 1  # by how much a score is higher than the next one where there is no doubt
 Records = list[dict[str, Any]]
 
 
@@ -49,6 +50,7 @@ class Layout:
         columns: Those that read it, as was tried; ``None`` where none were found that read it well.
         first: The first conversation that they give.
         skips: They read all but a few rows, which are bad.
+        sure: The names of the columns say so, too, and no other column comes near; see `_is_sure`.
         problem: Where none were found: what is wrong with the likeliest.
     """
 
@@ -56,6 +58,7 @@ class Layout:
     columns: Columns | None = None
     first: dict[str, Any] | None = None
     skips: bool = False
+    sure: bool = False
     problem: str = ""
 
 
@@ -72,11 +75,25 @@ def look_at(source: Source) -> Layout:
         if not problem:
             first, skips, problem = _tried(columns, records)
             if not problem:
-                return Layout(examples, columns, first, skips)
+                return Layout(examples, columns, first, skips, not skips and _is_sure(columns, fields))
         problems.append(f"with --columns '{columns}', {problem}")
     if not problems and any(ranked(every, text_score)):
         problems = ["no column was found that says who speaks"]
     return Layout(examples, problem=problems[0] if problems else "")
+
+
+def _is_sure(columns: Columns, fields: Fields) -> bool:
+    """Whether columns of a table are named after what they hold, and fit clearly better than all others."""
+    ids = fields.get(columns.conversation or "", [])
+    scores = {"conversation": conversation_score, "speaker": partial(speaker_score, ids=ids), "text": text_score}
+    for meaning, score in scores.items():
+        name = getattr(columns, meaning)
+        if name not in fields or not hinted(name, meaning):
+            return False
+        best, *others = ranked(fields, score).items()
+        if best[0] != name or (others and others[0][1] > best[1] - _CLEARLY):
+            return False
+    return True
 
 
 def _left_out(columns: Columns, every: Fields) -> str:
