@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -85,7 +85,11 @@ def look_at(source: Source) -> Layout:
 def _is_sure(columns: Columns, fields: Fields) -> bool:
     """Whether columns of a table are named after what they hold, and fit clearly better than all others."""
     ids = fields.get(columns.conversation or "", [])
-    scores = {"conversation": conversation_score, "speaker": partial(speaker_score, ids=ids), "text": text_score}
+    scores: dict[str, Callable[[str, list[Any]], float]] = {
+        "conversation": conversation_score,
+        "speaker": partial(speaker_score, ids=ids),
+        "text": text_score,
+    }
     for meaning, score in scores.items():
         name = getattr(columns, meaning)
         if name not in fields or not hinted(name, meaning):
