@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
-# What the demo and the tests use. With mteb in the list (272 MB more) its tests run too, otherwise they are skipped.
+# What the demo and the tests use.
 EXTRAS ?= offline,baselines,plots,store,service,mcp,explorer,docs,dev
 
 MINUTES ?= 10

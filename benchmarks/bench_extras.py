@@ -25,8 +25,6 @@ from quick import add_quick
 MODULES = {
     "baselines": "gensim.models",
     "plots": "matplotlib.pyplot",
-    "mteb": "mteb",
-    "static": "model2vec",
     "store": "lancedb",
     "explorer": "lancedb, graspologic_native, openTSNE, fastapi, uvicorn",
     "ray": "ray.data",

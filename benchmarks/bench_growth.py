@@ -3,7 +3,7 @@
 Runs every stage at several sizes, each in a process of its own, and prints its CPU seconds (of all threads) and peak
 memory; then the exponent b of time = a · messages^b by least squares on the logarithms, with its 95 % interval, and the
 time for a billion messages at the largest size's rate. Stages: reading a JSONL file, embedding (by the default encoder,
-and by a static one distilled from it, for which the extra static is needed), indexing (store and indexes, nothing
+and by a static one with random vectors), indexing (store and indexes, nothing
 encoded), one search, the groups and the map, the explorer's files, and training (ten steps of the same size, so what
 grows is what comes before them). Vectors are random, in clusters, but for embedding.
 
@@ -24,6 +24,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 import turnwise
 from bench_store import TURNS, RandomVectors, Vectors, conversations, cpu, per_query
@@ -61,7 +63,8 @@ def embedding(folder: Path, messages: int) -> Callable[[], object]:
 
 
 def static(folder: Path, messages: int) -> Callable[[], object]:
-    return _embedding(turnwise.distill(turnwise.load_encoder()), messages)
+    table = StaticEmbedding(turnwise.load_encoder().tokenizer.backend_tokenizer, embedding_dim=256)
+    return _embedding(turnwise.ConversationEncoder(modules=[table, Normalize()], device="cpu"), messages)
 
 
 def _embedding(encoder: SentenceTransformer, messages: int) -> Callable[[], object]:

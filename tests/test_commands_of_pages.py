@@ -35,7 +35,7 @@ from turnwise.training.recipes import registry
 ROOT = Path(__file__).parents[1]
 OUTPUT = re.compile(r"(?:--output |--out |--export |output=\"|report, \"|create\(\")([\w.-]+)")
 BLOCK = re.compile(r"(<!-- not run: .+? -->\s+)?^```(bash|python|toml)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-WITHOUT_TURNWISE = {"pip", "python3", "make", "docker", "chmod", "rm", "curl", "embedding-atlas", "gunzip"}
+WITHOUT_TURNWISE = {"pip", "python3", "make", "docker", "chmod", "rm", "curl", "gunzip"}
 
 
 class Block(NamedTuple):

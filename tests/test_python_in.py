@@ -56,11 +56,6 @@ def cluster(data: Any, encoder: Any, folder: Path) -> Any:
     return groups.to_pandas()["turns"].tolist()
 
 
-def tasks_of_mteb(data: Any, encoder: Any, folder: Path) -> Any:
-    pytest.importorskip("mteb")
-    return [task.metadata.name for task in turnwise.evaluation.mteb_tasks(data, tasks="messages")]
-
-
 def parts(data: Any, encoder: Any, folder: Path) -> Any:
     encoder.save(str(folder / "encoder"))
     return turnwise.ray.embed_corpus(data, output=folder / "vectors", encoder=folder / "encoder")
@@ -97,7 +92,6 @@ CALLS: dict[str, Callable[[Any, Any, Path], Any]] = {
     "explore": show,
     "data.keep_long_enough": lambda data, *_: turnwise.data.keep_long_enough(data)[:],
     "data.merge_consecutive_messages": lambda data, *_: turnwise.data.merge_consecutive_messages(data)[:],
-    "evaluation.mteb_tasks": tasks_of_mteb,
     "read_conversations": lambda data, *_: turnwise.read_conversations(data)[:],
     "data.split_conversations": lambda data, *_: {
         name: part[:] for name, part in turnwise.data.split_conversations(data).items()
@@ -110,7 +104,7 @@ CALLS: dict[str, Callable[[Any, Any, Path], Any]] = {
     ),
 }
 # What takes no conversations.
-OTHERS = {"ConversationError", "ReplyModel", "distill", "load_encoder", "merge", "sample_conversations"}
+OTHERS = {"ConversationError", "ReplyModel", "load_encoder", "merge", "sample_conversations"}
 
 
 def test_every_public_function_is_tried_or_takes_no_conversations() -> None:

@@ -14,7 +14,6 @@ from .data.sample_corpus import sample_conversations as sample_conversations
 from .distributed.embed import embed as embed
 from .encoders.conversation_encoder import ConversationEncoder as ConversationEncoder
 from .encoders.loading import load_encoder as load_encoder
-from .encoders.static import distill as distill
 from .errors import ConversationError as ConversationError
 from .evaluation import evaluate as evaluate
 from .explorer import cluster as cluster

@@ -28,7 +28,6 @@ COMMANDS = {
     "train": "chats.jsonl --encoder encoder --max-steps 1 --output model",
     "model merge": "model adapted --model encoder --output merged",
     "model centre": "chats.jsonl --model encoder --output centred",
-    "model distill": "encoder --to static --output static",
     "embed": "chats.jsonl --model encoder --output vectors.parquet",
     "evaluate": "encoder chats.jsonl --task semantic-retrieval",
     "reply": "encoder --candidates replies.txt --conversation chat.jsonl",
@@ -68,7 +67,6 @@ EXTRAS = {
     "store": "lancedb",
     "explorer": "graspologic_native",
     "service": "uvicorn",
-    "static": "model2vec",
     "plots": "matplotlib",
     "baselines": "gensim",
 }

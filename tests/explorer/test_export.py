@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -107,25 +106,14 @@ def test_the_command_indexes_then_writes(chats: Path, tiny_encoder_path: Path, t
         result = CliRunner().invoke(app, ["explore", *arguments])
         return result.exit_code, result.output
 
-    store, folder, table = (str(tmp_path / name) for name in ("talks", "report", "atlas.parquet"))
+    store, folder = str(tmp_path / "talks"), str(tmp_path / "report")
     code, said = run(str(chats), "--store", store, "--model", str(tiny_encoder_path), "--export", folder)
     assert code == 0, said
     assert f"{folder}/index.html" in said and "embedded" in said
-    code, said = run("--store", store, "--export", table)
-    assert code == 0, said
-    assert "embedding-atlas" in said
     code, said = run("--store", store, "--export", folder)
     assert code == 1 and "--force" in said
     code, said = run()
     assert code == 1 and "--store" in said
-    atlas = pq.read_table(table).to_pydict()
-    conversations = turnwise.read_conversations(chats)
-    assert len(atlas["text"]) == sum(len(row["messages"]) for row in conversations)
-    row = next(row for row in conversations if row["id"] == atlas["conversation"][7])
-    assert atlas["text"][7] == row["messages"][atlas["turn"][7]]["content"]
-    assert atlas["role"][7] == row["messages"][atlas["turn"][7]]["role"]
-    assert atlas["conversation_domain"][7] == row["domain"]
-    assert all(-1 <= x <= 1 for x in atlas["projection_x"] + atlas["projection_y"])
 
 
 def test_the_mailed_report_is_three_pages_of_paper_and_fits_a_phone(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from turnwise.explorer.seeds import Seeds
     from turnwise.store import ConversationStore
 
-_TABLE, _PAGE = ".parquet", ".html"
+_PAGE = ".html"
 _SHOWN = 500  # sample conversations in the demo's report: enough to look around in, embedded in seconds
 
 
@@ -47,8 +47,7 @@ def explore(
         Path | None,
         typer.Option(
             "--export",
-            help="Write a folder that opens in any browser, an .html file to mail and print, or a .parquet file for "
-            "embedding-atlas, and exit.",
+            help="Write a folder that opens in any browser, or an .html file to mail and print, and exit.",
         ),
     ] = None,
     no_texts: Annotated[
@@ -123,7 +122,7 @@ def write_sample_report(folder: Path) -> bool:
 def _check(export: Path, force: bool) -> None:
     from turnwise.explorer.export import check_export
 
-    if export.suffix in (_TABLE, _PAGE):
+    if export.suffix == _PAGE:
         check_file(export, force)
     else:
         check_export(export, force)
@@ -234,14 +233,7 @@ def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool
 
 
 def _write(report: Report, export: Path, force: bool, texts: bool = True) -> None:
-    if export.suffix == _TABLE:
-        from turnwise.explorer.atlas import write_atlas
-
-        write_atlas(report, export)
-        console.print(
-            f"Wrote {export}. To open it: embedding-atlas {export} --text text --x projection_x --y projection_y"
-        )
-    elif export.suffix == _PAGE:
+    if export.suffix == _PAGE:
         from turnwise.explorer.report.mailed import write_mailed
 
         write_mailed(report, export, texts)

@@ -13,7 +13,6 @@ from turnwise._utils.progress import log_handler
 from turnwise.cli.centre import centre
 from turnwise.cli.cluster import cluster
 from turnwise.cli.data import convert
-from turnwise.cli.distill import distill
 from turnwise.cli.embed import embed
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.explore import explore
@@ -50,7 +49,7 @@ for purpose, commands in PURPOSES.items():
 
 _GROUPS = "More commands"
 model = Application(cls=Commands, help="Change, combine and compare models.", no_args_is_help=True)
-for command in (merge, centre, distill, adapt):
+for command in (merge, centre, adapt):
     model.command()(command)
 app.add_typer(model, name="model", rich_help_panel=_GROUPS)
 app.add_typer(store, name="store", rich_help_panel=_GROUPS)

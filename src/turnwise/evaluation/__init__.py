@@ -22,7 +22,6 @@ from turnwise.evaluation.messages.semantic_retrieval import (
     evaluate_retrieval,
     read_retrieval_task,
 )
-from turnwise.evaluation.mteb import mteb_tasks
 from turnwise.evaluation.replies.next_message import NextMessageResult, evaluate_next_message
 from turnwise.evaluation.replies.sequences import EmbeddedSequences, Sequences, build_sequences
 from turnwise.evaluation.running import evaluate
@@ -52,6 +51,5 @@ __all__ = [
     "find_task",
     "labelled_conversations",
     "load_task",
-    "mteb_tasks",
     "read_retrieval_task",
 ]

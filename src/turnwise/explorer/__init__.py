@@ -1,6 +1,5 @@
 """The explorer shows what conversations are about, how they continue and what is unusual; extra ``explorer``."""
 
-from turnwise.explorer.atlas import write_atlas
 from turnwise.explorer.clustering import Groups, cluster
 from turnwise.explorer.export import export_report
 from turnwise.explorer.groups.settings import GroupSettings
@@ -21,6 +20,5 @@ __all__ = [
     "explore",
     "export_report",
     "label",
-    "write_atlas",
     "write_report",
 ]

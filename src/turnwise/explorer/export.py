@@ -40,7 +40,7 @@ def check_export(folder: str | os.PathLike[str], force: bool = False) -> Path:
     """Return ``folder``, or refuse it if `export_report` must not overwrite it."""
     path = Path(folder)
     if path.exists() and not path.is_dir():
-        raise NotADirectoryError(f"{path} is a file: expected the name of a folder, or of a .parquet file")
+        raise NotADirectoryError(f"{path} is a file: expected the name of a folder")
     if path.is_dir() and any(path.iterdir()):
         if not ((path / INDEX).is_file() and (path / "data" / "summary.js").is_file()):
             raise FileExistsError(f"{path} holds something other than a report: choose another name")
