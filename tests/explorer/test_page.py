@@ -514,7 +514,7 @@ def test_requests_are_sorted_by_any_column_and_split_by_any_category(
 
 
 def test_fewer_requests_are_those_that_are_joined(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
+    make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
 ) -> None:
     page = open_page(make_report()).open("overview")
     rows = page.locator(".requests tbody tr")
@@ -527,6 +527,17 @@ def test_fewer_requests_are_those_that_are_joined(
     page.keyboard.press("Home")
     page.wait_for_selector(f"text=2 of {found}")
     assert rows.count() == 2 and page.locator(".joined li").count() == found - 2
+    shown = page.locator("td[data-label='conversations']").all_inner_texts()[:2]
+    page.get_by_text("Save", exact=True).click()
+    with page.expect_download() as download:
+        page.locator("#save-groups-csv").click()
+    download.value.save_as(tmp_path / "groups.csv")
+    text = (tmp_path / "groups.csv").read_text(encoding="utf-8-sig")
+    saved = [row for row in csv.DictReader(io.StringIO(text, newline="")) if row["kind"] == "request"]
+    assert [row["conversations"] for row in saved] == [cell.split()[-1] for cell in shown]
+    assert sum(len(row["group_name"].split(" + ")) for row in saved) == found
+    page.keyboard.press("Escape")
+    slider.focus()
     page.keyboard.press("End")
     page.wait_for_selector("text=as found")
     assert "fine=" not in page.url and rows.count() == found

@@ -60,3 +60,19 @@ def test_details_that_are_asked_for_are_no_requests(tiny_encoder: SentenceTransf
     assert any("number" in report.texts[group.central[0]] for group in groups if group.move)
     topics = [group.name for group in report.groups["conversation"] if group.level == 1]
     assert topics and all(name.startswith("Please") for name in topics)
+
+
+def test_each_macro_is_a_group_and_numbers_in_it_do_not_count(tiny_encoder: SentenceTransformer) -> None:
+    macros = ["let me look into that", "it takes two days", "which browser is it", "your case has the number {}"]
+    things = [f"{what} {where}" for what in ("flight", "pizza", "browser") for where in ("to you", "at home", "now")]
+    rows = []
+    for number in range(60):
+        said = [f"please {things[number % 9]} {number}", macros[number % 4].format(number), "so", macros[number % 3]]
+        said += [f"freely said {things[number // 7]} {number}"] if number < 20 else []
+        messages = [{"role": ("user", "agent")[turn in (1, 3, 4)], "content": text} for turn, text in enumerate(said)]
+        rows.append({"id": str(number), "messages": messages})
+    report = turnwise.cluster(rows, encoder=tiny_encoder).report
+    group, texts = report.messages["group"].tolist(), [text.split(" number")[0] for text in report.texts]
+    of_macros = {text: {id for id, said in zip(group, texts) if said == text} for text in texts if "please" not in text}
+    groups = [of_macros[text.split(" number")[0]] for text in macros]
+    assert all(len(ids) == 1 for ids in groups) and -1 not in set.union(*groups) and len(set.union(*groups)) == 4

@@ -47,13 +47,16 @@ class Fitted:
     coarse: IntArray
 
 
-def fit_groups(vectors: FloatArray, neighbours: Neighbours, settings: GroupSettings) -> Fitted:
+def fit_groups(
+    vectors: FloatArray, neighbours: Neighbours, settings: GroupSettings, stock: IntArray | None = None
+) -> Fitted:
     """Find the groups of a sample.
 
     Args:
         vectors: The vectors of the sample, of length 1 (s, dim).
         neighbours: The neighbours of each of them, among the sample.
         settings: How groups are made.
+        stock: The stock text of each, each of which is a group; -1 for none (s,).
     """
     graph = neighbour_graph(neighbours.rows)
     parts = communities(graph, _RESOLUTION, settings.seed)
@@ -75,12 +78,20 @@ def fit_groups(vectors: FloatArray, neighbours: Neighbours, settings: GroupSetti
         fine = _best(vectors, groups_at, len(levels))
         if settings.granularity != "medium":
             fine = groups_near(_TIMES[settings.granularity] * _count(fine))
+    if stock is not None:
+        fine = by_size(np.where(stock >= 0, stock + _count(fine), fine))
     if not _count(fine):
         return Fitted(fine, np.zeros(0, np.int64))
     return Fitted(fine, coarser(graph, fine, _COARSE_RESOLUTION, settings.seed))
 
 
-def fit_parts(vectors: FloatArray, neighbours: Neighbours, part: IntArray, settings: GroupSettings) -> Fitted:
+def fit_parts(
+    vectors: FloatArray,
+    neighbours: Neighbours,
+    part: IntArray,
+    settings: GroupSettings,
+    stock: IntArray | None = None,
+) -> Fitted:
     """Find the groups of each part of a sample by itself.
 
     Args:
@@ -88,6 +99,7 @@ def fit_parts(vectors: FloatArray, neighbours: Neighbours, part: IntArray, setti
         neighbours: The neighbours of each of them, in the same part of the sample.
         part: The part of each vector, -1 for those that are to be in no group (s,).
         settings: How groups are made.
+        stock: As for `fit_groups` (s,).
     """
     fine = np.full(len(vectors), -1, np.int64)
     coarse = np.zeros(0, np.int64)
@@ -95,7 +107,7 @@ def fit_parts(vectors: FloatArray, neighbours: Neighbours, part: IntArray, setti
         rows = np.flatnonzero(part == value)
         own = neighbours.of(rows).first(settings.neighbours_among(len(rows)))
         near = replace(own, rows=np.searchsorted(rows, own.rows))
-        fitted = fit_groups(vectors[rows], near, settings)
+        fitted = fit_groups(vectors[rows], near, settings, None if stock is None else stock[rows])
         fine[rows] = np.where(fitted.fine >= 0, fitted.fine + len(coarse), -1)
         coarse = np.append(coarse, fitted.coarse + coarse.max(initial=-1) + 1)
     return Fitted(fine, coarse)

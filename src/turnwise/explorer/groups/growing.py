@@ -23,6 +23,7 @@ def remembered_groups(
     part: IntArray,
     settings: GroupSettings,
     former: GroupMemory | None,
+    stock: IntArray | None = None,
 ) -> GroupMemory:
     """The groups of a sample; those that match former groups get their ids.
 
@@ -33,12 +34,13 @@ def remembered_groups(
         part: The part of each vector, each of which has groups of its own; -1 for no group (s,).
         settings: How groups are made.
         former: The memory of an earlier sample.
+        stock: The stock text of each, each of which is a group; -1 for none (s,).
     """
     stamp = hashlib.blake2b(keys.tobytes() + repr(asdict(settings)).encode(), digest_size=16).hexdigest()
     if former is not None and former.stamp == stamp and _same(former.neighbours, neighbours.rows):
         return former
     marks_new, former = former is not None, former or no_memory()
-    fitted = fit_parts(vectors, neighbours, part, settings)
+    fitted = fit_parts(vectors, neighbours, part, settings, stock)
     known = _former_ids(keys, former)
     fine, next_id = _fine_ids(fitted.fine, known, vectors, former)
     coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)

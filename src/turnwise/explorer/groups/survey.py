@@ -14,6 +14,7 @@ from turnwise.explorer.groups.memory import GroupMemory, no_memory
 from turnwise.explorer.groups.neighbours import Neighbours, nearest_within
 from turnwise.explorer.groups.sample import keys_of, sample_rows
 from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.groups.stock import stock_of
 from turnwise.explorer.progress import Advance, silent
 from turnwise.explorer.speakers import Speakers
 
@@ -68,7 +69,8 @@ def survey(
     among = neighbours.of(sample)
     has_groups = (sizes > count)[part]
     fitted, own_part = np.array(vectors[sample], np.float32), np.where(has_groups, part, -1)[sample]
-    memory = remembered_groups(keys[sample], fitted, among, own_part, settings, former)
+    stock = np.full(len(texts), -1) if speakers is None else stock_of(texts, speakers, settings.least_share)
+    memory = remembered_groups(keys[sample], fitted, among, own_part, settings, former, stock[sample])
     groups = np.full(len(texts), -1, np.int64)
     for value in np.flatnonzero(sizes > count):  # a smaller part has too few neighbours of its own
         cosines = among.cosines[part[sample] == value, 0]
@@ -77,7 +79,7 @@ def survey(
         groups[rows] = vote(near, memory.fine, lonely_below(cosines))
     own = np.append(memory.fine, -1)[neighbours.copy_of]  # what neighbours cannot outvote, if a user decided on it
     pinned = [id for id, group in memory.groups.items() if group.pinned]
-    groups = np.where(np.isin(own, pinned), own, groups)
+    groups = np.where(np.isin(own, pinned) | (stock >= 0) & (own >= 0), own, groups)
     return Survey(sample, neighbours, memory, np.where(usable & has_groups, groups, -1))
 
 

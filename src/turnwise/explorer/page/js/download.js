@@ -95,7 +95,7 @@ turnwise.download = (() => {
     ]);
   }
 
-  /** The groups of messages as a table, one a row, with the columns of `turnwise cluster --summary`. */
+  /** The groups of messages, joined as the page shows them, as a table with the columns of `turnwise cluster --summary`. */
   async function groupTable(selection) {
     const {measures, listing} = turnwise;
     const {requests, said, answers} = listing.lists();
@@ -104,11 +104,12 @@ turnwise.download = (() => {
       if (!spoken.has(role)) spoken.set(role, listing.spoken(role, selection));
       return spoken.get(role);
     };
-    const counted = (kind, groups) =>
-      groups
-        .map((each) => ({each, kind, role: each.role ?? null}))
-        .map((row) => ({...row, members: spokenBy(row.role).conversations.get(row.each.id) || new Set()}))
+    const counted = (kind, joined) =>
+      joined
+        .map((all) => ({all, ids: all.map(({id}) => id), kind, role: all[0].role ?? null}))
+        .map((row) => ({...row, members: listing.together(row.ids, spokenBy(row.role))}))
         .sort((a, b) => b.members.size - a.members.size);
+    const apart = (groups) => groups.map((each) => [each]);
     const asker = listing.asker();
     const rest = {kind: "no request", role: asker, members: listing.without(requests, spokenBy(asker))};
     const names = measures.names(),
@@ -122,18 +123,19 @@ turnwise.download = (() => {
     return table(
       [...header, ...texts, ...further],
       [
-        ...counted(asker === null ? "message" : "request", requests),
-        ...counted("answer", answers),
-        ...counted("along the way", said),
+        ...counted(asker === null ? "message" : "request", turnwise.fineness.joined(requests)),
+        ...counted("answer", apart(answers)),
+        ...counted("along the way", apart(said)),
         ...(asker === null ? [] : [rest]),
       ],
-      async ({each, kind, role, members}) => {
+      async ({all: joined = [], ids, kind, role, members}) => {
         const {all, changeOf} = spokenBy(role);
-        const change = each && changeOf(each.id);
+        const [each] = joined;
+        const change = each && changeOf(...ids);
         const text = async (m) => (typeof m === "number" ? (await turnwise.struck.said([m]))[0] : "");
         return [
           each?.id ?? "",
-          each?.name ?? "",
+          joined.map(({name}) => name).join(" + "),
           kind,
           role ?? "",
           members.size,
