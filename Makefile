@@ -50,7 +50,7 @@ fuzz: $(INSTALLED)
 
 # Needs $TURNWISE_DATA and the package chitchat-dataset; about 40 minutes of one core, with BF16=1 on processors made for it 20.
 encoder: $(INSTALLED)
-	$(BIN)/python examples/make_encoder.py --work encoder $(if $(BF16),--bf16)
+	$(BIN)/python examples/make_encoder.py $(if $(BASE),--base $(BASE)) $(if $(BF16),--bf16)
 
 # Needs $TURNWISE_DATA. The papers' own schedules, to the last epoch, and ours for an epoch beside them: days of two
 # cores, so take one paper (PAPERS=triple), one seed (SEEDS=1), or a GPU. Interrupted, the same command goes on.

@@ -7,8 +7,10 @@ weighted sum of all differences is compressed and written into the package, with
 has learned from conversations what is said next. Where a test is from one of the sources, the card has the figure of
 the sum without that source. What is finished is not done again.
 
-Run: make encoder (the data of the reply head need pip install chitchat-dataset)
-     (or python examples/make_encoder.py [--data $TURNWISE_DATA] [--work encoder] [--steps 120] [--seed 0])
+Any other encoder whose layers are found can be the base. What it becomes is saved as a whole, for --encoder.
+
+Run: make encoder [BASE=intfloat/e5-small-v2] (the data of the reply head need pip install chitchat-dataset)
+     (or python examples/make_encoder.py [--base NAME] [--data $TURNWISE_DATA] [--work FOLDER] [--steps 120] [--seed 0])
 """
 
 from __future__ import annotations
@@ -146,10 +148,15 @@ TESTS = (
 )
 
 
+OF_SHIPPED = f"""`delta.safetensors` is added to the weights of {BASE_ENCODER} (Apache-2.0) when turnwise
+loads its own encoder. It is licensed under Apache-2.0, as turnwise is."""
+OF_ANOTHER = (
+    "`delta.safetensors` is what was added to the weights of the base encoder, whose licence holds for `encoder`."
+)
+
 CARD = """# What the encoder that ships has learned
 
-`delta.safetensors` is added to the weights of {base} (Apache-2.0) when turnwise
-loads its own encoder. It is licensed under Apache-2.0, as turnwise is.
+{what}
 
 | | |
 |---|---|
@@ -343,11 +350,13 @@ def embedded(encoder: SentenceTransformer, texts: Sequence[str], bf16: bool) -> 
     return normalize(sliced_means(slices), dim=1)
 
 
-def ingredient(source: Source, data: Path, work: Path, steps: int, seed: int, bf16: bool) -> dict[str, Tensor]:
+def ingredient(
+    source: Source, data: Path, work: Path, base: str, steps: int, seed: int, bf16: bool
+) -> dict[str, Tensor]:
     """What is learned from a source, as differences of weights; learned only if it is not there yet."""
     path = work / f"{source.name}.safetensors"
     if not path.is_file():
-        encoder = base_encoder()
+        encoder = base_encoder(base)
         if source.learns != "context":
             rows = read(data, source.paths[0])
             if source.learns == "tasks":
@@ -358,8 +367,8 @@ def ingredient(source: Source, data: Path, work: Path, steps: int, seed: int, bf
             corpora = [draw_conversations(read(data, name), SAMPLE, seed) for name in source.paths]
             rows = [plain_messages(row["messages"], row["id"]) for corpus in corpora for row in corpus]
             settings = {"context": "joined", "max_steps": steps // 2, "batch_size": 320, "seed": seed, "bf16": bf16}
-            turnwise.train(rows, method="in-context", settings=settings, encoder=encoder)
-            after = transformer_of(encoder).named_parameters()
+            in_context = turnwise.train(rows, method="in-context", settings=settings, encoder=encoder)
+            after = transformer_of(in_context).named_parameters()
             differences = {name: weight.detach() - before[name] for name, weight in after}
             differences = {name: difference for name, difference in differences.items() if difference.any()}
         with atomic_path(path) as temporary:
@@ -367,9 +376,9 @@ def ingredient(source: Source, data: Path, work: Path, steps: int, seed: int, bf
     return load_file(path)
 
 
-def base_encoder() -> SentenceTransformer:
-    """The published encoder, as it was before any training."""
-    return turnwise.load_encoder(BASE_ENCODER, device="cpu")
+def base_encoder(base: str) -> ConversationEncoder:
+    """An encoder as it was published, before any training."""
+    return turnwise.load_encoder(base, device="cpu")
 
 
 def write(data: Path, work: Path, left_out: Sequence[str], folder: Path, how: dict[str, Any]) -> str:
@@ -380,10 +389,10 @@ def write(data: Path, work: Path, left_out: Sequence[str], folder: Path, how: di
             for name, difference in ingredient(source, data, work, **how).items():
                 total[name] = total.get(name, 0) + source.weight * difference
     folder.mkdir(parents=True, exist_ok=True)
-    return save_delta(folder, transformer_of(base_encoder()), total, BYTES)
+    return save_delta(folder, transformer_of(base_encoder(how["base"])), total, BYTES)
 
 
-def reply_head(data: Path, work: Path, whole: Path, seed: int, bf16: bool) -> Path:
+def reply_head(data: Path, work: Path, whole: Path, base: str, seed: int, bf16: bool) -> Path:
     """The file of the head that composes queries from vectors of the whole encoder; learned only if it is not there."""
     path = work / HEAD_FILES[0]
     if not path.is_file():
@@ -392,7 +401,7 @@ def reply_head(data: Path, work: Path, whole: Path, seed: int, bf16: bool) -> Pa
             for row in draw_conversations(read(data, name), count, seed):
                 messages = merge_runs([message for message in row["messages"] if message["content"].strip()])
                 rows.append({"id": f"{name}/{row['id']}", "messages": plain_messages(messages, row["id"])})
-        encoder = apply_delta(base_encoder(), whole)
+        encoder = apply_delta(base_encoder(base), whole)
         table = embed_messages(encoder, turnwise.read_conversations(rows), "bfloat16" if bf16 else None)
         head, _ = fit_reply_head(table, replace(HEAD, seed=seed))
         with atomic_path(path) as temporary:
@@ -410,9 +419,10 @@ def figures(data: Path, work: Path, whole: Path, head: Path, how: dict[str, Any]
             folder = work / "-".join(("without", *test.left_out)) if test.left_out else whole
             if test.left_out:
                 write(data, work, test.left_out, folder, how)
-            before, after = base_encoder(), apply_delta(base_encoder(), folder)
+            before, after = base_encoder(how["base"]), base_encoder(how["base"])
+            apply_delta(after, folder)
             if test.task == NEXT_BY_HEAD:
-                ConversationEncoder.of(after).reply_head = read_head(head)
+                after.reply_head = read_head(head)
             shown = [figure(encoder, data, test) for encoder in (before, after)]
             measured[key] = f"{key} {' | '.join(shown)} |"
             with atomic_path(path) as temporary:
@@ -448,19 +458,25 @@ def figure(encoder: SentenceTransformer, data: Path, test: Test) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TURNWISE_DATA", "../shared/data")))
-    parser.add_argument("--work", type=Path, default=Path("encoder"), help="a folder for what each source taught")
-    parser.add_argument("--output", type=Path, default=SHIPPED)
+    parser.add_argument("--base", default=BASE_ENCODER, help="the encoder to start from, a name on the Hub or a folder")
+    parser.add_argument(
+        "--work", type=Path, help="a folder for what each source taught; encoder, or encoder-NAME for another base"
+    )
+    parser.add_argument("--output", type=Path, help="the package, or the folder made in --work for another base")
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--bf16", action="store_true", help="learn in bfloat16, on processors made for it")
     given = parser.parse_args()
+    ships = given.base == BASE_ENCODER
+    given.work = given.work or Path("encoder" if ships else f"encoder-{Path(given.base).name}")
+    given.output = given.output or (SHIPPED if ships else given.work / "made")
     given.work.mkdir(parents=True, exist_ok=True)
-    how = {"steps": given.steps, "seed": given.seed, "bf16": given.bf16}
+    how = {"base": given.base, "steps": given.steps, "seed": given.seed, "bf16": given.bf16}
     checksum = write(given.data, given.work, (), given.output, how)
     head = given.output / HEAD_FILES[0]
-    shutil.copyfile(reply_head(given.data, given.work, given.output, given.seed, given.bf16), head)
+    shutil.copyfile(reply_head(given.data, given.work, given.output, given.base, given.seed, given.bf16), head)
     card = CARD.format(
-        base=BASE_ENCODER,
+        what=OF_SHIPPED if ships else OF_ANOTHER,
         checksum=checksum,
         head_checksum=file_checksum(head),
         chitchat=HEAD_SOURCES[CHITCHAT],
@@ -473,6 +489,12 @@ def main() -> None:
     )
     (given.output / "card.md").write_text(card, encoding="utf-8")
     print(card)
+    if not ships:
+        encoder = base_encoder(given.base)
+        apply_delta(encoder, given.output)
+        encoder.reply_head = read_head(head)
+        encoder.save_pretrained(str(given.output / "encoder"))
+        print(f"Saved it as an encoder: --encoder {given.output / 'encoder'}")
     print(f"Wrote {given.output}")
 
 

