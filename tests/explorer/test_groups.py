@@ -14,7 +14,7 @@ from turnwise._utils.vectors import unit_vectors
 from turnwise.explorer.groups.assigning import LEAST_SHARE, lonely_below, place, vote
 from turnwise.explorer.groups.communities import communities, neighbour_graph
 from turnwise.explorer.groups.fitting import closeness, fit_groups, split_group
-from turnwise.explorer.groups.layout import layout
+from turnwise.explorer.groups.layout import layout, scaled
 from turnwise.explorer.groups.members import members_of
 from turnwise.explorer.groups.merging import merged
 from turnwise.explorer.groups.neighbours import Neighbours, nearest
@@ -101,10 +101,27 @@ def test_communities_are_closely_linked_and_numbered_by_size() -> None:
 @pytest.mark.parametrize("count", [4, 9, 40])
 def test_a_map_of_few_vectors_has_a_place_for_each(count: int) -> None:
     vectors = unit_vectors(np.random.default_rng(0).standard_normal((count, 8))).astype(np.float32)
-    places = layout(nearest(vectors, vectors, min(5, count - 1)).rows, seed=0)
+    near = nearest(vectors, vectors, min(5, count - 1)).rows
+    places = scaled(layout(near, seed=0))
     assert len(np.unique(places, axis=0)) == count
     assert np.abs(places).max() <= 1 < np.ptp(places, axis=0).max()
-    assert (places == layout(nearest(vectors, vectors, min(5, count - 1)).rows, seed=0)).all()
+    assert (places == scaled(layout(near, seed=0))).all()
+
+
+def test_a_map_that_grows_keeps_what_was_there_about_where_it_was() -> None:
+    vectors, _, cloud = clouds(4, 60)
+    new = np.arange(len(vectors)) % 10 == 0
+    first = layout(nearest(vectors[~new], vectors[~new], 10).rows, seed=0)
+    former = np.full((len(vectors), 2), np.nan, np.float32)
+    former[~new] = first
+    near = nearest(vectors, vectors, 10).rows
+    places = layout(near, seed=0, former=former)
+    moved = np.linalg.norm(scaled(places)[~new] - scaled(first), axis=1)
+    elsewhere = np.linalg.norm(scaled(layout(near, seed=1))[~new] - scaled(first), axis=1)
+    assert np.isfinite(places).all() and np.median(moved) < np.median(elsewhere) / 2
+    of_cloud = np.stack([places[~new & (cloud == one)].mean(0) for one in range(4)])
+    nearest_cloud = np.linalg.norm(places[new][:, None] - of_cloud, axis=2).argmin(1)
+    assert (nearest_cloud == cloud[new]).mean() > 0.9
 
 
 def test_the_two_groups_are_merged_whose_union_costs_the_least_closeness() -> None:

@@ -20,6 +20,7 @@ from turnwise.encoders.reply_head import ReplyHead
 from turnwise.explorer import GroupSettings, Report, build_report, edits, measuring_surprise, write_report
 from turnwise.explorer.live_report import LiveReport
 from turnwise.store import ConversationStore
+from turnwise.training import reply_head
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
 
 SUBJECTS = ("card", "flight", "pizza")
@@ -266,20 +267,25 @@ def test_without_turn_order_each_half_is_ranked_by_a_head_that_saw_the_other(
     tmp_path: Path, tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[set[str]] = []
-    fit = measuring_surprise.fit_reply_head
+    fit = reply_head.fit_reply_head
 
     def quick(table: Any, recipe: ReplyHeadRecipe) -> Any:
         seen.append(set(table["id"].to_pylist()))
         return fit(table, replace(recipe, max_steps=2))
 
     monkeypatch.setattr(measuring_surprise, "LEAST_CONVERSATIONS", 36)
-    monkeypatch.setattr(measuring_surprise, "fit_reply_head", quick)
+    monkeypatch.setattr(reply_head, "fit_reply_head", quick)
     store = ConversationStore.open(tmp_path / "plain", encoder=tiny_encoder)
     store.add(talks(60))
     report = build_report(store, settings=SETTINGS)
     assert report.surprise is not None and "other half" in report.surprise.how
     assert not seen[0] & seen[1] and seen[0] | seen[1] == set(report.ids)
     assert (np.isnan(report.messages["surprise"]) == (report.messages["turn"] == 0)).all()
+    for conversations, fitted in ((70, 2), (80, 4)):  # the heads serve again until there are a quarter more
+        store.add(talks(conversations))
+        grown = build_report(store, settings=SETTINGS)
+        assert len(seen) == fitted
+        assert (np.isnan(grown.messages["surprise"]) == (grown.messages["turn"] == 0)).all()
 
 
 def read(folder: Path, name: str) -> Any:

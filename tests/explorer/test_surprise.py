@@ -29,7 +29,7 @@ def test_surprise_is_the_share_of_replies_of_the_role_that_the_head_ranks_above(
     head, vectors, role, turn = made([9, 30, 1, 25, 40])
     monkeypatch.setattr(surprise, "_ROWS_AT_ONCE", 16)  # blocks that begin within conversations
     wanted = np.arange(105) >= 39
-    found = surprise_of_turns(head, vectors, role, turn, wanted, sampled=1000)
+    found = surprise_of_turns(head.arrays(), vectors, role, turn, wanted, sampled=1000)
     replies = head.arrays().map_candidates(vectors)
     for row in range(len(vectors)):
         if turn[row] == 0 or not wanted[row]:
@@ -50,7 +50,7 @@ def test_the_same_seed_gives_the_same_sample_and_few_replies_give_nothing() -> N
     role[:] = 0
     role[5] = 1  # the only one of its role
     wanted = np.ones(120, bool)
-    first, second = (surprise_of_turns(head, vectors, role, turn, wanted, 30, seed=1) for _ in range(2))
+    first, second = (surprise_of_turns(head.arrays(), vectors, role, turn, wanted, 30, seed=1) for _ in range(2))
     assert np.array_equal(first, second, equal_nan=True)
     assert np.isnan(first[5]) and not np.isnan(first[6])
     assert ((first[~np.isnan(first)] >= 0) & (first[~np.isnan(first)] <= 1)).all()

@@ -11,51 +11,71 @@ import pyarrow as pa
 
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.encoders.reply_head import ReplyHead
+from turnwise.encoders.head_arrays import HeadArrays
+from turnwise.encoders.quick import head_of
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.sample import keys_of
 from turnwise.explorer.report.report import Surprise
-from turnwise.explorer.surprise import surprise_of_turns
+from turnwise.explorer.surprise import FittedHeads, surprise_of_turns
 from turnwise.store import ConversationStore
-from turnwise.training.recipes.reply_head import ReplyHeadRecipe
-from turnwise.training.reply_head import fit_reply_head
 
 LEAST_CONVERSATIONS = 200  # with two messages or more, so that a head can learn something from one half of them
 _LEARNED = 2000  # conversations that a head is fitted to, at most
+_GROWN = 1.25  # times as many conversations as heads were fitted to, from which on they are fitted again
 _RANKED = (
     "The figure says how many of a thousand random messages of the same role would fit better there: few if it was "
     "expected, half by chance, most if it is a surprise."
 )
 
 
-def measure_surprise(store: ConversationStore, corpus: Corpus, seed: int) -> tuple[Surprise | None, FloatArray]:
+def measure_surprise(
+    store: ConversationStore, corpus: Corpus, seed: int, former: FittedHeads | None = None
+) -> tuple[Surprise | None, FloatArray, FittedHeads | None]:
     """The surprise of every message (n,). With too few conversations, all values are NaN and there is no `Surprise`.
 
     Args:
         store: The store; its encoder is loaded only if it has a reply head.
         corpus: The content of the store.
         seed: Seed of the sampled messages and of the heads that are fitted.
+        former: The heads that were fitted to the store last. They serve again until there are a quarter more
+            conversations. (New ones are still ranked by the head of the other half.)
+
+    Returns:
+        How surprise was measured, its values, and the heads if any were fitted.
     """
-    encoder = store.encoder() if store.tables().state.has_replies else None
-    head = encoder.encoder.reply_head if encoder is not None else None
+    state = store.tables().state
+    encoder = store.encoder() if state.has_replies else None
+    head = head_of(encoder.for_texts(0)) if encoder is not None else None
     if encoder is not None and head is not None:
         everything = np.ones(len(corpus.texts), bool)
         method = f"{_RANKED} What usually follows was learned when the encoder was trained."
-        return Surprise(method, encoder.name), _ranked(head, corpus, everything, seed)
+        return Surprise(method, encoder.name), _ranked(head, corpus, everything, seed), None
     surprises = np.full(len(corpus.texts), np.nan, np.float32)
-    if (corpus.turns > 1).sum() < LEAST_CONVERSATIONS:
-        return None, surprises
+    usable = corpus.turns > 1
+    if usable.sum() < LEAST_CONVERSATIONS:
+        return None, surprises, None
     keys = keys_of(corpus.ids, seed)
-    for half in (0, 1):
-        learned = _smallest_keys(keys, (keys & 1 == half) & (corpus.turns > 1))
-        ranked = (keys & 1 != half)[corpus.conversation]
-        fitted, _ = fit_reply_head(_embedded(corpus, learned), ReplyHeadRecipe(seed=seed))
-        surprises[ranked] = _ranked(fitted, corpus, ranked, seed)[ranked]
+    half, heads, stamp = keys & 1, former, f"{state.digest} {seed}"
+    if heads is None or heads.stamp != stamp or usable.sum() > _GROWN * heads.conversations:
+        first, second = (_fitted(corpus, _smallest_keys(keys, usable & (half == own)), seed) for own in (0, 1))
+        heads = FittedHeads(stamp, int(usable.sum()), (first, second))
+    for own, head in enumerate(heads.halves):
+        ranked = (half != own)[corpus.conversation]
+        surprises[ranked] = _ranked(head, corpus, ranked, seed)[ranked]
     method = f"{_RANKED} What usually follows was learned from the other half of these conversations."
-    return Surprise(method, store.tables().state.encoder), surprises
+    return Surprise(method, state.encoder), surprises, heads
 
 
-def _ranked(head: ReplyHead, corpus: Corpus, ranked: np.ndarray, seed: int) -> FloatArray:
+def _fitted(corpus: Corpus, learned: IntArray, seed: int) -> HeadArrays:
+    """The head that is fitted to some conversations."""
+    from turnwise.training.recipes.reply_head import ReplyHeadRecipe  # needs torch, which takes seconds to import
+    from turnwise.training.reply_head import fit_reply_head
+
+    head, _ = fit_reply_head(_embedded(corpus, learned), ReplyHeadRecipe(seed=seed))
+    return head.arrays()
+
+
+def _ranked(head: HeadArrays, corpus: Corpus, ranked: np.ndarray, seed: int) -> FloatArray:
     with progress_bar() as bar:
         task = bar.add_task("measuring surprise", total=len(ranked))
         return surprise_of_turns(

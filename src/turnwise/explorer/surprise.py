@@ -6,19 +6,35 @@ messages of the same role: the surprise is 0 if none of these fits better, and 1
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-import torch
 
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
-from turnwise.encoders.reply_head import ReplyHead
+from turnwise.encoders.head_arrays import HeadArrays
 from turnwise.explorer.progress import Advance, silent
 
 _ROWS_AT_ONCE = 2048
 LEAST_REPLIES = 20  # the least number of messages of a role for which a rank means anything
 
 
+@dataclass(frozen=True)
+class FittedHeads:
+    """The heads that were fitted to the vectors of a store, each to one half of its conversations.
+
+    Attributes:
+        stamp: Changes with the encoder of the store, and with the seed.
+        conversations: How many conversations with two messages or more there were.
+        halves: The head of each half.
+    """
+
+    stamp: str
+    conversations: int
+    halves: tuple[HeadArrays, HeadArrays]
+
+
 def surprise_of_turns(
-    head: ReplyHead,
+    head: HeadArrays,
     vectors: FloatArray,
     role: IntArray,
     turn: IntArray,
@@ -48,34 +64,25 @@ def surprise_of_turns(
         rows = np.flatnonzero((role == value) & ranked)
         if len(rows) > LEAST_REPLIES:
             chosen = random.choice(rows, min(sampled, len(rows)), replace=False)
-            pools[int(value)] = _candidates(head, vectors[np.sort(chosen)])
+            pools[int(value)] = head.map_candidates(vectors[np.sort(chosen)])
     surprises = np.full(len(vectors), np.nan, np.float32)
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(vectors)))
         queries = _queries(head, vectors, role, turn, rows)
-        own = (queries * _candidates(head, vectors[rows])).sum(1, keepdim=True)
+        own = (queries * head.map_candidates(vectors[rows])).sum(1, keepdims=True)
         for value, pool in pools.items():
-            mine = torch.from_numpy((role[rows] == value) & (turn[rows] > 0) & ranked[rows])
+            mine = (role[rows] == value) & (turn[rows] > 0) & ranked[rows]
             scores = queries[mine] @ pool.T
-            same = (scores - own[mine]).abs() <= 1e-6  # the message itself, or its text
-            better = ((scores > own[mine]) & ~same).float() + 0.5 * same.float()
-            surprises[rows[mine.numpy()]] = better.mean(1).numpy()
+            same = np.abs(scores - own[mine]) <= 1e-6  # the message itself, or its text
+            surprises[rows[mine]] = np.where(same, 0.5, scores > own[mine]).mean(1)
         advance(len(rows))
     return surprises
 
 
-def _candidates(head: ReplyHead, vectors: FloatArray) -> torch.Tensor:
-    with torch.inference_mode():
-        return head.candidates(torch.from_numpy(np.array(vectors, np.float32)))
-
-
-def _queries(head: ReplyHead, vectors: FloatArray, role: IntArray, turn: IntArray, rows: IntArray) -> torch.Tensor:
+def _queries(head: HeadArrays, vectors: FloatArray, role: IntArray, turn: IntArray, rows: IntArray) -> FloatArray:
     """The queries for the messages in these consecutive rows (rows, dim)."""
     first = max(0, int(rows[0]) - head.turns)
-    near = torch.from_numpy(np.array(vectors[first : rows[-1] + 1], np.float32))
-    back = rows[:, None] - np.arange(1, head.turns + 1)  # (rows, D): the latest first
-    present = torch.from_numpy(np.arange(head.turns) < turn[rows][:, None])
-    places = np.maximum(back, first)
-    same = torch.from_numpy(role[places] == role[rows][:, None])
-    with torch.inference_mode():
-        return head.queries(near[torch.from_numpy(places - first)], same, present)
+    near = np.array(vectors[first : rows[-1] + 1], np.float32)
+    places = np.maximum(rows[:, None] - np.arange(1, head.turns + 1), first)  # (rows, D): the latest first
+    present = np.arange(head.turns) < turn[rows][:, None]
+    return head.queries(near[places - first], role[places] == role[rows][:, None], present)

@@ -50,8 +50,7 @@ def remembered_groups(
         )
         for id in sorted({*coarse_of, *coarse_of.values()})
     }
-    has_same_map = np.array_equal(former.keys, keys) and _same(former.neighbours, neighbours.rows)
-    places = former.places if has_same_map else no_memory().places
+    places = _former_places(keys, neighbours.rows, former)
     memory = GroupMemory(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
     return replace(memory, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, memory.coarse)})
 
@@ -61,12 +60,31 @@ def _same(rows: IntArray, others: IntArray) -> bool:
     return rows.shape == others.shape and float((rows == others).mean()) > 0.99
 
 
+def _former_rows(keys: np.ndarray, former: GroupMemory) -> IntArray:
+    """The row of each text in the former sample (s,); -1 if it was not in it."""
+    if not len(former.keys):
+        return np.full(len(keys), -1)
+    rows = np.minimum(np.searchsorted(former.keys, keys), len(former.keys) - 1)
+    return np.where(former.keys[rows] == keys, rows, -1)
+
+
 def _former_ids(keys: np.ndarray, former: GroupMemory) -> IntArray:
     """The former fine group of each text (s,); -1 if it had none or was not in the sample."""
-    if not len(former.keys):
-        return np.full(len(keys), -1, np.int64)
-    place = np.minimum(np.searchsorted(former.keys, keys), len(former.keys) - 1)
-    return np.where(former.keys[place] == keys, former.fine[place], -1).astype(np.int64)
+    return np.append(former.fine, -1)[_former_rows(keys, former)].astype(np.int64)
+
+
+def _former_places(keys: np.ndarray, neighbours: np.ndarray, former: GroupMemory) -> FloatArray:
+    """The former place of each text, NaN for new ones (s, 2); none if most have another nearest neighbour now."""
+    if not len(former.places):
+        return former.places
+    rows = _former_rows(keys, former)
+    kept = np.flatnonzero(rows >= 0)
+    as_before = former.keys[former.neighbours[rows[kept], 0]] == keys[neighbours[kept, 0]]
+    if as_before.sum() <= len(keys) / 2:
+        return no_memory().places
+    places = np.full((len(keys), 2), np.nan, np.float32)
+    places[kept] = former.places[rows[kept]]
+    return places
 
 
 def _fine_ids(labels: IntArray, known: IntArray, vectors: FloatArray, former: GroupMemory) -> tuple[IntArray, int]:

@@ -78,7 +78,7 @@ class GroupMemory:
         keys: The hash of each text of the sample, sorted, uint64 (s,).
         fine: The id of each text's fine group, -1 for none (s,).
         neighbours: The nearest neighbours of each text, among the sample (s, k).
-        places: The place of each text on the map (s, 2); empty until somebody looks at it.
+        places: The place of each text on the map, NaN where it has none yet (s, 2); empty until somebody looks at it.
         centroids: The centroids of groups, of length 1, by id.
         groups: All fine and coarse groups by id.
         next_id: The next free id; no id from here on was ever given.
@@ -153,7 +153,7 @@ def is_remembered(store: Path, memory: Memory) -> bool:
     remembered = read_memory(store)
     return remembered.keys() == memory.keys() and all(
         (group_memory.stamp, group_memory.groups) == (memory[kind].stamp, memory[kind].groups)
-        and len(group_memory.places) == len(memory[kind].places)
+        and np.array_equal(group_memory.places, memory[kind].places, equal_nan=True)
         and (group_memory.basis is None) == (memory[kind].basis is None)
         and np.array_equal(group_memory.fine, memory[kind].fine)
         for kind, group_memory in remembered.items()

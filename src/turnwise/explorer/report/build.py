@@ -16,7 +16,7 @@ from turnwise.explorer.groups.memory import Memory, is_remembered, read_memory, 
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.overview import write_overview
 from turnwise.explorer.progress import advance_of
-from turnwise.explorer.report.findings import Findings, read_findings, write_findings
+from turnwise.explorer.report.findings import Findings, read_findings, read_heads, write_findings
 from turnwise.explorer.report.report import Report
 from turnwise.explorer.seeds import Seeds, aside_of, examples_of, plant
 from turnwise.explorer.signals import signals
@@ -83,6 +83,7 @@ def build_report(
             from turnwise.explorer.report.finding_out import find_out  # its libraries take seconds to load
 
             findings, memory = find_out(store, corpus, struck, speakers, Path(folder), fitting, memory, former, naming)
+            findings = replace(findings, heads=read_heads(store.path))
         if page and "x" not in findings.columns["message"]:
             from turnwise.explorer.report.shown import add_shown
 

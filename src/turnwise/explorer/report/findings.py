@@ -14,15 +14,18 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from turnwise._utils.files import atomic_path
+from turnwise.encoders.head_arrays import HeadArrays
 from turnwise.explorer.groups.memory import FILE as MEMORY_FILE
 from turnwise.explorer.groups.memory import KINDS, Kind, Memory
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.report.report import Group, Surprise
+from turnwise.explorer.surprise import FittedHeads
 from turnwise.store.erasing import FINDINGS_FILE
 
 FILE = FINDINGS_FILE
 _NEIGHBOURS = ("rows", "cosines", "copy_of")
 _REMEMBERED = ("name", "phrases")  # fields that the memory of groups holds already
+_UNREADABLE = (OSError, SafetensorError, ValueError, KeyError, TypeError)  # missing, or of another version
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,14 @@ class Findings:
         neighbours: The neighbours of both among the samples that groups were fitted to.
         groups: The groups of both: coarse groups first, then by size.
         surprise: How surprise was measured; ``None`` where it was not, or could not be.
+        heads: With which surprise is measured, if they were fitted for this.
     """
 
     columns: Mapping[Kind, Mapping[str, np.ndarray]]
     neighbours: Mapping[Kind, Neighbours]
     groups: Mapping[Kind, Sequence[Group]]
     surprise: Surprise | None
+    heads: FittedHeads | None = None
 
 
 def read_findings(store: Path, stamp: str, ids: Sequence[str], memory: Memory) -> Findings | None:
@@ -63,9 +68,28 @@ def read_findings(store: Path, stamp: str, ids: Sequence[str], memory: Memory) -
             neighbours={kind: Neighbours(**_of(arrays, f"{kind}.neighbours.")) for kind in KINDS},
             groups={kind: [_group(group, memory, kind) for group in facts["groups"][kind]] for kind in KINDS},
             surprise=None if facts["surprise"] is None else Surprise(**facts["surprise"]),
+            heads=_heads(facts, arrays),
         )
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError):  # missing, or of another version
+    except _UNREADABLE:
         return None
+
+
+def read_heads(store: Path) -> FittedHeads | None:
+    """The heads that were last fitted to a store, whatever has changed since."""
+    try:
+        with safe_open(store / FILE, framework="numpy") as file:
+            names = [name for name in file.keys() if name.startswith("heads.")]  # noqa: SIM118 (no mapping)
+            facts = json.loads((file.metadata() or {})["findings"])
+            return _heads(facts, {name: file.get_tensor(name) for name in names})
+    except _UNREADABLE:
+        return None
+
+
+def _heads(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FittedHeads | None:
+    if "heads" not in facts:
+        return None
+    first, second = (HeadArrays(**_of(arrays, f"heads.{half}.")) for half in (0, 1))
+    return FittedHeads(*facts["heads"], (first, second))
 
 
 def write_findings(store: Path, stamp: str, ids: Sequence[str], findings: Findings) -> None:
@@ -79,6 +103,10 @@ def write_findings(store: Path, stamp: str, ids: Sequence[str], findings: Findin
         "groups": {kind: [_facts(group) for group in findings.groups[kind]] for kind in KINDS},
         "surprise": None if findings.surprise is None else asdict(findings.surprise),
     }
+    if (heads := findings.heads) is not None:
+        facts["heads"] = (heads.stamp, heads.conversations)
+        for half, head in enumerate(heads.halves):
+            arrays |= {f"heads.{half}.{name}": weight for name, weight in head._asdict().items()}
     with atomic_path(store / FILE) as temporary:
         contiguous = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
         save_file(contiguous, temporary, metadata={"findings": json.dumps(facts)})

@@ -9,7 +9,7 @@ import numpy as np
 
 from turnwise.explorer.corpus import Corpus, means_of
 from turnwise.explorer.groups.assigning import place
-from turnwise.explorer.groups.layout import layout
+from turnwise.explorer.groups.layout import layout, scaled
 from turnwise.explorer.groups.memory import KINDS, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.measuring_surprise import measure_surprise
@@ -37,13 +37,13 @@ def add_shown(
         shown = {kind: {name: former.columns(kind)[name] for name in _COLUMNS} for kind in KINDS}
         return _with(findings, shown, former.surprise), memory
     memory = {kind: _laid_out(own, seed) for kind, own in memory.items()}
-    surprise, surprises = measure_surprise(store, corpus, seed)
+    surprise, surprises, heads = measure_surprise(store, corpus, seed, findings.heads)
     of_conversations = means_of(surprises, corpus.first).astype(np.float32)
     shown = {
         kind: {**_placed(findings.neighbours[kind], memory[kind], seed), "surprise": values}
         for kind, values in zip(KINDS, (surprises, of_conversations))
     }
-    return _with(findings, shown, surprise), memory
+    return _with(replace(findings, heads=heads), shown, surprise), memory
 
 
 def _with(findings: Findings, shown: Mapping[Kind, Mapping[str, np.ndarray]], surprise: Surprise | None) -> Findings:
@@ -52,12 +52,13 @@ def _with(findings: Findings, shown: Mapping[Kind, Mapping[str, np.ndarray]], su
 
 
 def _laid_out(memory: GroupMemory, seed: int) -> GroupMemory:
-    if len(memory.places) == len(memory.keys):
+    if len(memory.places) == len(memory.keys) and np.isfinite(memory.places).all():
         return memory
-    return replace(memory, places=layout(memory.neighbours, seed))
+    return replace(memory, places=layout(memory.neighbours, seed, memory.places))
 
 
 def _placed(neighbours: Neighbours, memory: GroupMemory, seed: int) -> dict[str, np.ndarray]:
     count = len(neighbours.rows)
-    x, y = (place(neighbours, memory.places, seed) if len(memory.places) else np.zeros((count, 2), np.float32)).T
+    places = scaled(memory.places) if len(memory.places) else memory.places
+    x, y = (place(neighbours, places, seed) if len(places) else np.zeros((count, 2), np.float32)).T
     return {"x": x, "y": y}
