@@ -1,25 +1,31 @@
 """Read a large JSONL file of conversations: rows a second and peak memory.
 
     python benchmarks/bench_read_conversations.py --rows 1000000
-    python benchmarks/bench_read_conversations.py --spans --rows 24500   # 200,000 spans of traces
+    python benchmarks/bench_read_conversations.py --spans gen_ai --rows 24500   # 200,000 spans of traces
+    TURNWISE_DATA=… python benchmarks/bench_read_conversations.py --spans langfuse --shared --rows 13700
 
 With ``--spans``, the file is a log of traces: each call repeats its history and has three spans, and five sessions are
-interleaved. Exits with 1 if the peak resident memory while reading is above 1 GB, or if other conversations come out.
+interleaved. With ``--shared``, its conversations are not generated. Exits with 1 if the peak resident memory while
+reading is above 1 GB, or if other conversations come out.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
 import time
-from itertools import islice
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import chain, count, islice, zip_longest
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 from rich.console import Console
 from rich.progress import track
@@ -28,19 +34,25 @@ from quick import add_quick
 
 _LIMIT_MB = 1000
 _INTERLEAVED = 5
+_SHARED = ("twitter_support", "sgd", "self_dialogue", "taskmaster4")
+Message = dict[str, str]
 _WORDS = "the a my your order room table train ticket please could you book find tomorrow tonight for two at seven yes"
 
-# Runs in a process of its own, so that the peak memory is that of reading. ru_maxrss counts pages of memory-mapped
-# files as well; walking through all rows maps the whole Arrow file, so that peak is reported apart.
+# Runs in a process of its own, so that the peak memory is that of reading (on Linux; elsewhere it begins with its
+# parent's). It counts pages of memory-mapped files as well; walking through all rows maps the whole Arrow file, so that
+# peak is reported apart.
 _CHILD = """
-import json, resource, sys, time
+import json, re, resource, sys, time
 def peak_mb():
-    divisor = 1_000_000 if sys.platform == "darwin" else 1_000
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / divisor
+    if sys.platform == "linux":
+        with open("/proc/self/status") as status:
+            return int(re.search(r"VmHWM:\\s+(\\d+)", status.read())[1]) / 1000
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_000_000
 from turnwise.data.conversations import read_conversations
 measured = {"imports_mb": peak_mb()}
-began = time.perf_counter()
+began, cpu = time.perf_counter(), time.process_time()
 conversations = read_conversations(sys.argv[1])
+measured |= {"cpu": time.process_time() - cpu}
 measured |= {"rows": len(conversations), "seconds": time.perf_counter() - began, "read_mb": peak_mb()}
 began = time.perf_counter()
 read_conversations(sys.argv[1])
@@ -52,76 +64,157 @@ print(json.dumps(measured))
 """
 
 
-def write_conversations(path: Path, rows: int, console: Console) -> None:
-    """Write ``rows`` conversations of four to eight short messages."""
+def generated_conversations(rows: int) -> Iterator[dict[str, Any]]:
+    """Conversations of four to eight short messages."""
     draw = random.Random(0)
     words = _WORDS.split()
     sentences = [" ".join(draw.choices(words, k=draw.randint(3, 14))) for _ in range(10_000)]
-    with path.open("w", encoding="utf-8") as file:
-        for number in track(range(rows), description="writing", console=console, transient=True):
-            messages = [
-                {"role": ("user", "assistant")[turn % 2], "content": draw.choice(sentences)}
-                for turn in range(draw.randint(4, 8))
-            ]
-            file.write(json.dumps({"id": f"c{number}", "messages": messages, "topic": words[number % 7]}) + "\n")
+    for number in range(rows):
+        messages = [
+            {"role": ("user", "assistant")[turn % 2], "content": draw.choice(sentences)}
+            for turn in range(draw.randint(4, 8))
+        ]
+        yield {"id": f"c{number}", "messages": messages, "topic": words[number % 7]}
 
 
-def write_spans(path: Path) -> Path:
-    """Write the conversations of ``path`` as Langfuse's observations."""
-    draw = random.Random(0)
-    spans = path.with_name("spans.jsonl")
-    with path.open(encoding="utf-8") as file, spans.open("w", encoding="utf-8") as log:
+def shared_conversations(rows: int) -> Iterator[dict[str, Any]]:
+    """Conversations of several corpora in turn, with at least an answer each."""
+    data = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+    corpora = [_rows(name, sorted((data / name).glob("*.jsonl.gz"))) for name in _SHARED]
+    in_turn = (row for row in chain.from_iterable(zip_longest(*corpora)) if row)
+    answered = (
+        {
+            "id": row["id"],
+            "messages": [{name: message[name] for name in ("role", "content")} for message in row["messages"]],
+        }
+        for row in in_turn
+        if any(message["role"] == "assistant" for message in row["messages"])
+    )
+    return islice(answered, rows)
+
+
+def _rows(corpus: str, paths: list[Path]) -> Iterator[dict[str, Any]]:
+    for path in paths:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for number, row in enumerate(map(json.loads, file)):
+                yield {**row, "id": f"{path.stem}-{corpus}-{number}"}
+
+
+def write_spans(path: Path, convention: str) -> Path:
+    """Write the conversations of ``path`` as a log of traces."""
+    draw, seconds = random.Random(0), count(1_700_000_000)
+    log_path = path.with_name("spans.jsonl")
+    with path.open(encoding="utf-8") as file, log_path.open("w", encoding="utf-8") as log:
         for group in iter(lambda: [json.loads(line) for line in islice(file, _INTERLEAVED)], []):
             calls = {row["id"]: [n for n, m in enumerate(row["messages"]) if m["role"] == "assistant"] for row in group}
             said = {row["id"]: row["messages"] for row in group}
             while calls := {name: left for name, left in calls.items() if left}:
                 name = draw.choice(list(calls))
-                _write_call(log, name, said[name][: calls[name].pop(0) + 1])
-    return spans
+                spans = _call(name, said[name][: calls[name].pop(0) + 1], seconds)
+                rows = CONVENTIONS[convention](spans)
+                log.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return log_path
 
 
-def _write_call(log: TextIO, name: str, messages: list[dict[str, str]]) -> None:
-    trace, minute = f"{name}-{len(messages)}", f"2026-01-01T00:{len(messages):02}"
-    shared = {"traceId": trace, "sessionId": name, "level": "DEFAULT", "usageDetails": {}}
+def _call(name: str, messages: list[Message], seconds: Iterator[int]) -> list[dict[str, Any]]:
+    """The trace of an answer: the step that holds the others, a retriever and the call."""
     *history, answer = messages
-    kinds = (("SPAN", history[-1]["content"], answer["content"]), ("RETRIEVER", "x", ["a document"]))
-    for number, (kind, given, out) in enumerate((*kinds, ("GENERATION", history, answer))):
-        span = {
-            "id": f"{trace}-{number}",
-            "type": kind,
-            "startTime": f"{minute}:0{number}Z",
-            "input": given,
-            "output": out,
-        }
-        log.write(json.dumps({**shared, **span, "parentObservationId": f"{trace}-0" if number else None}) + "\n")
+    question = next((message["content"] for message in reversed(history) if message["role"] == "user"), None)
+    steps = (("step", question, answer["content"]), ("retriever", "x", ["a document"]), ("call", history, answer))
+    trace = f"{name}-{len(messages)}"
+    return [
+        {"session": name, "trace": trace, "id": f"{trace}-{number}", "parent": f"{trace}-0" if number else None}
+        | {"kind": kind, "in": given, "out": out, "second": next(seconds)}
+        for number, (kind, given, out) in enumerate(steps)
+    ]
+
+
+def _langfuse(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    kinds = {"step": "SPAN", "retriever": "RETRIEVER", "call": "GENERATION"}
+    return [
+        {"id": span["id"], "traceId": span["trace"], "sessionId": span["session"], "type": kinds[span["kind"]]}
+        | {"parentObservationId": span["parent"], "level": "DEFAULT", "usageDetails": {}}
+        | {"startTime": datetime.fromtimestamp(span["second"], UTC).isoformat()}
+        | {"input": span["in"], "output": span["out"]}
+        for span in spans
+    ]
+
+
+def _otlp(attributes: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[..., list[dict[str, Any]]]:
+    def write(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        rows = [
+            {"traceId": span["trace"], "spanId": span["id"], "parentSpanId": span["parent"] or ""}
+            | {"startTimeUnixNano": f"{span['second']}000000000", "endTimeUnixNano": f"{span['second']}500000000"}
+            | {"attributes": [{"key": k, "value": {"stringValue": v}} for k, v in attributes(span).items() if v]}
+            for span in spans
+        ]
+        return [{"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": rows}]}]}]
+
+    return write
+
+
+def _gen_ai(span: dict[str, Any]) -> dict[str, Any]:
+    kinds = {"step": "invoke_agent", "retriever": "retrieval", "call": "chat"}
+    told = {"gen_ai.operation.name": kinds[span["kind"]], "gen_ai.conversation.id": span["session"]}
+    if span["kind"] != "call":
+        return told
+    said = [
+        {"role": message["role"], "parts": [{"type": "text", "content": message["content"]}]}
+        for message in (*span["in"], span["out"])
+    ]
+    return told | {"gen_ai.input.messages": json.dumps(said[:-1]), "gen_ai.output.messages": json.dumps(said[-1:])}
+
+
+def _openinference(span: dict[str, Any]) -> dict[str, Any]:
+    kinds = {"step": "CHAIN", "retriever": "RETRIEVER", "call": "LLM"}
+    told = {"openinference.span.kind": kinds[span["kind"]], "session.id": span["session"]}
+    if span["kind"] != "call":
+        return told | {"input.value": span["in"], "output.value": "".join(span["out"])}
+    for place, messages in (("input", span["in"]), ("output", [span["out"]])):
+        for number, message in enumerate(messages):
+            prefix = f"llm.{place}_messages.{number}.message"
+            told |= {f"{prefix}.role": message["role"], f"{prefix}.content": message["content"]}
+    return told
+
+
+CONVENTIONS: dict[str, Callable[..., list[dict[str, Any]]]] = {
+    "langfuse": _langfuse,
+    "gen_ai": _otlp(_gen_ai),
+    "openinference": _otlp(_openinference),
+}
 
 
 def differing(path: Path, spans: Path) -> int:
     """How many conversations of ``path``, up to their last answer, are not those read from ``spans``."""
-    from turnwise.data.conversations import (
-        iterate_conversations,
-    )  # late: a child's peak memory begins with its parent's
+    from turnwise.data.conversations import iterate_conversations  # late: a child's peak begins with its parent's
 
-    read = {row["id"]: [m["content"] for m in row["messages"]] for row in iterate_conversations(spans)}
+    said = lambda messages: [(message["role"], message["content"]) for message in messages]  # noqa: E731
+    read = {row["id"]: said(row["messages"]) for row in iterate_conversations(spans)}
+    expected = {}
     with path.open(encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    expected = {row["id"]: [m["content"] for m in row["messages"]][: len(row["messages"]) // 2 * 2] for row in rows}
-    return len(expected.keys() ^ read.keys()) + sum(read.get(name) != said for name, said in expected.items())
+        for row in map(json.loads, file):
+            last = max(number for number, message in enumerate(row["messages"]) if message["role"] == "assistant")
+            expected[row["id"]] = said(row["messages"][: last + 1])
+    return len(expected.keys() ^ read.keys()) + sum(read.get(name) != turns for name, turns in expected.items())
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--spans", action="store_true", help="as a log of traces")
+    parser.add_argument("--spans", choices=CONVENTIONS, help="as a log of traces")
+    parser.add_argument("--shared", action="store_true", help="conversations of the folder TURNWISE_DATA")
     add_quick(parser, rows=200)
     arguments = parser.parse_args()
     rows = arguments.rows
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "conversations.jsonl"
-        write_conversations(path, rows, console)
+        made = (shared_conversations if arguments.shared else generated_conversations)(rows)
+        with path.open("w", encoding="utf-8") as file:
+            for row in track(made, description="writing", total=rows, console=console, transient=True):
+                file.write(json.dumps(row) + "\n")
         written = path
-        path = write_spans(path) if arguments.spans else path
+        path = write_spans(path, arguments.spans) if arguments.spans else path
         size_mb = path.stat().st_size / 1e6
         environment = {**os.environ, "HF_DATASETS_CACHE": str(Path(folder) / "cache")}
         began = time.perf_counter()
@@ -131,13 +224,13 @@ def main() -> int:
         wrong = differing(written, path) if arguments.spans else 0
         if arguments.spans:
             with path.open(encoding="utf-8") as log:
-                count = sum(1 for _ in log)
+                spans = sum(len(re.findall(r'"(?:spanId|parentObservationId)":', line)) for line in log)
     measured = json.loads(output.splitlines()[-1])
     rows, messages, seconds = measured["rows"], measured["messages"], measured["seconds"]
     print(f"file                   {size_mb:10,.0f} MB, {rows:,} conversations, {messages:,} messages")
     print(f"reading                {rows / seconds:10,.0f} conversations/s, {seconds:.1f} s")
     if arguments.spans:
-        print(f"spans                  {count / seconds:10,.0f} a second, of {count:,}")
+        print(f"spans                  {spans / measured['cpu']:10,.0f} a CPU second, of {spans:,}")
         print(f"conversations that differ  {wrong:6,}")
     print(f"reading again          {measured['again_seconds'] * 1000:10,.1f} ms")
     print(f"walking all rows       {rows / measured['walk_seconds']:10,.0f} conversations/s")

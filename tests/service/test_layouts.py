@@ -36,6 +36,23 @@ def test_conversations_are_added_in_all_layouts(serving: Running) -> None:
     assert stored[1]["tool_calls"] == LAYOUTS[1]["tool_calls"]
 
 
+def test_instructions_are_labels_as_in_files(serving: Running) -> None:
+    said = [{"role": "system", "content": "Be kind."}, *PLAIN[:1], {"role": "developer", "content": "Be brief."}]
+    with serving.client() as client:
+        for turns in (said[:2], [*said, {"role": "assistant", "content": "Hello."}]):  # the second time it has grown
+            answer = client.post("/v1/conversations", json={"conversations": [{"id": "told", "messages": turns}]})
+            assert answer.status_code == 200, answer.text
+        assert (answer.json()["grown"], answer.json()["messages"]) == (1, 2)
+        stored = client.get("/v1/conversations/told").json()
+        client.delete("/v1/conversations/told")
+    assert stored["system"] == "Be kind."
+    assert [(m["role"], m["content"], m.get("notice")) for m in stored["messages"]] == [
+        ("user", PLAIN[0]["content"], None),
+        ("developer", "", "Be brief."),
+        ("assistant", "Hello.", None),
+    ]
+
+
 @pytest.mark.parametrize(
     ("path", "hits", "further"),
     [

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from turnwise.data.messages import Message, messages_in, plain_messages, whole_messages
+from turnwise.data.reading.parts import with_system
 from turnwise.errors import ConversationError
 from turnwise.store.damage import damaged
 from turnwise.store.filters import label_entry
@@ -75,7 +76,7 @@ class Record:
 
     @classmethod
     def of(cls, conversation: Mapping[str, Any], where: str) -> Record:
-        """Make a record of a conversation in chat form, and check it.
+        """Make a record of a conversation in chat form, and check it. Instructions become labels, as those of files do.
 
         Raises:
             ConversationError: It has no id, or its messages are not a list of ``{"role", "content"}`` in a layout of
@@ -88,8 +89,9 @@ class Record:
         for turn, message in enumerate(messages):
             if message.get("role") in (None, ""):
                 raise ConversationError(f"{where}, message {turn}", "expected a speaker's name under 'role', got none")
-        given = {key: value for key, value in conversation.items() if key not in ("id", "messages")}
-        return cls(name, [_present(message) for message in messages], _present(given))
+        row = with_system({**conversation, "messages": messages})
+        fields = {key: value for key, value in row.items() if key not in ("id", "messages")}
+        return cls(name, [_present(message) for message in row["messages"]], _present(fields))
 
     @cached_property
     def digest(self) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message, plain_messages
+from turnwise.data.reading.parts import instructions_apart
 from turnwise.store.conditions import Condition
 from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 from turnwise.store.finding import cross_encoder_scores, find_conversations, find_messages, find_replies
@@ -201,7 +202,8 @@ class StoreReader:
 def _said(messages: Sequence[Message]) -> list[Message]:
     if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
         raise TypeError(f'messages: expected a list of {{"role", "content"}}, got {messages!r:.60}')
-    return plain_messages(list(messages), "the conversation")
+    said = plain_messages(list(messages), "the conversation")
+    return instructions_apart(said)[1] or said  # as they are stored
 
 
 def _condition(where: str | None) -> Condition | None:

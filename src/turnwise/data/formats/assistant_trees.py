@@ -12,17 +12,22 @@ https://github.com/danny-avila/LibreChat (``useExportConversation``: messages in
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
 from typing import Any
 
+from turnwise.data.formats.calls import time_and_order
 from turnwise.data.reading.branches import branch
+from turnwise.data.reading.columns import value_at
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.parts import instructions_apart, plain_message
-from turnwise.data.reading.sessions import thumb
+from turnwise.data.reading.sessions import conversations, thumb
 from turnwise.data.reading.source import BadRow, Source, parse_record
 from turnwise.data.reading.times import iso_time
 
 Message = dict[str, Any]
 _KEPT = ("role", "content", "name", "model", "tool_calls", "tool_results", "thinking", "attachments", "documents")
+_MESSAGE = {"messageId", "conversationId", "isCreatedByUser"}  # of LibreChat, by itself
 _CLAUDE_ROLES = {"human": "user"}
 
 
@@ -103,8 +108,10 @@ def _open_webui(raw: Any, source: Source) -> dict[str, Any] | None:
     return _row(row, [_rated(message, message.get("annotation"), message.get("timestamp")) for message in said])
 
 
-def _librechat(raw: Any, source: Source) -> dict[str, Any] | None:
+def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:
     record = parse_record(raw)
+    if "messages" in record and "id" in record:  # put together from single messages
+        return record if record["messages"] else None
     messages = {message["messageId"]: message for message in _within(record["messages"])}
     last = max(messages, key=lambda name: str(messages[name].get("createdAt") or ""), default=None)
     said = _shown(messages, "parentMessageId", last)
@@ -115,6 +122,38 @@ def _librechat(raw: Any, source: Source) -> dict[str, Any] | None:
     row = {"id": record.get("conversationId"), "title": record.get("title"), "model": options.get("model")}
     row["time"] = said[0].get("createdAt") if said else None
     return _row(row, [_rated(message, message.get("feedback"), message.get("createdAt")) for message in said])
+
+
+def _librechat_records(source: Source) -> Iterator[tuple[int, Any]]:
+    """Conversations, or the messages of any conversations, as LibreChat's API and database have them."""
+    rows = source.records()
+    for number, raw in rows:
+        if not _is_librechats_message(raw):
+            yield number, raw
+            continue
+        said = (_librechat_message(place, message) for place, message in chain([(number, raw)], rows))
+        yield from conversations(said, lambda calls: [_librechat_conversation(calls)])
+
+
+def _is_librechats_message(raw: Any) -> bool:
+    with suppress(BadRow):
+        return parse_record(raw).keys() >= _MESSAGE
+    return False
+
+
+def _librechat_message(number: int, raw: Any) -> tuple[int, Any]:
+    try:
+        message = parse_record(raw)
+        time, order = time_and_order(value_at(message, "createdAt.$date") or message.get("createdAt"))
+        session, message["messageId"] = str(message["conversationId"]), str(message["messageId"])
+    except (BadRow, KeyError) as problem:
+        return number, BadRow(f"{problem}: expected a message {{{', '.join(sorted(_MESSAGE))}}}")
+    return number, {"session": session, "trace": session, "order": order, "said": {**message, "createdAt": time}}
+
+
+def _librechat_conversation(calls: list[Any]) -> dict[str, Any]:
+    said = [call["said"] for call in calls]
+    return _librechat({"conversationId": said[0]["conversationId"], "messages": said}, None) or {"messages": []}
 
 
 def _within(messages: list[Message]) -> Iterator[Message]:
@@ -160,11 +199,12 @@ def _is_chatgpt(head: Head) -> bool:
 
 
 def _is_open_webui(head: Head) -> bool:
-    return {"chat", "user_id"} <= head.keys and bool({"history", "messages"} & head.inner.get("chat", frozenset()))
+    return {"chat", "title"} <= head.keys and bool({"history", "messages"} & head.inner.get("chat", frozenset()))
 
 
 def _is_librechat(head: Head) -> bool:
-    return "conversationId" in head.keys and {"messageId", "isCreatedByUser"} <= head.inner.get("messages", frozenset())
+    inner = head.inner.get("messages", frozenset())
+    return head.keys >= _MESSAGE or ("conversationId" in head.keys and {"messageId", "isCreatedByUser"} <= inner)
 
 
 CHATGPT = Format(
@@ -195,7 +235,7 @@ LIBRECHAT = Format(
     name="librechat",
     description="a conversation exported from LibreChat as JSON",
     layout='{"conversationId", "messages": [{"messageId", "parentMessageId", "isCreatedByUser", "text"}, …]}',
-    records=Source.records,
+    records=_librechat_records,
     convert=_librechat,
     matches=_is_librechat,
 )

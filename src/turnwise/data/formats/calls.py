@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from turnwise.data.reading.columns import value_at
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.model_bodies import answer, asked, usage
 from turnwise.data.reading.model_streams import whole
@@ -43,10 +44,15 @@ def records(source: Source) -> Iterator[tuple[int, Any]]:
 
 
 def _calls(source: Source) -> Iterator[tuple[int, Call | BadRow]]:
+    further = 0
     for number, raw in source.records():
         source.tick()
         try:
-            yield number, _call(parse_record(raw))
+            record = parse_record(raw)
+            page = record["data"] if isinstance(record.get("data"), list) else [record]  # of an API
+            for place, call in enumerate(page, start=number + further):
+                yield place, _call(call)
+            further += max(len(page) - 1, 0)
         except BadRow as problem:
             yield number, problem
         except (LookupError, TypeError, AttributeError, ValueError) as problem:
@@ -87,7 +93,10 @@ def _call(record: dict[str, Any]) -> Call:
 
 def _bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     if record.keys() >= _LITELLM:
-        return {"messages": parsed(record["messages"])}, parsed(record["response"])
+        sent = parsed(record["messages"]) or value_at(parsed(record.get("proxy_server_request")), "messages")
+        if not sent:
+            raise BadRow("found no messages; LiteLLM keeps them with 'store_prompts_in_spend_logs: true'")
+        return {"messages": sent}, parsed(record["response"])
     asks, answers = next((names for names in _LOGS if names[0] in record), _LOGS[-1])
     request, response = (parsed(record.get(name)) for name in (asks, answers))
     request, response = (
@@ -129,7 +138,8 @@ def convert(raw: Any, source: Source) -> dict[str, Any] | None:
 
 def matches(head: Head) -> bool:
     """Names of one log together, with a body that is a request's; where the bodies are text, the names are enough."""
-    if head.keys >= _LITELLM or {"request_body", "response_body"} <= head.keys:
+    keys = head.inner.get("data") or head.keys
+    if keys >= _LITELLM or {"request_body", "response_body"} <= keys:
         return True
     if {"custom_id", "response", "error"} <= head.keys or {"custom_id", "method", "url", "body"} <= head.keys:
         return True

@@ -25,7 +25,7 @@ from turnwise.data.reading.columns import conversation_field, joined_time, time_
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head
 from turnwise.data.reading.moments import DateOrder, moment
-from turnwise.data.reading.parts import SAID_OTHERWISE, instructions_apart, plain_message
+from turnwise.data.reading.parts import SAID_OTHERWISE, plain_message, with_system
 from turnwise.data.reading.source import BadRow, Source, parse_record, parse_value
 
 _ARENA = {"conversation_a", "conversation_b"}
@@ -79,20 +79,15 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
         row["messages"] = row.pop(name)
     if isinstance(row.get("messages"), list):
         row["messages"] = plain_messages(row["messages"])
-        system, messages = _instructions_apart(row["messages"])
-        given = row.get("system")
-        if messages:
-            told = f"{given}\n{system}" if system and given and isinstance(given, str) else system
-            row |= {"messages": messages, **({"system": told} if told else {})}
+        if all(map(_is_whole, row["messages"])):  # else the check that follows says what is wrong
+            row = dict(with_system(row))
     if row.get("id") in (None, "") and (name := conversation_field(row)) is not None:
         row["id"] = row.pop(name)
     return row
 
 
-def _instructions_apart(messages: list[Any]) -> tuple[str | None, list[Any]]:
-    """As `instructions_apart`; messages that are none stay, for the check that follows."""
-    are_messages = all(isinstance(m, dict) and isinstance(m.get("content"), str) and "role" in m for m in messages)
-    return instructions_apart(messages) if are_messages else (None, messages)
+def _is_whole(message: Any) -> bool:
+    return isinstance(message, dict) and isinstance(message.get("content"), str) and "role" in message
 
 
 def plain_messages(messages: list[Any]) -> list[Any]:

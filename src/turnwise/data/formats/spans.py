@@ -13,16 +13,18 @@ https://docs.langchain.com/langsmith/run-data-format, https://www.comet.com/docs
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from turnwise.data.formats.calls import convert, time_and_order
+from turnwise.data.reading.columns import value_at
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.headings import plain_name
 from turnwise.data.reading.model_bodies import answer, asked
-from turnwise.data.reading.otel import decoded, messages_in_events, value_of, with_lists
+from turnwise.data.reading.otel import decoded, details, evaluations, messages_in_events, value_of, with_lists
 from turnwise.data.reading.parts import parsed
 from turnwise.data.reading.sessions import Call, conversations, opinions
 from turnwise.data.reading.source import BadRow, Source, parse_record
@@ -30,6 +32,7 @@ from turnwise.data.reading.span_names import CONVENTIONS, KINDS, convention_of
 
 Span = dict[str, Any]
 _OTLP = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs")
+_PAGES = ("data", "runs", "items", "content")  # of APIs
 _FAILED = (2, "STATUS_CODE_ERROR", "ERROR", "error")
 _NUMBERS = ("input_tokens", "output_tokens", "cost")
 
@@ -57,15 +60,14 @@ def _spans(record: dict[str, Any]) -> Iterator[tuple[Span, str]]:
     """The spans of a record, each with the name of its convention."""
     for span in _of_otlp(record):
         yield {**span, "attributes": decoded(span.get("attributes"))}, "otel"
-    for item in record["data"] if isinstance(record.get("data"), list) else ():  # a page of an API
-        yield from _spans(item)
+    for item in (item for name in _PAGES if isinstance(record.get(name), list) for item in record[name]):
+        if isinstance(item, dict):
+            yield from _spans(item)
     for trace in record.get("traces") or ():  # a session of Langfuse
         yield from _spans({**trace, "sessionId": record.get("id")})
     if isinstance(record.get("trace"), dict):  # a file of one trace
-        record = {
-            **record["trace"],
-            **{name: record[name] for name in ("spans", "observations", "scores") if name in record},
-        }
+        written = {name: _unquoted(value) for name, value in record["trace"].items()}
+        record = {**written, **{name: record[name] for name in ("spans", "observations", "scores") if name in record}}
     convention = convention_of(frozenset(record))
     if convention is None:
         return
@@ -82,6 +84,13 @@ def _spans(record: dict[str, Any]) -> Iterator[tuple[Span, str]]:
             )
 
 
+def _unquoted(value: Any) -> Any:
+    """A text in JSON as what it says: Langfuse's page of a trace writes its input and output twice."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(value) if isinstance(value, str) and value[:1] == '"' else value
+    return value
+
+
 def _of_otlp(record: dict[str, Any]) -> Iterator[Span]:
     for name in _OTLP:
         for resource in record.get(name) or ():
@@ -93,8 +102,9 @@ def _span(record: Span, convention: str) -> Call:
     """The parts of a span that are read, with all that the calls of a model have beside messages."""
     names = CONVENTIONS[convention]
     attributes = parsed(record.get("attributes"))
-    places = tuple(with_lists(place) for place in (attributes, record) if isinstance(place, dict))
+    places = tuple(with_lists(place) for place in (attributes, record, *details(record)) if isinstance(place, dict))
     got = {meaning: value_of(places, paths) for meaning, paths in names.items()}
+    got["parent"] = got["parent"][-1] if isinstance(got["parent"], list) else got["parent"]  # all above it
     start, order = time_and_order(_seconds(got["start"]))
     _, end = time_and_order(_seconds(got["end"]))
     events = messages_in_events(record)
@@ -110,10 +120,10 @@ def _span(record: Span, convention: str) -> Call:
         "time": start,
         "kind": kind,
         "events": events,
-        "latency": max(end - order, 0.0) if latency is None and end and order else latency,
+        "latency": max(end - order, 0.0) if end and order else latency,  # Langfuse's page writes milliseconds
         "error": _error(record, got),
         "documents": _documents(got.get("documents") or got["output"]) if kind == "retriever" else [],
-        "labels": opinions(parsed(got["scores"])),
+        "labels": opinions(parsed(got["scores"])) | opinions(evaluations(record)),
         **{name: _number(got[name]) for name in _NUMBERS},
     }
 
@@ -159,7 +169,8 @@ def _of_trace(spans: list[Span]) -> list[Call]:
     for span in spans:
         span["messages"], span["system"] = _said(span)
     models = [span for span in spans if span["kind"] == "llm" and not _is_inside_another(span, by_id)]
-    roots = [span for span in spans if span["parent"] not in by_id]
+    roots = [span for span in spans if not span["parent"]]
+    roots = roots or [span for span in spans if span["parent"] not in by_id]
     heard = [span for span in models if span["messages"]]
     root = next((span for span in roots if span["messages"] and span["kind"] is None), None)
     heard = _spoken(heard, root) if root is not None else heard
@@ -220,9 +231,10 @@ def _said(span: Span) -> tuple[list[dict[str, Any]], str | None]:
     messages: list[dict[str, Any]] = []
     with suppress(BadRow):
         system, messages = asked(span["input"] if span["input"] is not None else history)
-    if span["system"] is not None:
+    told = span["system"] or value_at(span["output"], "instructions")  # a response of OpenAI's repeats them
+    if told is not None:
         with suppress(BadRow):
-            system = asked([{"role": "system", "content": span["system"]}])[0]
+            system = asked([{"role": "system", "content": told}])[0]
     with suppress(BadRow):
         said = answer(span["output"] if span["output"] is not None else answers)
         messages += [{**said, "time": span["time"]} if span["time"] else said] if said is not None else []
@@ -240,7 +252,9 @@ def _spoken(calls: list[Span], root: Span) -> list[Span]:
     chosen = chosen or [call for call in calls if asked_as and (_question(call) or {}).get("content") == asked_as]
     for call in chosen:
         prompt = _question(call)
-        if asked_as and prompt is not None and asked_as in prompt["content"]:
+        if prompt is None and call is chosen[0]:  # the provider keeps the history
+            call["messages"].insert(0, question)
+        elif asked_as and prompt is not None and asked_as in prompt["content"]:
             prompt["content"] = asked_as
     return chosen or [root]
 
@@ -251,7 +265,7 @@ def _question(span: Span) -> dict[str, Any] | None:
 
 def matches(head: Head) -> bool:
     """OTLP's own names, or the names of one convention together."""
-    nested = any(convention_of(head.inner.get(name, frozenset())) for name in ("trace", "traces", "data"))
+    nested = any(convention_of(head.inner.get(name, frozenset())) for name in ("trace", "traces", *_PAGES))
     return nested or not head.keys.isdisjoint(_OTLP) or convention_of(head.keys) is not None
 
 

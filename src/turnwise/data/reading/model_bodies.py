@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnwise.data.reading.columns import value_at
 from turnwise.data.reading.parts import add_labels, instructions_apart, parsed, plain_message, text_and_labels
 from turnwise.data.reading.source import BadRow
 
 _PARTS = ("_call", "_call_output", "reasoning")  # how the types of items of Responses end that are no messages
 # Where an input or an output that is an object keeps the messages, and else the text.
-_MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents")
+_MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents", "new_message")
 _ASKED = ("question", "query", "input", "prompt", "text", "content", "message", "user_input", "user_message", "value")
 _ANSWERS = ("output", "answer", "response", "result", "text", "content", "completion", "output_text", "generation")
+_SYSTEM = ("system", "instructions", "config.system_instruction", "systemInstruction")
 _TOKENS = {  # ours -> OpenAI's, Anthropic's, LangChain's and older names
-    "input_tokens": ("input_tokens", "prompt_tokens", "input", "promptTokens"),
-    "output_tokens": ("output_tokens", "completion_tokens", "output", "completionTokens"),
+    "input_tokens": ("input_tokens", "prompt_tokens", "input", "promptTokens", "promptTokenCount"),
+    "output_tokens": ("output_tokens", "completion_tokens", "output", "completionTokens", "candidatesTokenCount"),
 }
 KEPT = ("role", "content", "name", "tool_calls", "tool_results", "thinking", "refusal", "attachments", "documents")
 
@@ -29,9 +31,9 @@ def asked(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
     items = _messages_of(request)
     if items is None:
         raise BadRow("found a request without a list of messages under 'messages' or 'input'")
-    told = [request.get(name) for name in ("system", "instructions")] if isinstance(request, dict) else []
+    told = [value_at(request, name) for name in _SYSTEM] if isinstance(request, dict) else []
     system = [_content(content)[0] for content in told if content]
-    first, messages = instructions_apart(_joined(items))
+    first, messages = instructions_apart(_joined(items), is_request=True)
     return "\n".join(filter(None, (*system, first))) or None, messages
 
 
@@ -47,6 +49,8 @@ def answer(response: Any) -> dict[str, Any] | None:
     if response.get("choices"):
         choice = response["choices"][0]
         return _message({"role": "assistant", **(choice.get("message") or {"content": choice.get("text")})})
+    if response.get("candidates"):  # of Gemini
+        return answer(response["candidates"][0])
     if response.get("generations"):
         generation = response["generations"][0]
         generation = generation[0] if isinstance(generation, list) else generation
@@ -68,7 +72,7 @@ def answer(response: Any) -> dict[str, Any] | None:
 
 def usage(response: Any) -> dict[str, Any]:
     """The tokens that a response counts."""
-    counts = parsed(response.get("usage")) if isinstance(response, dict) else None
+    counts = parsed(response.get("usage") or response.get("usageMetadata")) if isinstance(response, dict) else None
     counts = counts if isinstance(counts, dict) else {}
     return {
         ours: next((counts[n] for n in names if counts.get(n) is not None), None) for ours, names in _TOKENS.items()
@@ -77,26 +81,29 @@ def usage(response: Any) -> dict[str, Any]:
 
 def _messages_of(value: Any) -> list[dict[str, Any]] | None:
     """The messages in an input of any kind; None if it holds none."""
-    if isinstance(value, str):
-        return [{"role": "user", "content": value}] if value.strip() else None
+    if isinstance(value, dict):
+        return _messages_in(value)
     if isinstance(value, list) and value and isinstance(value[0], list):  # a batch of LangChain's
         value = value[0]
-    if isinstance(value, list):
-        if value and all(isinstance(item, str) for item in value):
-            return [{"role": "user", "content": "\n".join(value)}]
-        are_messages = value and all(isinstance(item, dict) for item in value)
-        return value if are_messages else None
-    if not isinstance(value, dict):
-        return None
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return value
+    texts = [value] if isinstance(value, str) else value
+    is_text = isinstance(texts, list) and all(isinstance(item, str) for item in texts)
+    text = "\n".join(texts) if is_text else ""
+    return [{"role": "user", "content": text}] if text.strip() else None
+
+
+def _messages_in(value: dict[str, Any]) -> list[dict[str, Any]] | None:
+    if value.keys() == {"args", "kwargs"}:  # of a function that is traced by a decorator
+        return _messages_of(value["args"] or value["kwargs"])
     if _is_message(value):
         return [value]
     for name in _MESSAGES:
         inner = parsed(value.get(name))
         if isinstance(inner, list | dict) and inner and (messages := _messages_of(inner)):
             question = next((value[n] for n in _ASKED if isinstance(value.get(n), str)), None)
-            return (
-                [*messages, {"role": "user", "content": question}] if name == "chat_history" and question else messages
-            )
+            asks_apart = name == "chat_history" and question
+            return [*messages, {"role": "user", "content": question}] if asks_apart else messages
     text = next((value[name] for name in _ASKED if value.get(name)), None)
     if text is None and len(value) == 1:
         text = next(iter(value.values()))
@@ -121,6 +128,8 @@ def _joined(items: list[dict[str, Any]], answer: list[dict[str, Any]] | None = N
     """The messages; items of Responses that follow each other are one, as are all of an answer."""
     messages, was_part = answer or [], False
     for item in items:
+        if isinstance(item.get("content"), dict) and item["content"].get("type") == "function":
+            continue  # a tool that could be called, which Langfuse lists after the messages
         message, is_part = _message(item), str(item.get("type")).endswith(_PARTS)
         is_same = messages and message["role"] == messages[-1]["role"] == "assistant" and (is_part or was_part)
         if is_same or answer:
@@ -158,4 +167,5 @@ def _summary(item: dict[str, Any]) -> str:
 
 def _content(content: Any) -> tuple[str, dict[str, Any]]:
     content = parsed(content)
+    content = content.get("parts", content) if isinstance(content, dict) else content
     return text_and_labels(content) if isinstance(content, list) else (str(content or ""), {})

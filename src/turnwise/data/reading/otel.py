@@ -72,9 +72,27 @@ def messages_in_events(record: dict[str, Any]) -> list[tuple[bool, dict[str, Any
     attributes = record.get("attributes")
     own = record.get("eventName") or record.get("event_name") or value_at(attributes, "event.name")
     events = [{"name": own, "body": decoded(record.get("body")), "attributes": attributes}] if own else []
-    given = parsed(record.get("events")) or ()
-    events += [{**event, "attributes": decoded(event.get("attributes"))} for event in given if isinstance(event, dict)]
+    events += _events(record)
+    written = parsed(attributes.get("events")) if isinstance(attributes, dict) else None  # as Logfire does
+    events += [{"name": e.get("event.name"), "body": e} for e in written or () if isinstance(e, dict)]
     return [message for event in events for message in _messages_in(event)]
+
+
+def _events(record: dict[str, Any]) -> list[dict[str, Any]]:
+    given = parsed(record.get("events")) or ()
+    return [{**event, "attributes": decoded(event.get("attributes"))} for event in given if isinstance(event, dict)]
+
+
+def details(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Attributes of a call that are in its event, where a span must stay small."""
+    return [e["attributes"] for e in _events(record) if e.get("name") == "gen_ai.client.inference.operation.details"]
+
+
+def evaluations(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Scores in the events of a span, as ``{"name", "value"}``."""
+    told = [e["attributes"] for e in _events(record) if e.get("name") == "gen_ai.evaluation.result"]
+    named = [{name.removeprefix("gen_ai.evaluation."): value for name, value in t.items()} for t in told if t]
+    return [{"name": n.get("name"), "value": n.get("score.value", n.get("score.label"))} for n in named]
 
 
 def _messages_in(event: dict[str, Any]) -> list[tuple[bool, dict[str, Any]]]:

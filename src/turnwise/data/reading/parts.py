@@ -46,16 +46,20 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
     content = given.get("content")
     if len(given) == 2 and type(content) is str and given.get("role") != "tool" and content.lstrip()[:1] != "<":
         return given  # most are; there may be millions
-    message = _unpacked(dict(given))
-    content = message.get("content")
-    if isinstance(content, list):
-        try:
+    try:
+        message = _unpacked(dict(given))
+        content = message.get("content")
+        if isinstance(content, list):
+            if message.get("role") == "tool" and not any(map(_is_part, content)):
+                content = [json.dumps(content, ensure_ascii=False)]  # what a tool returned, not parts of a message
             message["content"], labels = text_and_labels(content)
-        except RecursionError:
-            raise BadRow("a message's 'content' is nested too deeply; remove the innermost parts") from None
-        add_labels(message, labels)
-    elif content is None and SAID_OTHERWISE & message.keys():
+            add_labels(message, labels)
+    except RecursionError:
+        raise BadRow("a message is nested too deeply; remove the innermost parts") from None
+    if content is None and SAID_OTHERWISE & message.keys():
         message["content"] = ""
+    if message.get("role") == "tool" and message.get("tool_calls"):
+        message["role"] = "assistant"
     if message.get("role") in ("tool", "function") and (message.get("content") or "tool_call_id" in message):
         result = {"call_id": message.pop("tool_call_id", None), "content": message.get("content")}
         message |= {"content": "", "tool_results": [{name: value for name, value in result.items() if value}]}
@@ -66,17 +70,29 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in message.items() if not (isinstance(value, list) and not value)}
 
 
-def instructions_apart(messages: list[dict[str, Any]]) -> tuple[str | None, list[dict[str, Any]]]:
+def instructions_apart(
+    messages: list[dict[str, Any]], is_request: bool = False
+) -> tuple[str | None, list[dict[str, Any]]]:
     """The system prompt, given before anybody spoke, and the messages; what it was told later is the label ``notice``.
 
-    Where the system converses with a user and nobody else does, its messages stay as they are.
+    Where the system converses with a user and nobody else does, its messages stay as they are, but not in requests to
+    a model, whose answer is not among them.
     """
     roles = [message["role"] for message in messages]
     first = next((n for n, role in enumerate(roles) if role not in _INSTRUCTING), len(messages))
-    if all(role == "user" or role in _INSTRUCTING for role in roles) and not {*_INSTRUCTING}.isdisjoint(roles[first:]):
+    only_both = not is_request and all(role == "user" or role in _INSTRUCTING for role in roles)
+    if only_both and not {*_INSTRUCTING}.isdisjoint(roles[first:]):
         return None, messages
     system = "\n".join(filter(None, (message["content"] for message in messages[:first])))
     return system or None, [_instruction_apart(message) for message in messages[first:]]
+
+
+def with_system(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row with its system prompt as its label ``system``; where nothing but that was said, it stays a message."""
+    system, messages = instructions_apart(row["messages"])
+    given = row.get("system")
+    told = f"{given}\n{system}" if system and given and isinstance(given, str) else system
+    return {**row, "messages": messages, **({"system": told} if told else {})} if messages else row
 
 
 def _instruction_apart(message: dict[str, Any]) -> dict[str, Any]:
@@ -103,6 +119,9 @@ def _unpacked(message: dict[str, Any]) -> dict[str, Any]:
         message = {"type": name.split("Message")[0].lower(), **message["kwargs"]}
     if message.get("type") in _LANGCHAIN and isinstance(message.get("data"), dict):
         message = {**message["data"], "type": message["type"]}
+    further = message.pop("additional_kwargs", None)
+    if isinstance(further, dict) and not message.get("tool_calls"):
+        add_labels(message, {"tool_calls": further.get("tool_calls")})
     if isinstance(message.get("message"), dict) and "role" not in message:  # OpenInference
         message = {f"message.{name}": value for name, value in message["message"].items()}
     if message.keys() & {"message.role", "message.content", "message.contents"}:
@@ -114,7 +133,7 @@ def _unpacked(message: dict[str, Any]) -> dict[str, Any]:
     if "role" not in message and message.get("type") in _LANGCHAIN and "content" in message:
         kind = message.pop("type")
         message = {"role": _ROLES.get(kind, kind), **message}
-        for name in ("additional_kwargs", "response_metadata", "usage_metadata", "invalid_tool_calls", "example"):
+        for name in ("response_metadata", "usage_metadata", "invalid_tool_calls", "example"):
             message.pop(name, None)
     if isinstance(message.get("parts"), list) and not message.get("content"):
         message["content"] = message.pop("parts")
@@ -151,7 +170,7 @@ def text_and_labels(parts: list[Any]) -> tuple[str, dict[str, Any]]:
     text: list[str] = []
     labels: dict[str, Any] = {}
     is_apart = False
-    for part in parts:
+    for part in map(_typed, parts):
         said = _text_of(part)
         if said is None:
             _add_label(part, labels)
@@ -172,6 +191,18 @@ def add_labels(message: dict[str, Any], labels: dict[str, Any]) -> None:
         earlier = message.get(name)
         if value:
             message[name] = [*earlier, *value] if isinstance(earlier, list) and isinstance(value, list) else value
+
+
+def _is_part(item: Any) -> bool:
+    return isinstance(item, str) or (isinstance(item, dict) and bool(item.keys() & {"type", "text"}))
+
+
+def _typed(part: Any) -> Any:
+    """A part whose type is its only name, as Gemini and Bedrock write them: ``{"functionCall": {"name", "args"}}``."""
+    if not isinstance(part, dict) or part.keys() & {"type", "text", "content"}:
+        return part
+    kind, inner = next(((name, value) for name, value in part.items() if isinstance(value, dict)), ("", None))
+    return {**inner, "type": re.sub("(?=[A-Z])", "_", kind).lower()} if inner is not None else part
 
 
 def _text_of(part: Any) -> str | None:
@@ -204,15 +235,17 @@ def _add_label(part: dict[str, Any], labels: dict[str, Any]) -> None:
         content = next((part[name] for name in ("output", "result", "errorText") if part.get(name) is not None), None)
         if content is not None:
             labels.setdefault("tool_results", []).append({"call_id": part["toolCallId"], "content": content})
+    elif kind == "function":
+        labels.setdefault("tool_calls", []).append(part)
     elif kind.endswith(("tool_use", "tool-call", "_call")):
-        names = {"toolCallId": "id", "call_id": "id", "toolName": "name", "args": "arguments"}
+        names = {"toolCallId": "id", "toolUseId": "id", "call_id": "id", "toolName": "name", "args": "arguments"}
         known = ("id", "name", "input", "arguments")
         call = {name: value for name, value in part.items() if name in known}
         call |= {names[name]: value for name, value in part.items() if name in names}
         labels.setdefault("tool_calls", []).append(call)
         if kind == "tool_call" and part.get("output") is not None:  # LibreChat keeps both in one part
             labels.setdefault("tool_results", []).append({"call_id": part.get("id"), "content": part["output"]})
-    elif kind.endswith(("tool_result", "call_output", "tool_call_response", "tool-result")):
+    elif kind.endswith(("tool_result", "call_output", "tool_call_response", "function_response", "tool-result")):
         labels.setdefault("tool_results", []).append(_tool_result(part))
     elif kind.startswith("source-") or kind == "source":
         labels.setdefault("documents", []).append(attachment(part, kind))
@@ -223,7 +256,11 @@ def _add_label(part: dict[str, Any], labels: dict[str, Any]) -> None:
 def _tool_result(part: dict[str, Any]) -> dict[str, Any]:
     content = next((part[name] for name in ("content", "output", "response", "result") if part.get(name)), None)
     result = {name: part[name] for name in ("tool_use_id", "call_id", "is_error") if part.get(name)}
-    call = part.get("toolCallId") or (part.get("id") if part["type"] == "tool_call_response" else None)
+    call = (
+        part.get("toolCallId")
+        or part.get("toolUseId")
+        or (part.get("id") if part["type"][-9:] == "_response" else None)
+    )
     result |= {"call_id": call} if call else {}
     if isinstance(content, list):
         with suppress(BadRow):

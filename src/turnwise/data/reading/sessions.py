@@ -79,7 +79,7 @@ def conversations(
         )
         for (first, session), rows in groupby(ordered, lambda place: place[:2]):
             try:
-                row, time = _conversation([*rows], of_trace)
+                row, time = _conversation(_once(rows), of_trace)
             except BadRow as problem:
                 yield first, problem
                 continue
@@ -90,6 +90,15 @@ def conversations(
         database.executescript(_CONTINUED)
         for number, rows in groupby(database.execute(_CHAINS), itemgetter(0)):
             yield number, merged([json.loads(row) for _, row in rows])
+
+
+def _once(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """What was delivered twice, which is alike in everything and has a time, only once."""
+    kept: dict[Any, tuple[Any, ...]] = {}
+    for place in rows:
+        _, _, trace, time, row = place
+        kept.setdefault((trace if trace[0] != "\0" else None, time, row) if time else len(kept), place)
+    return list(kept.values())
 
 
 def _conversation(rows: list[tuple[Any, ...]], of_trace: Callable[[list[Call]], list[Call]]) -> tuple[Call, float]:

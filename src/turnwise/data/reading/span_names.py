@@ -14,7 +14,8 @@ _OTEL = {
     "start": "start_time startTimeUnixNano timeUnixNano",
     "end": "end_time endTimeUnixNano",
     "session": "session.id gen_ai.conversation.id langfuse.session.id traceloop.association.properties.session_id "
-    "traceloop.association.properties.conversation_id traceloop.association.properties.thread_id",
+    "traceloop.association.properties.conversation_id traceloop.association.properties.thread_id "
+    "ai.telemetry.metadata.sessionId ai.telemetry.metadata.session_id",
     "kind": "openinference.span.kind gen_ai.operation.name langfuse.observation.type llm.request.type "
     "traceloop.span.kind ai.operationId span_kind",
     "model": "gen_ai.response.model gen_ai.request.model llm.model_name ai.model.id",
@@ -37,7 +38,7 @@ _LANGFUSE = {
     "parent": "parent_observation_id",
     "start": "start_time timestamp",
     "end": "end_time",
-    "session": "session_id",
+    "session": "session_id metadata.thread_id",
     "kind": "type",
     "model": "provided_model_name model",
     "input": "input",
@@ -52,7 +53,7 @@ _LANGFUSE = {
 _LANGSMITH = {
     "trace": "trace_id",
     "span": "id",
-    "parent": "parent_run_id",
+    "parent": "parent_run_id parent_run_ids",
     "start": "start_time",
     "end": "end_time",
     "session": "extra.metadata.thread_id extra.metadata.session_id extra.metadata.conversation_id thread_id "
@@ -91,7 +92,10 @@ KINDS = {
 }
 # Names of which a record of each product has some beside those that are required; in lower case with underscores.
 _SIGNS = {
-    "langsmith": ({"run_type", "inputs"}, {"trace_id", "dotted_order", "parent_run_id", "session_id"}),
+    "langsmith": (
+        {"run_type", "inputs"},
+        {"trace_id", "dotted_order", "parent_run_id", "parent_run_ids", "session_id"},
+    ),
     "opik": (
         {"id", "start_time", "input", "output"},
         {"thread_id", "feedback_scores", "total_estimated_cost", "span_count", "parent_span_id", "error_info"},
