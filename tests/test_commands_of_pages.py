@@ -29,7 +29,7 @@ from assistant_export import write_observations
 from tiny_encoder import save_random_encoder
 from turnwise.cli.main import app
 from turnwise.encoders import loading
-from turnwise.training import adaptation
+from turnwise.papers import adaptation
 from turnwise.training.recipes import registry
 
 ROOT = Path(__file__).parents[1]

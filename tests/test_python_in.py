@@ -74,10 +74,8 @@ def weights(encoder: Any) -> np.ndarray:
     return np.asarray(encoder.encode(["hello"]))
 
 
-ADAPTATION = {"max_steps": 1, "batch_size": 4}
 CALLS: dict[str, Callable[[Any, Any, Path], Any]] = {
     "ConversationStore": add_to_a_store,
-    "adapt": lambda data, encoder, _: weights(turnwise.adapt(data, encoder=encoder, settings=ADAPTATION)),
     "centre": lambda data, encoder, _: vectors([talk(0)], turnwise.centre(data, encoder=encoder), level="conversation"),
     "ConversationEncoder": lambda data, encoder, _: encoder.encode_conversations(data),
     "cluster": cluster,

@@ -20,7 +20,6 @@ from .explorer import cluster as cluster
 from .explorer import explore as explore
 from .replies.reply_model import ReplyModel as ReplyModel
 from .store import ConversationStore as ConversationStore
-from .training.adaptation import adapt as adapt
 from .training.centre import centre as centre
 from .training.merging import merge as merge
 from .training.train import train as train

@@ -14,7 +14,7 @@ from .command_line import run, succeed
 BENCHES = ("papers bench dialoguecse", "papers bench dial2vec", "papers bench triple", "papers bench report")
 PLOTS = ("papers plot interactions", "papers plot alignment-uniformity", "papers plot additivity")
 READING = ("inspect", "convert", "train", "embed", "evaluate", "cluster", "explore")
-MODELS = ("model adapt", "model merge", "model centre")
+MODELS = ("model merge", "model centre")
 OTHERS = ("demo", *READING, *MODELS, "reply", "papers plan", "papers convert-plato", "serve", "new-key")
 COMMANDS = (*OTHERS, *BENCHES, *PLOTS)
 
@@ -42,7 +42,6 @@ def test_help_shows_an_example(command: str) -> None:
         (("convert", "CHATS", "--out", "CHATS", "--force"), "chats.jsonl is also read: choose another name"),
         (("convert", ".", "--out", "out/all.jsonl"), "out/all.jsonl lies in ., which is read"),
         (("train", ".", "--output", "out"), "out lies in ., which is read"),
-        (("model", "adapt", ".", "--output", "out"), "out lies in ., which is read"),
         (("embed", ".", "--output", "out.parquet"), "out.parquet lies in ., which is read"),
         (("embed", "silent.jsonl", "--output", "silent.npy", "--force"), "silent.jsonl is also read"),
         (("inspect", "CHATS", "--json", "CHATS", "--force"), "is also read"),

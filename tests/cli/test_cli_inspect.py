@@ -141,7 +141,7 @@ def test_columns_and_redaction_are_options_wherever_conversations_are_read(
             file.write(f"C-3,{('customer', 'agent')[turn % 2]},word {turn},06/02/2024 9:0{turn},low\n")
     model, replies = tmp_path / "model", ("--candidates", tickets, "--conversation", tickets)
     short = ("--encoder", tiny_encoder_path, "--max-steps", 1, *how, "--output")
-    succeed("model", "adapt", tickets, *short, tmp_path / "adapted")
+    succeed("train", tickets, "--method", "adaptation", *short, tmp_path / "adapted")
     output = succeed("train", tickets, "--method", "single-vector", *short, model)
     assert "Learned from 3 of 3 conversations; left out: none." in output and "1 steps in 0:0" in output
     assert f"Wrote {model}. Next: turnwise evaluate {model} test.jsonl --task semantic-retrieval" in output

@@ -16,7 +16,7 @@ from .command_line import run, succeed
 def test_convert_train_evaluate_embed(chats, tiny_encoder_path, tmp_path) -> None:
     short = ("--encoder", tiny_encoder_path, "--max-steps", 2, "--batch-size", 4)
     assert "Wrote 30 conversations" in succeed("convert", chats, "--out", tmp_path / "all.jsonl.gz")
-    succeed("model", "adapt", tmp_path / "all.jsonl.gz", *short, "--output", tmp_path / "adapted")
+    succeed("train", tmp_path / "all.jsonl.gz", *short, "--method", "adaptation", "--output", tmp_path / "adapted")
     succeed("train", tmp_path / "all.jsonl.gz", *short, "--method", "dialogue-cse", "--output", tmp_path / "model")
     output = succeed("evaluate", tmp_path / "model", chats, "--json", tmp_path / "figures.json", "--max-queries", 20)
     assert "MAP" in output and "MRR" in output

@@ -68,7 +68,6 @@ print({"numpy", *HEAVY} & sys.modules.keys())
         ("train", "CHATS", "--output", "CHATS"),
         ("train", "nowhere.jsonl", "--output", "m"),
         ("train", "CHATS", "--validation", "nowhere.jsonl", "--output", "m"),
-        ("model", "adapt", "nowhere.jsonl", "--output", "m"),
         ("embed", "nowhere.jsonl", "--output", "v.parquet"),
         ("embed", "CHATS", "--model", "./nowhere", "--output", "v.parquet"),
         ("embed", "CHATS", "--output", "CHATS"),

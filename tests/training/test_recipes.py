@@ -8,6 +8,7 @@ import turnwise
 from turnwise._utils.names import PUBLISHED
 from turnwise.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER
 from turnwise.losses.base import ConversationLoss
+from turnwise.papers.adaptation import Adaptation
 from turnwise.papers.baselines.recipes import Siamese
 from turnwise.papers.dial2vec.recipe import Dial2vec
 from turnwise.papers.dialogue_cse.loss import DialogueCSESettings
@@ -15,7 +16,7 @@ from turnwise.papers.dialogue_cse.published import PublishedDialogueCSE
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
 from turnwise.papers.triple_encoders.c3l import C3LSettings
 from turnwise.papers.triple_encoders.recipe import C3L, CCL
-from turnwise.training.recipes import METHODS, Adaptation, EncoderRecipe, get_recipe, read_recipe
+from turnwise.training.recipes import METHODS, EncoderRecipe, get_recipe, read_recipe
 
 
 def test_the_papers_settings() -> None:

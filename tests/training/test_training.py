@@ -23,13 +23,14 @@ from closeness import assert_same_vectors
 from turnwise._compat import attention_of
 from turnwise._utils.files import only_writer
 from turnwise.collators.texts import TextCollator
+from turnwise.papers.adaptation import Adaptation
 from turnwise.papers.baselines.recipes import Siamese, SingleVector
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
 from turnwise.papers.triple_encoders.views import encode_view
 from turnwise.training.checkpoints import LOSS_FILE
 from turnwise.training.freezing import no_attention_dropout
 from turnwise.training.precision import runs_in_bf16
-from turnwise.training.recipes import Adaptation, InContext, get_recipe
+from turnwise.training.recipes import InContext, get_recipe
 from turnwise.training.train import train
 
 

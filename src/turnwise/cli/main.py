@@ -25,7 +25,7 @@ from turnwise.cli.reply import reply
 from turnwise.cli.serve import new_key, serve
 from turnwise.cli.store import index, search, store
 from turnwise.cli.terminal import Commands
-from turnwise.cli.training import adapt, demo, train
+from turnwise.cli.training import demo, train
 from turnwise.cli.verbosity import Application
 
 app = Application(
@@ -49,7 +49,7 @@ for purpose, commands in PURPOSES.items():
 
 _GROUPS = "More commands"
 model = Application(cls=Commands, help="Change, combine and compare models.", no_args_is_help=True)
-for command in (merge, centre, adapt):
+for command in (merge, centre):
     model.command()(command)
 app.add_typer(model, name="model", rich_help_panel=_GROUPS)
 app.add_typer(store, name="store", rich_help_panel=_GROUPS)

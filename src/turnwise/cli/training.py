@@ -1,4 +1,4 @@
-"""The commands that train: `turnwise demo`, `turnwise model adapt` and `turnwise train`."""
+"""The commands that train: `turnwise demo` and `turnwise train`."""
 
 from __future__ import annotations
 
@@ -38,16 +38,6 @@ if TYPE_CHECKING:
     from turnwise.evaluation import RetrievalResult, TaskEvaluator
     from turnwise.training.recipes import Recipe
 
-Encoder = Annotated[
-    str | None,
-    typer.Option(
-        help="Encoder to start from: a folder or a Hub name; by default the one that ships, turnwise/encoder."
-    ),
-]
-Epochs = Annotated[float | None, typer.Option(help="Number of passes over the data.")]
-MaxSteps = Annotated[int | None, typer.Option(help="Number of steps, instead of whole epochs.")]
-BatchSize = Annotated[int | None, typer.Option(help="Number of rows per batch.")]
-LearningRate = Annotated[float | None, typer.Option(help="Peak learning rate.")]
 
 _VALIDATION_TASKS: dict[LevelName, str] = {
     "message": "semantic-retrieval",
@@ -97,40 +87,6 @@ def _with_interval(result: RetrievalResult) -> str:
 
 
 @reads_conversations
-def adapt(
-    data: Data,
-    output: OutputFolder,
-    encoder: Encoder = None,
-    epochs: Epochs = None,
-    max_steps: MaxSteps = None,
-    batch_size: BatchSize = None,
-    learning_rate: LearningRate = None,
-    seed: Seed = 0,
-    resume: Resume = False,
-    force: Force = False,
-    *,
-    reading: Reading,
-) -> None:
-    """Adapt an encoder to conversations by continuing its pre-training as a masked language model.
-
-    Example: `turnwise model adapt chats.jsonl --epochs 0.5 --output adapted`
-    """
-    reading.check(data, output)
-    check_folder(output, force)
-    encoder_folder(encoder)
-    quiet_transformers()
-    from turnwise.training.adaptation import adapt as run_adaptation
-    from turnwise.training.recipes import Adaptation
-
-    flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate}
-    settings = Adaptation(seed=seed, **given(flags))
-    run_adaptation(
-        reading.read(data, output), settings=settings, encoder=encoder, output=output, resume=resume, force=force
-    )
-    note(f"Wrote {output}. Next: turnwise train {reading.command_line(data)} --encoder {output} --output model")
-
-
-@reads_conversations
 def train(
     data: Data,
     output: OutputFolder,
@@ -153,11 +109,16 @@ def train(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting, as name=value; may be repeated.")
     ] = None,
-    encoder: Encoder = None,
-    epochs: Epochs = None,
-    max_steps: MaxSteps = None,
-    batch_size: BatchSize = None,
-    learning_rate: LearningRate = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoder to start from: a folder or a Hub name; by default the one that ships, turnwise/encoder."
+        ),
+    ] = None,
+    epochs: Annotated[float | None, typer.Option(help="Number of passes over the data.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Number of steps, instead of whole epochs.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Number of rows per batch.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Peak learning rate.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed for everything random.")] = None,
     validation: Annotated[
         Path | None,

@@ -1,6 +1,7 @@
 # What `turnwise.papers` offers, at run time as well (see __init__.py).
 
 from . import baselines as baselines
+from .adaptation import Adaptation as Adaptation
 from .baselines.recipes import Siamese as Siamese
 from .baselines.recipes import SingleVector as SingleVector
 from .baselines.siamese import SiameseLoss as SiameseLoss

@@ -8,6 +8,7 @@ from __future__ import annotations
 _HERE = "turnwise.papers"
 
 METHODS = {
+    "adaptation": (f"{_HERE}.adaptation:Adaptation", "messages"),
     "dialogue-cse": (f"{_HERE}.dialogue_cse.recipe:DialogueCSE", "messages, 2021"),
     "siamese": (f"{_HERE}.baselines.recipes:Siamese", "messages"),
     "single-vector": (f"{_HERE}.baselines.recipes:SingleVector", "next replies"),

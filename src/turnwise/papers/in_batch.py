@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from turnwise.losses.in_batch import InBatchSettings, check_batch_size
-from turnwise.training.recipes.base import EncoderRecipe
+from turnwise.papers.adaptation import AdaptedRecipe
 
 
 @dataclass(frozen=True)
-class InBatch(EncoderRecipe, InBatchSettings):
+class InBatch(AdaptedRecipe, InBatchSettings):
     """The common part of methods that contrast responses with those of other conversations in the batch."""
 
     # Six times the paper's, and the same for all methods: better on the default encoder, see docs/research-log.

@@ -36,13 +36,6 @@ def half_precision(settings: Schedule) -> Literal["bfloat16"] | None:
     return "bfloat16" if runs_in_bf16(settings) else None
 
 
-def check_precision(*stages: Schedule | None) -> None:
-    """Raise ``ValueError`` if one of these stages asks for bfloat16 on a processor that has no instructions for it."""
-    for settings in stages:
-        if settings is not None:
-            runs_in_bf16(settings)
-
-
 @contextmanager
 def quicker_attention(encoder: SentenceTransformer, settings: Schedule) -> Iterator[None]:
     """Inside the block, an encoder that learns in bfloat16 on a processor computes attention without fusing its steps.

@@ -17,12 +17,12 @@ from closeness import assert_same_vectors
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.forward import encode_sliced
 from turnwise.encoders.rendering import Renderer, make_conversational
+from turnwise.papers.adaptation import Adaptation
 from turnwise.papers.dial2vec.collator import ConversationCollator
 from turnwise.papers.dial2vec.loss import Dial2vecLoss
 from turnwise.papers.dial2vec.recipe import Dial2vec
 from turnwise.papers.dial2vec.turn_tables import TurnTables, add_turn_tables, turn_and_position, turn_tables_of
 from turnwise.training.freezing import frozen_lower_layers
-from turnwise.training.recipes import Adaptation
 from turnwise.training.train import train
 
 TURN = torch.tensor([[-1, 0, 0, 0, 1, 1, 2, -1, -1], [-1, 4, 6, 6, 7, 7, 7, 7, 9]])

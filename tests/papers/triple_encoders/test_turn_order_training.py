@@ -13,11 +13,12 @@ from sentence_transformers import SentenceTransformer
 
 import turnwise
 from closeness import assert_same_vectors
+from turnwise.papers.adaptation import Adaptation
 from turnwise.papers.triple_encoders.collator import TurnOrderCollator
 from turnwise.papers.triple_encoders.recipe import C3L, CCL
 from turnwise.papers.triple_encoders.views import TOKENS, Views, token_rows, views_of
 from turnwise.training.freezing import learning_rows
-from turnwise.training.recipes import Adaptation, get_recipe
+from turnwise.training.recipes import get_recipe
 from turnwise.training.train import train
 
 SHORT = {"batch_size": 4, "max_steps": 4, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}

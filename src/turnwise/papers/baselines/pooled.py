@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Self
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from turnwise.encoders.transformer import positions, transformer_of
+from turnwise.papers.adaptation import Adaptation
 from turnwise.papers.baselines.token_pooling import Pooling, TokenPooling
-from turnwise.training.adaptation import adapt
-from turnwise.training.recipes import Adaptation
+from turnwise.training.train import train
 
 
 class PooledEncoder(TokenPooling):
@@ -40,6 +39,6 @@ class PooledEncoder(TokenPooling):
     def fit(self, conversations: Dataset) -> Self:
         """Adapt a copy of the encoder if asked to; otherwise nothing is learned."""
         if self.adaptation is not None:
-            adapted = adapt(conversations, encoder=copy.deepcopy(self.encoder), settings=self.adaptation)
+            adapted = train(conversations, method=self.adaptation, encoder=self.encoder)
             self.transformer = transformer_of(adapted)
         return self

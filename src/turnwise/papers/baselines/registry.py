@@ -9,6 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.levels import LevelName
 from turnwise.encoders.loading import load_encoder
+from turnwise.papers.adaptation import Adaptation
 from turnwise.papers.baselines.baseline import Baseline, BaselineInputs, Make
 from turnwise.papers.baselines.bm25 import BM25
 from turnwise.papers.baselines.dialogues import Concatenation, MeanOfUtterances
@@ -22,7 +23,6 @@ from turnwise.papers.baselines.tfidf import TfIdf
 from turnwise.papers.baselines.token_pooling import Pooling, TokenPooling
 from turnwise.papers.baselines.whitening import Whitening
 from turnwise.papers.baselines.word_vectors import Word2Vec, WordVectors
-from turnwise.training.recipes import Adaptation
 
 
 def _pooled(pooling: Pooling = "mean", adapted: bool = False) -> Make:

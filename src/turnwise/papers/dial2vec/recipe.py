@@ -13,15 +13,16 @@ from turnwise._utils.settings import check_positive
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.rendering import Keep, make_conversational
+from turnwise.papers.adaptation import AdaptedRecipe
 from turnwise.papers.citations import DIAL2VEC
 from turnwise.papers.dial2vec.collator import ConversationCollator
 from turnwise.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings
 from turnwise.papers.dial2vec.turn_tables import add_turn_tables, turn_tables_of
-from turnwise.training.recipes.base import EncoderRecipe, Inputs
+from turnwise.training.recipes.base import Inputs
 
 
 @dataclass(frozen=True)
-class Dial2vec(EncoderRecipe, Dial2vecSettings):
+class Dial2vec(AdaptedRecipe, Dial2vecSettings):
     """See `turnwise.papers.Dial2vecSettings` and the collator for the other settings (section 4.4).
 
     Attributes:

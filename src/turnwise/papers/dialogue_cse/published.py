@@ -11,6 +11,7 @@ from typing_extensions import override
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.losses.in_batch import Negatives
+from turnwise.papers.adaptation import Adaptation
 from turnwise.papers.dialogue_cse.loss import TurnWeights
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
 from turnwise.papers.dialogue_cse.response_negatives import (
@@ -22,7 +23,6 @@ from turnwise.papers.dialogue_cse.response_negatives import (
 from turnwise.papers.pieces import PieceCollator, cut_samples
 from turnwise.papers.utterance_pool import UtterancePool
 from turnwise.training.recipes.base import Inputs
-from turnwise.training.recipes.settings import Adaptation
 
 
 @dataclass(frozen=True)

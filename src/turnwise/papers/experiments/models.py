@@ -18,11 +18,11 @@ from torch import Tensor, nn
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
+from turnwise.papers.adaptation import Adaptation
 from turnwise.papers.baselines import SimCSE, SimCSESettings
 from turnwise.papers.experiments.digests import digest
 from turnwise.papers.experiments.method import Stage, is_published
-from turnwise.training.adaptation import adapt_encoder
-from turnwise.training.recipes import METHODS, Adaptation, Pace, get_recipe
+from turnwise.training.recipes import METHODS, Pace, get_recipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.train import train
 
@@ -60,8 +60,6 @@ class Training:
             unfinished: A folder for checkpoints, from which an interrupted run continues. SimCSE has none.
             evaluator: Chooses the step of a published training.
         """
-        if isinstance(self.settings, Adaptation):
-            return adapt_encoder(encoder, conversations, self.settings, unfinished)
         if isinstance(self.settings, SimCSESettings):
             simcse = SimCSE(encoder, self.settings).fit(conversations)
             assert simcse.trained is not None  # fit has set it

@@ -20,6 +20,7 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.losses.in_batch import Negatives
 from turnwise.papers import citations
+from turnwise.papers.adaptation import AdaptedRecipe
 from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings
 from turnwise.papers.triple_encoders.ccl import CCLLoss, CCLSettings
 from turnwise.papers.triple_encoders.collator import TurnOrderCollator
@@ -27,11 +28,11 @@ from turnwise.papers.triple_encoders.nli import read_nli
 from turnwise.papers.triple_encoders.nli_collator import CONVERSATIONS, PAIRS, MixedCollator
 from turnwise.papers.triple_encoders.turn_order import TurnOrderSettings
 from turnwise.papers.triple_encoders.views import TokenOrder, add_views, token_rows, views_of
-from turnwise.training.recipes.base import EncoderRecipe, Inputs
+from turnwise.training.recipes.base import Inputs
 
 
 @dataclass(frozen=True)
-class TurnOrder(EncoderRecipe, TurnOrderSettings):
+class TurnOrder(AdaptedRecipe, TurnOrderSettings):
     """The common part of CCL and C3L; conversations of fewer turns than the window are left out.
 
     Attributes:

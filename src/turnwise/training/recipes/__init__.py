@@ -6,11 +6,10 @@ from turnwise.training.recipes.complete import Complete
 from turnwise.training.recipes.in_context import InContext
 from turnwise.training.recipes.registry import get_recipe, read_recipe
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
-from turnwise.training.recipes.settings import Adaptation, Pace, Schedule
+from turnwise.training.recipes.settings import Pace, Schedule
 
 __all__ = [
     "METHODS",
-    "Adaptation",
     "Complete",
     "EncoderRecipe",
     "InContext",

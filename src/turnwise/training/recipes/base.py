@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sentence_transformers.base.evaluation import BaseEvaluator
 from typing_extensions import override
@@ -16,9 +16,8 @@ from turnwise.data.fingerprint import fingerprint
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import DEFAULT_ENCODER
-from turnwise.training.adaptation import Adapt
 from turnwise.training.learning import Learn
-from turnwise.training.precision import check_precision
+from turnwise.training.precision import runs_in_bf16
 from turnwise.training.preparation import clean, frozen_layers
 from turnwise.training.recipes.objective import Inputs, Objective
 from turnwise.training.recipes.settings import Pace
@@ -36,6 +35,10 @@ class Recipe(Pace, ABC):
     starts_from: ClassVar[str] = DEFAULT_ENCODER  # the encoder if none is given
     citation: ClassVar[str] = ""  # BibTeX of the paper that the method comes from
     one_process: ClassVar[bool] = False  # whether it cannot be shared among several
+
+    def parsed(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Settings as files and options have them, with those of a step, which are a mapping there, as an object."""
+        return settings
 
     @abstractmethod
     def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
@@ -56,17 +59,16 @@ class EncoderRecipe(Objective, Recipe):
         learning = encoder.copied()
         (self.stage_before(encoder) or self).prepare(learning)
         frozen_layers(self, learning)
-        check_precision(self, self.adaptation)
+        runs_in_bf16(self)  # refuses what would be slow
         cleaned, left_out = clean(read, self)
         record = {"kept": len(cleaned), "left_out": left_out}
         return TrainingState(encoder, learning, cleaned, fingerprint(cleaned), record, evaluator)
 
     @override
     def steps(self, state: TrainingState) -> Sequence[Step]:
-        adapt = [] if self.adaptation is None else [Adapt(self.adaptation)]
         before = self.stage_before(state.given)
         learn_before = [] if before is None else [Learn(before, "before", validates=False)]
-        return [*adapt, *learn_before, Learn(self)]
+        return [*learn_before, Learn(self)]
 
     def stage_before(self, encoder: ConversationEncoder) -> Objective | None:
         """The method with which to train this encoder first, if any."""

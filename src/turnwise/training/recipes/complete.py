@@ -63,8 +63,6 @@ class Complete(InContext):
         super().__post_init__()
         if not 0 < self.held_out <= 0.5:
             raise ValueError(f"held_out must be above 0 and at most 0.5, got {self.held_out!r}")
-        if self.adaptation is not None:
-            raise ValueError("adaptation goes before: run turnwise model adapt, and train the model that it writes")
 
     @property
     @override

@@ -12,7 +12,7 @@ from torch import nn
 from turnwise._utils.settings import check_interpolation, check_positive
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.transformer import use_mean_pooling
-from turnwise.training.recipes.settings import Adaptation, Schedule
+from turnwise.training.recipes.settings import Schedule
 from turnwise.training.state import TrainingState
 
 
@@ -47,7 +47,6 @@ class Objective(Schedule, ABC):
             pass (GradCache).
         snapshots: Keep a model every this many steps in the folder ``<output>.snapshots``, to see how training goes.
             These models have the trained weights, without interpolation.
-        adaptation: Continued pre-training beforehand, if any.
     """
 
     min_speakers: ClassVar[int] = 1  # as many as a conversation must have to teach the encoder
@@ -59,7 +58,6 @@ class Objective(Schedule, ABC):
     attention_dropout: bool = True
     recompute: bool = False
     snapshots: int | None = None
-    adaptation: Adaptation | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,8 +9,8 @@ from typing import Any
 
 from turnwise._utils.files import existing_file
 from turnwise._utils.names import METHODS, PUBLISHED, check_method
-from turnwise.training.recipes.base import EncoderRecipe, Recipe
-from turnwise.training.recipes.settings import Adaptation, replace_settings
+from turnwise.training.recipes.base import Recipe
+from turnwise.training.recipes.settings import replace_settings
 
 _PAPER = "paper"
 
@@ -20,7 +20,7 @@ def get_recipe(method: str, *, settings: Mapping[str, Any] | None = None, preset
 
     Args:
         method: A name in ``METHODS``.
-        settings: Settings to change; ``adaptation`` may itself be a mapping.
+        settings: Settings to change; those of a step, such as ``adaptation``, may themselves be a mapping.
         preset: ``"paper"`` for the settings of the method's paper; by default our own.
 
     Raises:
@@ -30,12 +30,7 @@ def get_recipe(method: str, *, settings: Mapping[str, Any] | None = None, preset
     if preset is not None and (preset != _PAPER or method not in PUBLISHED):
         raise ValueError(f"{method} has no preset {preset!r}: there is {_PAPER!r}, of {', '.join(PUBLISHED)}")
     recipe: Recipe = (METHODS if preset is None else PUBLISHED)[method]()
-    settings = dict(settings or {})
-    if isinstance(recipe, EncoderRecipe) and isinstance(settings.get("adaptation"), Mapping):
-        settings["adaptation"] = replace_settings(
-            recipe.adaptation or Adaptation(), settings["adaptation"], "adaptation"
-        )
-    return replace_settings(recipe, settings, method)
+    return replace_settings(recipe, recipe.parsed(settings or {}), method)
 
 
 def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], str | None]:

@@ -19,7 +19,7 @@ class Pace(Settings):
 
     Attributes:
         learning_rate: Peak learning rate of AdamW, reached after a tenth of the steps and then falling linearly to 0.
-        batch_size: Rows (conversations; for adaptation, messages) per step and process.
+        batch_size: Rows (conversations, or what a method says) per step and process.
         epochs: Passes over the data; ignored where ``max_steps`` is given.
         max_steps: Number of steps.
         seed: Seed of data order, dropout and drawn negatives.
@@ -63,29 +63,6 @@ class Schedule(Pace):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self, "gradient_accumulation_steps", "max_length", "checkpoint_steps")
-
-
-@dataclass(frozen=True)
-class Adaptation(Schedule):
-    """Continued pre-training as a masked language model on the messages.
-
-    Attributes:
-        mask_probability: Share of tokens to predict.
-        max_predictions: Predict at most this many tokens of a message.
-    """
-
-    learning_rate: float = 2e-5
-    batch_size: int = 50
-    epochs: float = 0.5
-    max_length: int = 100
-    mask_probability: float = 0.15
-    max_predictions: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.mask_probability < 1:
-            raise ValueError(f"mask_probability must lie between 0 and 1, got {self.mask_probability!r}")
-        check_positive(self, "max_predictions")
 
 
 def replace_settings(schedule: Any, settings: Mapping[str, Any], name: str) -> Any:

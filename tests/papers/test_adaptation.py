@@ -12,9 +12,8 @@ from sentence_transformers import SentenceTransformer
 from transformers import BertForMaskedLM
 
 import turnwise
-from turnwise.training.adaptation import MaskingCollator, adapt_encoder, masked_language_model
+from turnwise.papers.adaptation import Adaptation, MaskingCollator, masked_language_model
 from turnwise.training.callbacks import StopInGoodOrder
-from turnwise.training.recipes import Adaptation
 
 
 def test_masks_at_most_so_many_tokens_and_gives_the_others_back(tiny_encoder) -> None:
@@ -68,10 +67,10 @@ def test_a_head_that_no_checkpoint_has_is_told(tmp_path, tiny_encoder_path, plac
 
 def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path, conversations) -> None:
     def loss_after(steps: int) -> float:
-        encoder = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+        encoder = turnwise.load_encoder(tiny_encoder_path, device="cpu")
         if steps:
-            torch.manual_seed(0)
-            adapt_encoder(encoder, conversations, Adaptation(max_steps=steps, learning_rate=1e-3, batch_size=8))
+            how = Adaptation(max_steps=steps, learning_rate=1e-3, batch_size=8)
+            encoder = turnwise.train(conversations, method=how, encoder=encoder)
             assert not torch.equal(encoder.encode("hello", convert_to_tensor=True), start)
         torch.manual_seed(0)
         model = masked_language_model(encoder).eval()
@@ -88,35 +87,35 @@ def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path,
 def test_conversations_that_say_nothing_are_an_error(tiny_encoder) -> None:
     silent = Dataset.from_list([{"id": "a", "messages": [{"role": "a", "content": " "}]}])
     with pytest.raises(ValueError, match="has any text"):
-        adapt_encoder(tiny_encoder, silent, Adaptation())
+        turnwise.train(silent, method="adaptation", encoder=tiny_encoder)
 
 
 def test_no_conversations_are_an_error(tiny_encoder, conversations) -> None:
-    with pytest.raises(ValueError, match="no conversations"):
-        adapt_encoder(tiny_encoder, conversations.select([]), Adaptation())
+    with pytest.raises(ValueError, match="has any text"):
+        turnwise.train(conversations.select([]), method="adaptation", encoder=tiny_encoder)
 
 
 def test_an_adapted_encoder_is_saved(conversations, tiny_encoder_path, tmp_path) -> None:
-    settings = {"max_steps": 2, "batch_size": 8, "learning_rate": 1e-3}
-    adapted = turnwise.adapt(conversations, encoder=tiny_encoder_path, settings=settings, output=tmp_path / "model")
+    how = {"method": Adaptation(max_steps=2, batch_size=8, learning_rate=1e-3), "encoder": tiny_encoder_path}
+    adapted = turnwise.train(conversations, **how, output=tmp_path / "model")
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     before = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     weight, its, theirs = (next(encoder.parameters()) for encoder in (adapted, saved, before))
     assert torch.equal(weight, its) and not torch.equal(weight, theirs)
     with pytest.raises(FileExistsError, match="--force"):
-        turnwise.adapt(conversations, encoder=tiny_encoder_path, settings=settings, output=tmp_path / "model")
+        turnwise.train(conversations, **how, output=tmp_path / "model")
 
 
 def test_an_unknown_setting_of_adaptation_is_refused(conversations, tiny_encoder) -> None:
     with pytest.raises(ValueError, match="adaptation has no setting 'steps'"):
-        turnwise.adapt(conversations, encoder=tiny_encoder, settings={"steps": 2})
+        turnwise.train(conversations, method="adaptation", encoder=tiny_encoder, settings={"steps": 2})
 
 
 def test_an_adaptation_that_was_stopped_goes_on_to_the_same_weights(
     conversations, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:
-    how = {"encoder": tiny_encoder_path, "settings": {"max_steps": 6, "batch_size": 8, "learning_rate": 1e-3}}
-    whole = turnwise.adapt(conversations, **how, output=tmp_path / "whole")
+    how = {"method": Adaptation(max_steps=6, batch_size=8, learning_rate=1e-3), "encoder": tiny_encoder_path}
+    whole = turnwise.train(conversations, **how, output=tmp_path / "whole")
     step_end = StopInGoodOrder.on_step_end
 
     def stopped(self: StopInGoodOrder, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -127,6 +126,6 @@ def test_an_adaptation_that_was_stopped_goes_on_to_the_same_weights(
     with monkeypatch.context() as patch:
         patch.setattr(StopInGoodOrder, "on_step_end", stopped)
         with pytest.raises(KeyboardInterrupt):
-            turnwise.adapt(conversations, **how, output=tmp_path / "cut")
-    resumed = turnwise.adapt(conversations, **how, output=tmp_path / "cut", resume=True)
+            turnwise.train(conversations, **how, output=tmp_path / "cut")
+    resumed = turnwise.train(conversations, **how, output=tmp_path / "cut", resume=True)
     assert all(torch.equal(its, theirs) for its, theirs in zip(resumed.parameters(), whole.parameters(), strict=True))

@@ -1,21 +1,20 @@
-"""Continued pre-training of an encoder on raw conversations as a masked language model.
+"""Continued pre-training of an encoder as a masked language model on the messages.
 
-Gururangan et al., Don't Stop Pretraining, ACL 2020.
+Gururangan et al., Don't Stop Pretraining: Adapt Language Models to Domains and Tasks, ACL 2020.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import logging
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from datasets import Dataset
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor, nn
 from transformers import (
     AutoModelForMaskedLM,
@@ -27,133 +26,125 @@ from transformers import (
 )
 from typing_extensions import override
 
-import turnwise
 from turnwise._compat import loaded_from
-from turnwise._utils.files import check_folder
-from turnwise._utils.runs import process_state
+from turnwise._utils.settings import check_positive
 from turnwise.collators.texts import text_key
 from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
-from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.identity import encoder_source
-from turnwise.encoders.loading import as_encoder
 from turnwise.encoders.transformer import transformer_of
-from turnwise.training.precision import check_precision
-from turnwise.training.recipes.settings import Adaptation, replace_settings
+from turnwise.training.precision import runs_in_bf16
+from turnwise.training.recipes.base import EncoderRecipe, Recipe
+from turnwise.training.recipes.settings import Schedule, replace_settings
 from turnwise.training.run import Run, Step
-from turnwise.training.saving import save_encoder
 from turnwise.training.state import TrainingState
 from turnwise.training.trainer import fit, training_arguments
 
 
-def adapt(
-    data: Given,
-    *,
-    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
-    settings: Adaptation | Mapping[str, Any] | None = None,
-    output: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    force: bool = False,
-) -> ConversationEncoder:
-    """Adapt an encoder to conversations by continuing its pre-training as a masked language model on their messages.
+@dataclass(frozen=True)
+class Adaptation(Schedule, Recipe):
+    """Continued pre-training as a masked language model: a method of its own, or a step before another one.
 
-    Args:
-        data: The conversations: what `turnwise.read_conversations` reads or gives.
-        encoder: The encoder to start from, which stays as it is, or its name or path; ``None`` is the default encoder.
-        settings: The settings, or those that differ from the paper's, by their names, such as ``{"epochs": 1}``; see
-            `turnwise.training.recipes.Adaptation`.
-        output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
-            ``<output>.run`` until it is written.
-        resume: Continue the unfinished run of this output, if there is one.
-        force: Overwrite the output, and forget an unfinished run.
+    Attributes:
+        mask_probability: Share of tokens to predict.
+        max_predictions: Predict at most this many tokens of a message.
+    """
 
-    Returns:
-        The adapted encoder.
+    learning_rate: float = 2e-5
+    batch_size: int = 50
+    epochs: float = 0.5
+    max_length: int = 100
+    mask_probability: float = 0.15
+    max_predictions: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.mask_probability < 1:
+            raise ValueError(f"mask_probability must lie between 0 and 1, got {self.mask_probability!r}")
+        check_positive(self, "max_predictions")
+
+    @override
+    def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
+        if evaluator is not None:
+            raise ValueError("no step of an adaptation is chosen: leave the validation out")
+        runs_in_bf16(self)  # refuses what would be slow
+        conversations = read_conversations(data)
+        return TrainingState(encoder, encoder.copied(), conversations, fingerprint(conversations))
+
+    @override
+    def steps(self, state: TrainingState) -> Sequence[Step]:
+        return [Adapt(self)]
+
+
+@dataclass(frozen=True)
+class AdaptedRecipe(EncoderRecipe):
+    """The common part of the papers' methods, before which an encoder may be adapted.
+
+    Attributes:
+        adaptation: Continued pre-training beforehand, if any.
+    """
+
+    adaptation: Adaptation | None = None
+
+    @override
+    def parsed(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        how = settings.get("adaptation")
+        if not isinstance(how, Mapping):
+            return settings
+        return {**settings, "adaptation": replace_settings(self.adaptation or Adaptation(), how, "adaptation")}
+
+    @override
+    def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
+        if self.adaptation is not None:
+            runs_in_bf16(self.adaptation)  # refuses what would be slow
+        return super().begin(data, encoder, evaluator)
+
+    @override
+    def steps(self, state: TrainingState) -> Sequence[Step]:
+        adapt = [] if self.adaptation is None else self.adaptation.steps(state)
+        return [*adapt, *super().steps(state)]
+
+
+@dataclass(frozen=True)
+class Adapt(Step):
+    """The step that adapts the encoder.
 
     Raises:
-        FileExistsError: The output or an unfinished run exists, and neither ``resume`` nor ``force`` is given.
-        BlockingIOError: Another process is writing this output.
-        ValueError: A bad setting, no conversation that says anything, an output among what is read, an unfinished run
-            with other settings, or an encoder whose architecture has no masked language model.
+        ValueError: No conversation says anything, or the encoder's architecture has no masked language model.
     """
-    how = settings if isinstance(settings, Adaptation) else replace_settings(Adaptation(), settings or {}, "adaptation")
-    check_precision(how)
-    if output is not None:
-        check_apart(output, data)
-        check_folder(output, force)
-    conversations = read_conversations(data)
-    given = as_encoder(encoder)
-    state = TrainingState(given, given.copied(), conversations, fingerprint(conversations))
-    record = {
-        "recipe": {"method": "masked language modelling", **dataclasses.asdict(how)},
-        "conversations": state.source,
-        "encoder": encoder_source(given),
-    }
-    with Run.open(output, record, resume, force) as run:
-        state = run.once(Adapt(how), state)
-        if output is not None and process_state().is_main_process:
-            save_encoder(state.encoder, output, {"turnwise": turnwise.__version__, **record})
-    return state.encoder
-
-
-@dataclasses.dataclass(frozen=True)
-class Adapt(Step):
-    """The step that adapts the encoder."""
 
     settings: Adaptation
     name: str = "adaptation"
 
     @override
     def __call__(self, state: TrainingState, run: Run) -> None:
-        adapt_encoder(state.encoder, state.conversations, self.settings, run.unfinished(self.name))
-
-
-def adapt_encoder(
-    encoder: ConversationEncoder, conversations: Dataset, settings: Adaptation, checkpoints: Path | None = None
-) -> ConversationEncoder:
-    """Adapt an encoder in place.
-
-    Args:
-        encoder: The encoder; it is changed in place.
-        conversations: What it learns from.
-        settings: The settings.
-        checkpoints: A folder to write checkpoints to and to continue from.
-
-    Returns:
-        The same encoder.
-
-    Raises:
-        ValueError: No conversation says anything, or the encoder's architecture has no masked language model.
-    """
-    if len(conversations) == 0:
-        raise ValueError("no conversations to adapt the encoder to")
-    set_seed(settings.seed)
-    encoder.centre = {}  # training changes the vectors that it was fitted to
-    model = masked_language_model(encoder)
-    messages = conversations.map(
-        lambda rows: {
-            "text": [m["content"] for messages in rows["messages"] for m in messages if m["content"].strip()]
-        },
-        batched=True,
-        remove_columns=conversations.column_names,
-    )
-    if len(messages) == 0:
-        raise ValueError("none of the conversations to adapt the encoder to has any text")
-    with tempfile.TemporaryDirectory() as unused:
-        trainer = Trainer(
-            model=model,
-            args=TrainingArguments(
-                **training_arguments(settings, checkpoints or Path(unused), save=checkpoints is not None),
-                remove_unused_columns=False,
-            ),
-            train_dataset=messages,
-            data_collator=MaskingCollator(encoder, settings),
+        encoder, conversations, checkpoints = state.encoder, state.conversations, run.unfinished(self.name)
+        set_seed(self.settings.seed)
+        encoder.centre = {}  # training changes the vectors that it was fitted to
+        model = masked_language_model(encoder)
+        messages = conversations.map(
+            lambda rows: {
+                "text": [m["content"] for messages in rows["messages"] for m in messages if m["content"].strip()]
+            },
+            batched=True,
+            remove_columns=conversations.column_names,
         )
-        fit(trainer, checkpoints, "adaptation")
-    encoder.eval()
-    return encoder
+        if len(messages) == 0:
+            raise ValueError("none of the conversations to adapt the encoder to has any text")
+        with tempfile.TemporaryDirectory() as unused:
+            trainer = Trainer(
+                model=model,
+                args=TrainingArguments(
+                    **training_arguments(self.settings, checkpoints or Path(unused), save=checkpoints is not None),
+                    remove_unused_columns=False,
+                ),
+                train_dataset=messages,
+                data_collator=MaskingCollator(encoder, self.settings),
+            )
+            fit(trainer, checkpoints, "adaptation")
+        encoder.eval()
 
 
 def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
