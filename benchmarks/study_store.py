@@ -69,8 +69,8 @@ def replies(store: ConversationStore, model: str, rows: list[Row], queries: int)
             running.add(message["content"], message["role"])
         scores = np.sort(running.score(candidates))[::-1][:NEAREST]
         query = running.query_of().astype(np.float32)
-        exact = distinct_scores(table.nearest(column, query, None, LIMIT, ["text"], is_exact=True))
-        found = distinct_scores(table.nearest(column, query, None, LIMIT, ["text"]))
+        exact = distinct_scores(table.ranked(table.nearest(column, query, None, LIMIT, is_exact=True), ["text"]))
+        found = distinct_scores(table.ranked(table.nearest(column, query, None, LIMIT), ["text"]))
         count = min(len(exact), NEAREST)  # a text that is said very often leaves fewer
         differences.append(float(np.abs(exact[:count] - scores[:count]).max()))
         equal.append(differences[-1] < 1e-4 * max(1.0, abs(scores[0])))

@@ -13,12 +13,13 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 
 import turnwise
 from closeness import assert_same_vectors
+from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders import kept_queries, loading
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.kept_queries import keep_quick, quick_encoder
 from turnwise.encoders.quick import QuickEncoder
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.store import ConversationStore, StoreError
+from turnwise.store import ConversationStore, StoreError, encoding
 from turnwise.store.encoding import StoreEncoder
 from turnwise.store.opening import store_encoder
 
@@ -102,6 +103,19 @@ def test_searching_and_replying_import_neither_torch_nor_datasets() -> None:
     assert said.strip() == "set()"
 
 
+def test_torch_is_loaded_for_messages_that_it_embeds_sooner(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(folder)
+    texts = [f"my card {number} is gone" for number in range(100)]
+    monkeypatch.setattr(encoding, "WORTH_LOADING", 1500)
+    encoder, loaded = store_encoder(folder, "messages"), turnwise.load_encoder(folder)
+    for batch in (texts[:50], texts[50:]):
+        expected = unit_vectors(loaded.encode_messages(batch))
+        np.testing.assert_allclose(encoder.messages(batch)["vector"], expected, atol=1e-6)
+    assert encoder._encoder is None
+    encoder.messages([text.upper() for text in texts])
+    assert encoder._encoder is not None
+
+
 def test_a_damaged_weight_is_told_when_the_encoder_is_loaded(folder: Path) -> None:
     kept(folder)
     weights = folder / "model.safetensors"
@@ -110,7 +124,7 @@ def test_a_damaged_weight_is_told_when_the_encoder_is_loaded(folder: Path) -> No
     weights.write_bytes(data)
     os.utime(weights, ns=(state.st_atime_ns, state.st_mtime_ns))
     with pytest.raises(ValueError, match="a file of it is damaged"):
-        store_encoder(folder, "messages").messages(["text"] * 100)
+        store_encoder(folder, "messages").encoder  # noqa: B018 (loads it)
     again = store_encoder(folder, "messages")  # what was kept does not stand in the way for ever
     assert again.digest() == StoreEncoder(turnwise.load_encoder(folder), "messages").digest()
 

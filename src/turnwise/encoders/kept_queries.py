@@ -97,6 +97,8 @@ def _packed(encoder: SentenceTransformer, digest: str, source: str) -> bytes:
     """The file of an encoder for queries."""
     from safetensors.numpy import save
 
+    from turnwise.encoders.vector_cache import vectors_digest
+
     transformer: Any = encoder.transformers_model
     config = transformer.config
     arrays: dict[str, FloatArray] = {}
@@ -120,7 +122,7 @@ def _packed(encoder: SentenceTransformer, digest: str, source: str) -> bytes:
         arrays |= {f"centre.{pooling}.{part}": getattr(of_pooling, part) for part in ("mean", "stretch", "weight")}
     arrays |= {f"head.{part}": weight for part, weight in (head._asdict() if head is not None else {}).items()}
     settings = {
-        "of": (source, digest, encoder.max_seq_length, tokens_read(encoder)),
+        "of": (source, digest, vectors_digest(encoder), encoder.max_seq_length, tokens_read(encoder)),
         "how": (
             encoder.prompts.get(encoder.default_prompt_name or "", ""),
             config.num_attention_heads,

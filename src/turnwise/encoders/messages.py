@@ -68,6 +68,12 @@ def encode_messages(
         return embed_distinct(lambda distinct: cache.embed(embed, distinct, kind=repr((prompt, dtype))), texts)
 
 
+def usual_kind(encoder: SentenceTransformer | QuickEncoder) -> str:
+    """What tells an encoder's usual vectors from its others in a `VectorCache`: with its default prompt, in float32."""
+    prompt = (encoder.prompt or None) if isinstance(encoder, QuickEncoder) else _prompt(encoder, None)
+    return repr((prompt, None))
+
+
 def _prompt(encoder: SentenceTransformer, name: str | None) -> str | None:
     name = name or encoder.default_prompt_name
     if name is not None and name not in encoder.prompts:

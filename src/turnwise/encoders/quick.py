@@ -18,7 +18,8 @@ from turnwise.encoders.head_arrays import HeadArrays
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-FEW = 64  # texts; more are worth the time that torch takes to load
+FEW = 64  # texts, which are embedded sooner than torch is loaded
+WORTH_LOADING = 60_000  # tokens, which torch embeds as much sooner as it takes to load
 _TOKENS_AT_ONCE = 512
 # Numerator and denominator of erf(x) / x in x², to the last bit of a float32 (Eigen, XLA).
 _ERF = (
@@ -37,6 +38,8 @@ class QuickEncoder:
     Attributes:
         source: Where the encoder was loaded from.
         digest: The hash of the encoder in stores.
+        vectors_digest: The hash of all that vectors depend on, see `turnwise.encoders.vector_cache`.
+        prompt: What is put before each text.
         max_seq_length: How many tokens of a text it reads.
         tokens_read: How many tokens of a text are read at most, also in a conversation.
         prompts: None that a reply depends on.
@@ -53,8 +56,8 @@ class QuickEncoder:
             array = np.frombuffer(data, "<f4", (end - begin) // 4, start + begin)
             self._arrays[name] = array.reshape(entry["shape"])
         self._tokenizer_json, settings = facts["tokenizer"], json.loads(facts["settings"])
-        self.source, self.digest, self.max_seq_length, self.tokens_read = settings["of"]
-        self._prompt, self._heads, self._layers, self._epsilon, self._scales = settings["how"]
+        self.source, self.digest, self.vectors_digest, self.max_seq_length, self.tokens_read = settings["of"]
+        self.prompt, self._heads, self._layers, self._epsilon, self._scales = settings["how"]
         self.prompts: dict[str, str] = {}
         self.centre = {pooling: Centre(**self._under(f"centre.{pooling}.")) for pooling in settings["centre"]}
         head = self._under("head.")
@@ -92,7 +95,7 @@ class QuickEncoder:
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of each text as they are read, after the prompt."""
-        return [row.ids for row in self._tokenizer.encode_batch([self._prompt + text for text in texts])]
+        return [row.ids for row in self._tokenizer.encode_batch([self.prompt + text for text in texts])]
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """The vectors of texts, float32 (texts, dim)."""

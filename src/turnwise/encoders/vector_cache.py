@@ -10,12 +10,15 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sentence_transformers import SentenceTransformer
 
 from turnwise._compat import datasets_cache
-from turnwise.encoders.identity import weights_digest
+from turnwise.encoders.quick import QuickEncoder
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 MAX_BYTES = 1 << 30  # 650,000 vectors of 384 numbers
 _KEYS_IN_QUERY = 500  # old versions of SQLite take no more than 999
@@ -39,13 +42,16 @@ class VectorCache:
     """
 
     def __init__(
-        self, encoder: SentenceTransformer, path: str | os.PathLike[str] | None = None, max_bytes: int = MAX_BYTES
+        self,
+        encoder: SentenceTransformer | QuickEncoder,
+        path: str | os.PathLike[str] | None = None,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         if not can_be_cached(encoder):
             raise ValueError("only vectors of a transformer with a fast tokenizer are kept: embed without a cache")
         self.path = Path(path) if path is not None else _usual_path()
         self.max_bytes = max_bytes
-        self._digest = _digest(encoder)
+        self._digest = vectors_digest(encoder)
         self._works = True
 
     def embed(self, embed: Callable[[list[str]], np.ndarray], texts: Sequence[str], kind: str = "") -> np.ndarray:
@@ -148,13 +154,19 @@ def _usual_path() -> Path:
     return datasets_cache() / "turnwise-vectors.sqlite"
 
 
-def can_be_cached(encoder: SentenceTransformer) -> bool:
+def can_be_cached(encoder: SentenceTransformer | QuickEncoder) -> bool:
     """Whether an encoder's vectors are worth keeping, and whether everything that they depend on is known."""
+    if isinstance(encoder, QuickEncoder):
+        return True
     return encoder.transformers_model is not None and hasattr(encoder.tokenizer, "backend_tokenizer")
 
 
-def _digest(encoder: SentenceTransformer) -> str:
+def vectors_digest(encoder: SentenceTransformer | QuickEncoder) -> str:
     """A hash of all that the vector of a text depends on: weights, modules, tokenizer and limits."""
+    if isinstance(encoder, QuickEncoder):
+        return encoder.vectors_digest
+    from turnwise.encoders.identity import weights_digest
+
     tokenizer = encoder.tokenizer
     tokenizing = json.loads(tokenizer.backend_tokenizer.to_str())
     for passing in ("truncation", "padding"):  # these are left over from the last call

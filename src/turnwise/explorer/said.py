@@ -42,6 +42,5 @@ def as_said(corpus: Corpus, struck: Sequence[Spans], store: ConversationStore, f
         talks, starts = np.unique(corpus.conversation[rows], return_index=True)
         of_conversations = np.array(of_conversations)
         if len(rows):
-            centre = encoder.encoder.centre.get("messages")
-            of_conversations[talks] = pool_messages(np.array(vectors[rows]), tokens[rows], starts, centre)
+            of_conversations[talks] = pool_messages(np.array(vectors[rows]), tokens[rows], starts, encoder.centre)
     return replace(corpus, texts=said, tokens=tokens, vectors=vectors, conversation_vectors=of_conversations)

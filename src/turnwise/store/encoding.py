@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from turnwise._utils.vectors import unit_vectors
+from turnwise._utils.vectors import embed_distinct, unit_vectors
 from turnwise.data.messages import Message
 from turnwise.encoders.centre import centre_digest
 from turnwise.encoders.long_texts import starts_of
 from turnwise.encoders.message_pooling import encode_from_messages, message_tokens, pool_messages
-from turnwise.encoders.messages import encode_messages
-from turnwise.encoders.quick import FEW, QuickEncoder
+from turnwise.encoders.messages import encode_messages, usual_kind
+from turnwise.encoders.quick import FEW, WORTH_LOADING, QuickEncoder
 from turnwise.replies.reply_model import ReplyModel, next_speaker
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+    from turnwise.encoders.centre import Centre
     from turnwise.encoders.conversation_encoder import ConversationEncoder
     from turnwise.encoders.vector_cache import VectorCache
 
@@ -51,6 +52,7 @@ class StoreEncoder:
         self._quick_query = lru_cache(_RECENT)(self._embedded_quickly)
         self._encoder: ConversationEncoder | None = None
         self._keeps = False  # vectors on disk
+        self._tokens = 0  # of messages that were embedded without torch
         self._lock = threading.RLock()  # using a tokenizer changes it, so only one thread may
 
     def with_cache(self) -> Self:
@@ -78,7 +80,8 @@ class StoreEncoder:
     def _cache(self) -> VectorCache | None:
         from turnwise.encoders.vector_cache import VectorCache, can_be_cached
 
-        return VectorCache(self.encoder) if self._keeps and can_be_cached(self.encoder) else None
+        encoder = self.for_texts(0)
+        return VectorCache(encoder) if self._keeps and can_be_cached(encoder) else None
 
     def for_texts(self, texts: int) -> ConversationEncoder | QuickEncoder:
         """The encoder that embeds this many texts soonest."""
@@ -88,6 +91,11 @@ class StoreEncoder:
     def dim(self) -> int:
         """The length of its vectors."""
         return self.for_texts(0).get_embedding_dimension() or 0
+
+    @property
+    def centre(self) -> Centre | None:
+        """Applied to conversations that are pooled from messages."""
+        return self.for_texts(0).centre.get("messages")
 
     @property
     def has_replies(self) -> bool:
@@ -121,14 +129,28 @@ class StoreEncoder:
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """The columns of messages: vectors of length 1, those as candidates (n, dim), and numbers of tokens (n,)."""
         with self._lock:
-            encoder = self.for_texts(len(texts))
+            encoder = self.for_texts(0)
             texts = starts_of(encoder, texts)
-            vectors = encode_messages(encoder, texts, cache=None if encoder is self.quick else self._cache)
+            vectors = embed_distinct(self._embedded, texts)
             columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(encoder, texts)}
             replies = ReplyModel(encoder)
             if replies.own_candidates:
                 columns["reply"] = replies.encode_candidates(texts, vectors)
         return columns
+
+    def _embedded(self, texts: list[str]) -> np.ndarray:
+        """The vectors of distinct texts, read from disk where they are kept."""
+        if not texts or self._cache is None:
+            return self._embedded_soonest(texts)
+        return self._cache.embed(self._embedded_soonest, texts, usual_kind(self.for_texts(0)))
+
+    def _embedded_soonest(self, texts: list[str]) -> np.ndarray:
+        """The vectors of texts; torch is loaded as soon as its quicker passes would have saved the time it takes."""
+        if self.quick is not None and self._encoder is None:
+            self._tokens += int(message_tokens(self.quick, texts).sum())
+            if self._tokens <= WORTH_LOADING:
+                return encode_messages(self.quick, texts)
+        return encode_messages(self.encoder, texts)
 
     def conversations(
         self, conversations: Sequence[Sequence[Message]], vectors: np.ndarray, tokens: np.ndarray
@@ -142,7 +164,7 @@ class StoreEncoder:
         """
         if self.pooling == "messages":
             starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
-            return pool_messages(vectors, tokens, starts, self.encoder.centre.get("messages"))
+            return pool_messages(vectors, tokens, starts, self.centre)
         with self._lock:
             read = [self._starts(messages) for messages in conversations]
             return unit_vectors(self.encoder.encode_conversations(read, pooling=self.pooling))

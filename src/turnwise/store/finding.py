@@ -41,10 +41,13 @@ def find_messages(
     fetched = max(depth, _FUSED) if is_hybrid else depth
     rankings = []
     if vector is not None:
-        rankings.append(tables.messages.nearest("vector", vector, where, fetched, _COLUMNS))
+        rankings.append(tables.messages.nearest("vector", vector, where, fetched))
     if text is not None:
-        rankings.append(tables.messages.matching(text, where, fetched, _COLUMNS))
-    rows = fused(rankings, depth) if is_hybrid else rankings[0]
+        rankings.append(tables.messages.matching(text, where, fetched))
+    ranking = fused((ids for ids, _ in rankings), depth) if is_hybrid else rankings[0]
+    rows = tables.messages.ranked(ranking, _COLUMNS)
+    if is_hybrid:
+        rows = rows.sort_by([("score", "descending"), ("conversation", "ascending"), ("turn", "ascending")])[:depth]
     if rerank is not None and len(rows):
         rows = _reranked(rows, rerank)
     return [_hit(MessageHit, row) for row in rows.slice(offset, limit).to_pylist()]
@@ -58,7 +61,8 @@ def find_replies(
     wanted = limit + offset
     count = 2 * wanted if distinct else wanted
     while True:
-        rows = tables.messages.nearest(column, query, where, count, _COLUMNS).to_pylist()
+        ranking = tables.messages.nearest(column, query, where, count)
+        rows = tables.messages.ranked(ranking, _COLUMNS).to_pylist()
         chosen = _first_of_each_text(rows) if distinct else rows
         if len(chosen) >= wanted or len(rows) < count:
             return [_hit(ReplyHit, row) for row in chosen[offset:wanted]]
@@ -74,7 +78,8 @@ def find_conversations(
     tables: Tables, vector: np.ndarray, where: Condition | None, limit: int, offset: int
 ) -> list[ConversationHit]:
     """Find whole conversations similar to a vector (dim,)."""
-    rows = tables.conversations.nearest("vector", vector, where, limit + offset, _CONVERSATION_COLUMNS)
+    ranking = tables.conversations.nearest("vector", vector, where, limit + offset)
+    rows = tables.conversations.ranked(ranking, _CONVERSATION_COLUMNS)
     return [_conversation_hit(row) for row in rows.slice(offset, limit).to_pylist()]
 
 

@@ -18,6 +18,8 @@ from turnwise.store.records import vectors_of
 from turnwise.store.state import StoreState
 from turnwise.store.vector_search import VectorSearch
 
+Ranking = tuple[np.ndarray, np.ndarray]  # LanceDB's ids of rows, the best first, uint64 (n,), and their scores (n,)
+
 
 @dataclass(frozen=True)
 class LanceTable:
@@ -71,47 +73,47 @@ class LanceTable:
                 yield batch
 
     def nearest(
-        self,
-        column: str,
-        query: np.ndarray,
-        where: Condition | None,
-        count: int,
-        columns: Sequence[str],
-        is_exact: bool = False,
-    ) -> pa.Table:
-        """The rows whose vectors have the greatest inner products with a query, best first, as ``score``.
+        self, column: str, query: np.ndarray, where: Condition | None, count: int, is_exact: bool = False
+    ) -> Ranking:
+        """The rows whose vectors have the greatest inner products with a query, best first.
 
         Args:
             column: The column of vectors to compare with.
             query: The query (dim,).
             where: The condition that the rows must fulfil. With one, all vectors of these rows are compared.
             count: The number of rows to return.
-            columns: The further columns to return.
             is_exact: Compare all vectors, even where there is an index.
         """
         allowed = None if where is None else self.row_ids(where)
         nearest = None
         if self.search is not None:
             nearest = self.search.nearest(self, column, query, count, allowed, is_exact)
-        if nearest is None:
-            return self._scanned(column, query, where, count, columns)
-        ids, scores = nearest
+        return self._scanned(column, query, where, count) if nearest is None else nearest
+
+    def _scanned(self, column: str, query: np.ndarray, where: Condition | None, count: int) -> Ranking:
+        """Find what `nearest` does by LanceDB, which reads all vectors for it."""
+        search = self.inner.search(np.asarray(query, np.float32), vector_column_name=column).distance_type("dot")
+        ids, distances = self._ranking(search.bypass_vector_index(), where, count, "_distance")
+        return ids, 1 - distances
+
+    def matching(self, text: str, where: Condition | None, count: int) -> Ranking:
+        """The rows whose texts share words with a text, best first, with BM25."""
+        match = require("lancedb.query", "store").MatchQuery(text, "text")
+        return self._ranking(self.inner.search(match, query_type="fts"), where, count, "_score")
+
+    def _ranking(self, search: Any, where: Condition | None, count: int, score: str) -> Ranking:
+        with self._using(where):
+            search = search if where is None else search.where(sql_of(where))
+            rows = search.limit(count).with_row_id(True).select([score]).to_arrow()
+        return np.asarray(rows["_rowid"], np.uint64), np.asarray(rows[score], np.float32)
+
+    def ranked(self, ranking: Ranking, columns: Sequence[str]) -> pa.Table:
+        """The rows of a ranking in its order, with their ``score``."""
+        ids, scores = ranking
         rows = self._taken(ids, columns)
         order = np.argsort(ids)[np.searchsorted(np.sort(ids), np.asarray(rows["_rowid"]))]  # places in the ranking
         rows = rows.append_column("score", pa.array(scores[order])).take(pa.array(np.argsort(order)))
         return rows.select([*columns, "score"])
-
-    def _scanned(
-        self, column: str, query: np.ndarray, where: Condition | None, count: int, columns: Sequence[str]
-    ) -> pa.Table:
-        """Find what `nearest` does by LanceDB, which reads all vectors for it."""
-        search = self.inner.search(np.asarray(query, np.float32), vector_column_name=column).distance_type("dot")
-        if where is not None:
-            search = search.where(sql_of(where))
-        with self._using(where):
-            rows = _valid(search.bypass_vector_index().limit(count).select([*columns, "_distance"]).to_arrow())
-        scores = 1 - np.asarray(rows["_distance"], np.float32)
-        return rows.drop_columns("_distance").append_column("score", pa.array(scores))
 
     def row_ids(self, where: Condition | None = None) -> np.ndarray:
         """LanceDB's ids of the rows that fulfil a condition, sorted."""
@@ -136,16 +138,6 @@ class LanceTable:
             if not len(ids):
                 return self.inner.search().select(list(columns)).with_row_id(True).limit(1).to_arrow().slice(0, 0)
             return _valid(self.inner.take_row_ids(ids.tolist()).select(list(columns)).with_row_id().to_arrow())
-
-    def matching(self, text: str, where: Condition | None, count: int, columns: Sequence[str]) -> pa.Table:
-        """The rows whose texts share words with a text, best first, with BM25 as ``score``."""
-        match = require("lancedb.query", "store").MatchQuery(text, "text")
-        with self._using(where):
-            search = self.inner.search(match, query_type="fts").limit(count).select([*columns, "_score"])
-            if where is not None:
-                search = search.where(sql_of(where))
-            rows = _valid(search.to_arrow())
-        return rows.rename_columns(["score" if name == "_score" else name for name in rows.column_names])
 
     def add(self, rows: pa.Table) -> None:
         """Add rows."""

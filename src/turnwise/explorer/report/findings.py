@@ -89,7 +89,8 @@ def _heads(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Fitted
     if "heads" not in facts:
         return None
     first, second = (HeadArrays(**_of(arrays, f"heads.{half}.")) for half in (0, 1))
-    return FittedHeads(*facts["heads"], (first, second))
+    stamp, conversations = facts["heads"]
+    return FittedHeads(stamp, conversations, (first, second))
 
 
 def write_findings(store: Path, stamp: str, ids: Sequence[str], findings: Findings) -> None:
@@ -98,7 +99,7 @@ def write_findings(store: Path, stamp: str, ids: Sequence[str], findings: Findin
     for kind in KINDS:
         arrays |= {f"{kind}.column.{name}": values for name, values in findings.columns[kind].items()}
         arrays |= {f"{kind}.neighbours.{name}": getattr(findings.neighbours[kind], name) for name in _NEIGHBOURS}
-    facts = {
+    facts: dict[str, Any] = {
         "stamp": _stamp(store, stamp, ids),
         "groups": {kind: [_facts(group) for group in findings.groups[kind]] for kind in KINDS},
         "surprise": None if findings.surprise is None else asdict(findings.surprise),
