@@ -69,7 +69,10 @@ def survey(
     among = neighbours.of(sample)
     has_groups = (sizes > count)[part]
     fitted, own_part = np.array(vectors[sample], np.float32), np.where(has_groups, part, -1)[sample]
-    stock = np.full(len(texts), -1) if speakers is None else stock_of(texts, speakers, settings.least_share)
+    if speakers is None or settings.history:  # with what was said before, the same text may say different things
+        stock = np.full(len(texts), -1)
+    else:
+        stock = stock_of(texts, speakers, settings.least_share)
     memory = remembered_groups(keys[sample], fitted, among, own_part, settings, former, stock[sample])
     groups = np.full(len(texts), -1, np.int64)
     for value in np.flatnonzero(sizes > count):  # a smaller part has too few neighbours of its own
