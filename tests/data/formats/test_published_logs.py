@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from format_cases import read, write
 from samples import lines
@@ -144,6 +145,48 @@ def test_a_function_traced_by_a_decorator(tmp_path: Path) -> None:
     call = _observation("b", "a", "GENERATION", 1, [{"role": "user", "content": f"Answer: {ASKED}"}], ANSWERED)
     (row,) = read(write(tmp_path / "o.json", [root, call]))
     assert [message["content"] for message in row["messages"]] == [ASKED, ANSWERED]
+
+
+def test_results_of_functions_are_json_in_json(tmp_path: Path) -> None:
+    inputs = {"inputs": {"question": ASKED}, "tags": [], "kwargs": {"name": "x"}}
+    told = {"traceloop.span.kind": "workflow", "traceloop.entity.input": json.dumps(inputs)}
+    told |= {"traceloop.entity.output": json.dumps(ANSWERED)}
+    (row,) = read(write(tmp_path / "spans.jsonl", lines(_span(told, []))))
+    assert [message["content"] for message in row["messages"]] == [ASKED, ANSWERED]
+    quoted = _observation("a", None, "SPAN", 0, f'"{ASKED}"', ANSWERED)  # as somebody wrote it
+    (row,) = read(write(tmp_path / "o.json", [quoted]))
+    assert row["messages"][0]["content"] == f'"{ASKED}"'
+
+
+def test_a_data_frame_of_phoenix_in_csv(tmp_path: Path) -> None:
+    given = [
+        {"message.role": "system", "message.content": "Be kind."},
+        {"message.role": "user", "message.content": ASKED},
+    ]
+    row = {"span_kind": "LLM", "context.span_id": "a", "context.trace_id": "t", "start_time": "2026-01-01"}
+    row |= {"attributes.llm.input_messages": given, "events": []}
+    row |= {"attributes.llm.output_messages": [{"message.role": "assistant", "message.content": "It's there."}]}
+    pd.DataFrame([row]).to_csv(tmp_path / "spans.csv", index=False)
+    (talk,) = read(tmp_path / "spans.csv")
+    assert [message["content"] for message in talk["messages"]] == [ASKED, "It's there."]
+    assert talk["system"] == "Be kind."
+
+
+_BY_CLAUDE_CODE = {
+    f"{ASKED} <system-reminder>x</system-reminder>": f"{ASKED} ",
+    "<command-name>/clear</command-name>\n  <command-args></command-args>": "",
+    "[Request interrupted by user]": "",
+    "Use <b>bold</b>.": "Use <b>bold</b>.",
+}
+
+
+def test_what_claude_code_writes_in_the_name_of_the_user(tmp_path: Path) -> None:
+    row = {"type": "user", "sessionId": "s", "uuid": "u", "timestamp": "2026-01-01T00:00:00Z"}
+    texts = [{**row, "message": {"role": "user", "content": text}} for text in _BY_CLAUDE_CODE]
+    summary = {**row, "isCompactSummary": True, "message": {"role": "user", "content": "Continued …"}}
+    (talk,) = read(write(tmp_path / "s.jsonl", lines(*texts, summary)))
+    assert [message["content"] for message in talk["messages"]] == [*_BY_CLAUDE_CODE.values(), ""]
+    assert [message.get("notice") is None for message in talk["messages"]] == [False, False, False, True, False]
 
 
 _RUNS = [

@@ -6,25 +6,32 @@ https://github.com/openai/codex (``codex-rs/protocol``: ``RolloutLine``; before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from turnwise.data.formats.calls import convert, time_and_order
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.model_bodies import asked, usage
-from turnwise.data.reading.sessions import Call, conversations
-from turnwise.data.reading.source import BadRow, Source, parse_record
+from turnwise.data.reading.sessions import Call, conversations, each_call
+from turnwise.data.reading.source import Source
 
 _WRITTEN_BY_CODEX = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
-_OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError)
+# In the name of the user, as what commands print.
+_WRITTEN_BY_CLAUDE_CODE = re.compile(
+    r"<(system-reminder|ide_\w+|command-\w+|local-command-\w+|bash-\w+)>.*?</\1>\s*"
+    r"|\A(Caveat: The messages below|\[Request interrupted by user).*",
+    re.DOTALL,
+)
 
 
-def _call(session: str | None, item: dict[str, Any], time: Any, **labels: Any) -> Call | None:
+def _call(session: str | None, item: dict[str, Any], time: Any, **labels: Any) -> Iterator[Call]:
     system, messages = asked([item])
     written, order = time_and_order(time)
     call: Call = {"session": session, "trace": session, "order": order, "time": written, "system": system}
     messages = [{**message, "time": written} for message in messages]
-    return {**call, "messages": messages, **labels} if messages or system else None
+    if messages or system:
+        yield {**call, "messages": messages, **labels}
 
 
 def _joined(calls: list[Call]) -> list[Call]:
@@ -38,52 +45,41 @@ def _joined(calls: list[Call]) -> list[Call]:
     return [first]
 
 
-def _calls(source: Source, read: Callable[[dict[str, Any]], Call | None], layout: str) -> Iterator[tuple[int, Any]]:
-    for number, raw in source.records():
-        source.tick()
-        try:
-            call = read(parse_record(raw))
-        except BadRow as problem:
-            yield number, problem
-        except _OTHER_LAYOUT as problem:
-            yield number, BadRow(f"unexpected layout ({problem}); expected {layout}")
-        else:
-            if call is not None:
-                yield number, call
-
-
 def _claude_code(source: Source) -> Iterator[tuple[int, Any]]:
     counted: set[str] = set()
 
-    def read(record: dict[str, Any]) -> Call | None:
+    def read(record: dict[str, Any]) -> Iterator[Call]:
         if record.get("type") not in ("user", "assistant") or record.get("isMeta") or record.get("isSidechain"):
-            return None
+            return
         message = record["message"]
         is_new = message.get("id") not in counted  # a message of several blocks is in several lines
         counted.update({message["id"]} if message.get("id") else ())
         tokens = {name: float(count) for name, count in usage(message).items() if count and is_new}
         item = {"role": record["type"], **message, "type": "message"}
-        return _call(record["sessionId"], item, record.get("timestamp"), model=message.get("model"), **tokens)
+        for call in _call(record["sessionId"], item, record.get("timestamp"), model=message.get("model"), **tokens):
+            for said in call["messages"] if record["type"] == "user" else ():
+                rest = "" if record.get("isCompactSummary") else _WRITTEN_BY_CLAUDE_CODE.sub("", said["content"])
+                said |= {"content": rest, "notice": said["content"]} if rest != said["content"] else {}
+            yield call
 
-    return _calls(source, read, CLAUDE_CODE.layout)
+    return each_call(source, CLAUDE_CODE.layout, read)
 
 
 def _codex(source: Source) -> Iterator[tuple[int, Any]]:
     session, model, begun = source.stem, None, None
 
-    def read(line: dict[str, Any]) -> Call | None:
+    def read(line: dict[str, Any]) -> Iterator[Call]:
         nonlocal session, model, begun
         payload = line["payload"] if isinstance(line.get("payload"), dict) else line
         if line.get("type") == "session_meta" or {"id", "instructions"} <= line.keys():
             session, model, begun = str(payload["id"]), None, payload.get("timestamp")
         model = payload.get("model") or model
         is_item = line.get("type") in ("response_item", payload.get("type")) and payload.get("type") in _ITEMS
-        if not is_item or _is_written_by_codex(payload):
-            return None
-        call = _call(session, payload, line.get("timestamp"), model=model)
-        return call and {**call, "time": call["time"] or begun}
+        if is_item and not _is_written_by_codex(payload):
+            for call in _call(session, payload, line.get("timestamp"), model=model):
+                yield {**call, "time": call["time"] or begun}
 
-    return _calls(source, read, CODEX.layout)
+    return each_call(source, CODEX.layout, read)
 
 
 _ITEMS = (

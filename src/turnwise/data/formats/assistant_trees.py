@@ -12,16 +12,15 @@ https://github.com/danny-avila/LibreChat (``useExportConversation``: messages in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
-from itertools import chain
 from typing import Any
 
 from turnwise.data.formats.calls import time_and_order
 from turnwise.data.reading.branches import branch
 from turnwise.data.reading.columns import value_at
 from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.head import record_head
 from turnwise.data.reading.parts import instructions_apart, plain_message
-from turnwise.data.reading.sessions import conversations, thumb
+from turnwise.data.reading.sessions import conversations, each_call, thumb
 from turnwise.data.reading.source import BadRow, Source, parse_record
 from turnwise.data.reading.times import iso_time
 
@@ -126,29 +125,16 @@ def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:
 
 def _librechat_records(source: Source) -> Iterator[tuple[int, Any]]:
     """Conversations, or the messages of any conversations, as LibreChat's API and database have them."""
-    rows = source.records()
-    for number, raw in rows:
-        if not _is_librechats_message(raw):
-            yield number, raw
-            continue
-        said = (_librechat_message(place, message) for place, message in chain([(number, raw)], rows))
-        yield from conversations(said, lambda calls: [_librechat_conversation(calls)])
+    if record_head(source).keys >= _MESSAGE:
+        calls = each_call(source, LIBRECHAT.layout, _librechat_message)
+        return conversations(calls, lambda calls: [_librechat_conversation(calls)])
+    return source.records()
 
 
-def _is_librechats_message(raw: Any) -> bool:
-    with suppress(BadRow):
-        return parse_record(raw).keys() >= _MESSAGE
-    return False
-
-
-def _librechat_message(number: int, raw: Any) -> tuple[int, Any]:
-    try:
-        message = parse_record(raw)
-        time, order = time_and_order(value_at(message, "createdAt.$date") or message.get("createdAt"))
-        session, message["messageId"] = str(message["conversationId"]), str(message["messageId"])
-    except (BadRow, KeyError) as problem:
-        return number, BadRow(f"{problem}: expected a message {{{', '.join(sorted(_MESSAGE))}}}")
-    return number, {"session": session, "trace": session, "order": order, "said": {**message, "createdAt": time}}
+def _librechat_message(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    time, order = time_and_order(value_at(message, "createdAt.$date") or message.get("createdAt"))
+    session, said = str(message["conversationId"]), {**message, "messageId": str(message["messageId"])}
+    yield {"session": session, "trace": session, "order": order, "said": {**said, "createdAt": time}}
 
 
 def _librechat_conversation(calls: list[Any]) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from turnwise.data.reading.model_bodies import answer, asked, usage
 from turnwise.data.reading.model_streams import whole
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.parts import parsed
-from turnwise.data.reading.sessions import Call, conversations, opinions, thumb
-from turnwise.data.reading.source import BadRow, Source, parse_record
+from turnwise.data.reading.sessions import Call, conversations, each_call, opinions, thumb
+from turnwise.data.reading.source import BadRow, Source
 
 _LOGS = (("request_body", "response_body"), ("request", "response"), ("input", "output"), ("body", "response"))
 _LITELLM = {"messages", "response", "call_type"}
@@ -40,23 +40,12 @@ _MODELS = ("model", "request_model", "response_model")
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
     """The conversations of the calls."""
-    return conversations(_calls(source))
+    return conversations(each_call(source, FORMAT.layout, _calls))
 
 
-def _calls(source: Source) -> Iterator[tuple[int, Call | BadRow]]:
-    further = 0
-    for number, raw in source.records():
-        source.tick()
-        try:
-            record = parse_record(raw)
-            page = record["data"] if isinstance(record.get("data"), list) else [record]  # of an API
-            for place, call in enumerate(page, start=number + further):
-                yield place, _call(call)
-            further += max(len(page) - 1, 0)
-        except BadRow as problem:
-            yield number, problem
-        except (LookupError, TypeError, AttributeError, ValueError) as problem:
-            yield number, BadRow(f"unexpected layout ({problem}); the format 'calls' expects {FORMAT.layout}")
+def _calls(record: dict[str, Any]) -> Iterator[Call]:
+    page = record.get("data")  # of an API
+    return map(_call, page if isinstance(page, list) else [record])
 
 
 def _call(record: dict[str, Any]) -> Call:

@@ -26,8 +26,8 @@ from turnwise.data.reading.headings import plain_name
 from turnwise.data.reading.model_bodies import answer, asked
 from turnwise.data.reading.otel import decoded, details, evaluations, messages_in_events, value_of, with_lists
 from turnwise.data.reading.parts import parsed
-from turnwise.data.reading.sessions import Call, conversations, opinions
-from turnwise.data.reading.source import BadRow, Source, parse_record
+from turnwise.data.reading.sessions import Call, conversations, each_call, opinions
+from turnwise.data.reading.source import BadRow, Source
 from turnwise.data.reading.span_names import CONVENTIONS, KINDS, convention_of
 
 Span = dict[str, Any]
@@ -39,21 +39,8 @@ _NUMBERS = ("input_tokens", "output_tokens", "cost")
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
     """The conversations of the calls."""
-    return conversations(_read(source), _of_trace)
-
-
-def _read(source: Source) -> Iterator[tuple[int, Call | BadRow]]:
-    number = 0
-    for row, raw in source.records():
-        try:
-            for record, convention in _spans(parse_record(raw)):
-                source.tick()
-                number += 1
-                yield number, _span(record, convention)
-        except BadRow as problem:
-            yield row, problem
-        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as problem:
-            yield row, BadRow(f"unexpected layout ({problem}); the format 'spans' expects {FORMAT.layout}")
+    spans = each_call(source, FORMAT.layout, lambda record: (_span(*span) for span in _spans(record)))
+    return conversations(spans, _of_trace)
 
 
 def _spans(record: dict[str, Any]) -> Iterator[tuple[Span, str]]:
@@ -66,8 +53,8 @@ def _spans(record: dict[str, Any]) -> Iterator[tuple[Span, str]]:
     for trace in record.get("traces") or ():  # a session of Langfuse
         yield from _spans({**trace, "sessionId": record.get("id")})
     if isinstance(record.get("trace"), dict):  # a file of one trace
-        written = {name: _unquoted(value) for name, value in record["trace"].items()}
-        record = {**written, **{name: record[name] for name in ("spans", "observations", "scores") if name in record}}
+        beside = {name: record[name] for name in ("spans", "observations", "scores") if name in record}
+        record = record["trace"] | beside
     convention = convention_of(frozenset(record))
     if convention is None:
         return
@@ -85,10 +72,17 @@ def _spans(record: dict[str, Any]) -> Iterator[tuple[Span, str]]:
 
 
 def _unquoted(value: Any) -> Any:
-    """A text in JSON as what it says: Langfuse's page of a trace writes its input and output twice."""
+    """A text written as JSON as what it says."""
     with suppress(ValueError, RecursionError):
-        return json.loads(value) if isinstance(value, str) and value[:1] == '"' else value
+        return parsed(json.loads(value)) if isinstance(value, str) and value[:1] == '"' else value
     return value
+
+
+def _is_json(record: Span, attributes: Any) -> bool:
+    """Whether input and output are JSON also where they are texts: in Langfuse's page and table, and of functions."""
+    told = attributes if isinstance(attributes, dict) else {}
+    kinds = (told.get("input.mime_type"), told.get("output.mime_type"))
+    return isinstance(record.get("metadata"), str) or "traceloop.span.kind" in told or "application/json" in kinds
 
 
 def _of_otlp(record: dict[str, Any]) -> Iterator[Span]:
@@ -104,6 +98,8 @@ def _span(record: Span, convention: str) -> Call:
     attributes = parsed(record.get("attributes"))
     places = tuple(with_lists(place) for place in (attributes, record, *details(record)) if isinstance(place, dict))
     got = {meaning: value_of(places, paths) for meaning, paths in names.items()}
+    if _is_json(record, attributes):
+        got |= {name: _unquoted(got[name]) for name in ("input", "output")}
     got["parent"] = got["parent"][-1] if isinstance(got["parent"], list) else got["parent"]  # all above it
     start, order = time_and_order(_seconds(got["start"]))
     _, end = time_and_order(_seconds(got["end"]))

@@ -10,9 +10,20 @@ from turnwise.data.reading.source import BadRow
 
 _PARTS = ("_call", "_call_output", "reasoning")  # how the types of items of Responses end that are no messages
 # Where an input or an output that is an object keeps the messages, and else the text.
-_MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents", "new_message")
+_MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents", "new_message", "inputs")
 _ASKED = ("question", "query", "input", "prompt", "text", "content", "message", "user_input", "user_message", "value")
-_ANSWERS = ("output", "answer", "response", "result", "text", "content", "completion", "output_text", "generation")
+_ANSWERS = (
+    "output",
+    "outputs",
+    "answer",
+    "response",
+    "result",
+    "text",
+    "content",
+    "completion",
+    "output_text",
+    "generation",
+)
 _SYSTEM = ("system", "instructions", "config.system_instruction", "systemInstruction")
 _TOKENS = {  # ours -> OpenAI's, Anthropic's, LangChain's and older names
     "input_tokens": ("input_tokens", "prompt_tokens", "input", "promptTokens", "promptTokenCount"),
@@ -94,8 +105,8 @@ def _messages_of(value: Any) -> list[dict[str, Any]] | None:
 
 
 def _messages_in(value: dict[str, Any]) -> list[dict[str, Any]] | None:
-    if value.keys() == {"args", "kwargs"}:  # of a function that is traced by a decorator
-        return _messages_of(value["args"] or value["kwargs"])
+    if value.keys() <= {"args", "kwargs"}:  # of a function that is traced by a decorator
+        return _messages_of(value.get("args") or value.get("kwargs"))
     if _is_message(value):
         return [value]
     for name in _MESSAGES:

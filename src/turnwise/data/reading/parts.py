@@ -8,6 +8,7 @@ one of many more types, of which new ones appear with every year; a type that is
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Mapping
@@ -280,8 +281,14 @@ def attachment(part: dict[str, Any], kind: str) -> str:
 
 
 def parsed(value: Any) -> Any:
-    """JSON in the cell of a table, or in an attribute, as what it says; all else as it is."""
+    """JSON in the cell of a table, or in an attribute, as what it says; all else as it is.
+
+    So is what pandas writes of a list or a dict into CSV, which is Python's notation.
+    """
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
             return json.loads(value)
+        if value.lstrip().startswith(("{'", "[{'")):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                return ast.literal_eval(value.strip())
     return value

@@ -16,10 +16,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from turnwise.data.reading.source import BadRow
+from turnwise.data.reading.source import BadRow, Source, parse_record
 
 Call = dict[str, Any]
 Messages = list[dict[str, Any]]
+_OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 _SUMMED = ("calls", "branches", "errors", "input_tokens", "output_tokens", "cost", "latency")
 _FIRST = ("id", "time", "system", "model", "error")
 
@@ -47,6 +48,25 @@ with recursive chain (number, root) as (
     union all select parents.number, root from parents join chain on parent = chain.number
 ) select root, row from chain join alone using (number) order by root, time, number
 """
+
+
+def each_call(
+    source: Source, layout: str, calls_in: Callable[[dict[str, Any]], Iterable[Call]]
+) -> Iterator[tuple[int, Call | BadRow]]:
+    """The calls in each record of a file, numbered."""
+    number = 0
+    for row, raw in source.records():
+        source.tick()
+        try:
+            for call in calls_in(parse_record(raw)):
+                number += 1
+                yield number, call
+        except (BadRow, *_OTHER_LAYOUT) as problem:
+            yield row, _bad(problem, layout)
+
+
+def _bad(problem: Exception, layout: str) -> BadRow:
+    return problem if isinstance(problem, BadRow) else BadRow(f"unexpected layout ({problem}); expected {layout}")
 
 
 def conversations(
@@ -80,8 +100,8 @@ def conversations(
         for (first, session), rows in groupby(ordered, lambda place: place[:2]):
             try:
                 row, time = _conversation(_once(rows), of_trace)
-            except BadRow as problem:
-                yield first, problem
+            except (BadRow, *_OTHER_LAYOUT) as problem:
+                yield first, _bad(problem, "messages with a role and a content")
                 continue
             if session is None:
                 _keep(database, first, time, row)

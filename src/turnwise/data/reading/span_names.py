@@ -24,9 +24,10 @@ _OTEL = {
     "traceloop.entity.input input.value langfuse.trace.input ai.prompt",
     "output": "gen_ai.output.messages llm.output_messages gen_ai.completion langfuse.observation.output "
     "traceloop.entity.output output.value langfuse.trace.output ai.response.text",
-    "input_tokens": "gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens llm.token_count.prompt ai.usage.promptTokens",
+    "input_tokens": "gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens llm.token_count.prompt ai.usage.inputTokens "
+    "ai.usage.promptTokens",
     "output_tokens": "gen_ai.usage.output_tokens gen_ai.usage.completion_tokens llm.token_count.completion "
-    "ai.usage.completionTokens",
+    "ai.usage.outputTokens ai.usage.completionTokens",
     "cost": "llm.cost.total gen_ai.usage.cost gen_ai.usage.total_cost",
     "error": "exception.message error.message error.type",
     "documents": "retrieval.documents",
@@ -43,8 +44,9 @@ _LANGFUSE = {
     "model": "provided_model_name model",
     "input": "input",
     "output": "output",
-    "input_tokens": "usage_details.input usage.input usage.promptTokens input_usage prompt_tokens",
-    "output_tokens": "usage_details.output usage.output usage.completionTokens output_usage completion_tokens",
+    "input_tokens": "usage_details.input usage.input usage.promptTokens input_usage prompt_tokens input_tokens",
+    "output_tokens": "usage_details.output usage.output usage.completionTokens output_usage completion_tokens "
+    "output_tokens",
     "cost": "total_cost cost_details.total calculated_total_cost",
     "latency": "latency",
     "failure": "status_message",
