@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import turnwise
 from turnwise.training.choosing import Choose
-from turnwise.training.embedding import ReadInContext
+from turnwise.training.embedding import Read
 from turnwise.training.held_out import STABILITY, HeldOut, compare_figures
 from turnwise.training.learning import Learn
 from turnwise.training.recipes import Complete
@@ -135,7 +135,7 @@ def test_a_run_that_was_cut_goes_on_to_the_same_model(tiny_encoder_path, corpus,
         with pytest.raises(TypeError):
             train("cut")
     with monkeypatch.context() as patch:
-        patch.setattr(ReadInContext, "__call__", None)  # the vectors are there
+        patch.setattr(Read, "__call__", None)  # the vectors are there
         resumed = train("cut", resume=True)
     assert same(resumed, weights_of(whole))
     assert resumed.reply_head is not None and whole.reply_head is not None

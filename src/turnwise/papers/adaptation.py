@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor, nn
@@ -29,9 +30,7 @@ from typing_extensions import override
 from turnwise._compat import loaded_from
 from turnwise._utils.settings import check_positive
 from turnwise.collators.texts import text_key
-from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
-from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.identity import encoder_source
 from turnwise.encoders.transformer import transformer_of
@@ -66,11 +65,14 @@ class Adaptation(Schedule, Recipe):
         check_positive(self, "max_predictions")
 
     @override
-    def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
+    def begin(
+        self, conversations: Dataset | Path, encoder: ConversationEncoder, evaluator: BaseEvaluator | None
+    ) -> TrainingState:
         if evaluator is not None:
             raise ValueError("no step of an adaptation is chosen: leave the validation out")
+        if isinstance(conversations, Path):
+            raise ValueError(f"{conversations} holds vectors, an adaptation reads texts: give the conversations")
         runs_in_bf16(self)  # refuses what would be slow
-        conversations = read_conversations(data)
         return TrainingState(encoder, encoder.copied(), conversations, fingerprint(conversations))
 
     @override
@@ -96,10 +98,12 @@ class AdaptedRecipe(EncoderRecipe):
         return {**settings, "adaptation": replace_settings(self.adaptation or Adaptation(), how, "adaptation")}
 
     @override
-    def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
+    def begin(
+        self, conversations: Dataset | Path, encoder: ConversationEncoder, evaluator: BaseEvaluator | None
+    ) -> TrainingState:
         if self.adaptation is not None:
             runs_in_bf16(self.adaptation)  # refuses what would be slow
-        return super().begin(data, encoder, evaluator)
+        return super().begin(conversations, encoder, evaluator)
 
     @override
     def steps(self, state: TrainingState) -> Sequence[Step]:

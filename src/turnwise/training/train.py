@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from datasets import IterableDataset
@@ -15,9 +16,11 @@ import turnwise
 from turnwise._utils.files import check_folder
 from turnwise._utils.names import DEFAULT_METHOD
 from turnwise._utils.runs import process_state
+from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.files import check_apart
 from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.encoders.embed import holds_vectors
 from turnwise.encoders.identity import encoder_source
 from turnwise.encoders.loading import as_encoder
 from turnwise.training.recipes import Recipe, get_recipe
@@ -74,7 +77,9 @@ def train(
         check_folder(output, force)  # before minutes of reading
     if recipe.one_process and process_state().num_processes > 1:
         raise ValueError("this method runs in one process: start it without torchrun, or give --method in-context")
-    state = recipe.begin(data, as_encoder(recipe.starts_from if encoder is None else encoder), evaluator)
+    given = as_encoder(recipe.starts_from if encoder is None else encoder)
+    vectors = isinstance(data, str | os.PathLike) and holds_vectors(data)
+    state = recipe.begin(Path(data) if vectors else read_conversations(data), given, evaluator)
     of_recipe = {"method": type(recipe).__name__, **dataclasses.asdict(recipe)}
     settings = {"recipe": of_recipe, "conversations": state.source, "encoder": encoder_source(state.given)}
     if evaluator is not None:

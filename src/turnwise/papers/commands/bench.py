@@ -88,7 +88,6 @@ def run(
         raise ValueError(f"--data {data}: no such folder")
     if word_vectors is not None and not word_vectors.is_file():
         raise ValueError(f"--word-vectors {word_vectors}: no such file")
-    from turnwise.papers.experiments.report_terminal import print_results
     from turnwise.papers.experiments.runner import run_suite
 
     results = run_suite(
@@ -105,8 +104,7 @@ def run(
         chosen,
         studies,
     )
-    print_results(results)
-    note(f"Wrote {out / 'report.md'} and {out / 'results.json'}")
+    note(f"The tables are in {out / 'report.md'}, all figures in {out / 'results.json'}")
     if any(cell["status"] == "failed" for cell in results["cells"]):
         raise typer.Exit(1)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
+from datasets import Dataset
 from sentence_transformers.base.evaluation import BaseEvaluator
 from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
-from turnwise.data.conversations import read_conversations
 from turnwise.data.fingerprint import fingerprint
-from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import DEFAULT_ENCODER
 from turnwise.training.learning import Learn
@@ -41,8 +41,16 @@ class Recipe(Pace, ABC):
         return settings
 
     @abstractmethod
-    def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
-        """Read and check everything, before anything is written. Arguments and errors are those of `train`."""
+    def begin(
+        self, conversations: Dataset | Path, encoder: ConversationEncoder, evaluator: BaseEvaluator | None
+    ) -> TrainingState:
+        """Check everything, before anything is written. Errors are those of `train`.
+
+        Args:
+            conversations: The conversations; for a reply head also a file of vectors.
+            encoder: The encoder to start from, which stays as it is.
+            evaluator: Chooses the best step, if given.
+        """
 
     @abstractmethod
     def steps(self, state: TrainingState) -> Sequence[Step]:
@@ -54,13 +62,16 @@ class EncoderRecipe(Objective, Recipe):
     """The common part of all methods that train an encoder."""
 
     @override
-    def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
-        read = read_conversations(data)
+    def begin(
+        self, conversations: Dataset | Path, encoder: ConversationEncoder, evaluator: BaseEvaluator | None
+    ) -> TrainingState:
+        if isinstance(conversations, Path):
+            raise ValueError(f"{conversations} holds vectors, which only a reply head learns from: give conversations")
         learning = encoder.copied()
         (self.stage_before(encoder) or self).prepare(learning)
         frozen_layers(self, learning)
         runs_in_bf16(self)  # refuses what would be slow
-        cleaned, left_out = clean(read, self)
+        cleaned, left_out = clean(conversations, self)
         record = {"kept": len(cleaned), "left_out": left_out}
         return TrainingState(encoder, learning, cleaned, fingerprint(cleaned), record, evaluator)
 

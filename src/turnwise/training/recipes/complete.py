@@ -10,25 +10,26 @@ import dataclasses
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from datasets import Dataset
 from sentence_transformers.base.evaluation import BaseEvaluator
 from typing_extensions import override
 
 from turnwise.data.drawing import draw_conversations
 from turnwise.data.fingerprint import fingerprint
-from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.training.apart import LearnApart
 from turnwise.training.centre import FitCentre
 from turnwise.training.choosing import Choose, Judge
-from turnwise.training.embedding import ReadAlone, ReadInContext, ReadLearned
+from turnwise.training.embedding import Read
 from turnwise.training.precision import made_for_bf16
 from turnwise.training.recipes.base import Inputs
 from turnwise.training.recipes.in_context import InContext
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
-from turnwise.training.recipes.request_answer import RequestAnswer, pairs_of
+from turnwise.training.recipes.request_answer import RequestAnswer
 from turnwise.training.reply_head import FitReplyHead
 from turnwise.training.run import Step
 from turnwise.training.state import TrainingState
@@ -70,8 +71,10 @@ class Complete(InContext):
         return "learning in context"
 
     @override
-    def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
-        state = super().begin(data, encoder, evaluator)
+    def begin(
+        self, conversations: Dataset | Path, encoder: ConversationEncoder, evaluator: BaseEvaluator | None
+    ) -> TrainingState:
+        state = super().begin(conversations, encoder, evaluator)
         cleaned = state.conversations
         if len(cleaned) < FEWEST:
             logging.getLogger("turnwise").warning(
@@ -96,22 +99,22 @@ class Complete(InContext):
         if state.held_out is None:
             return [FitCentre()]
         bf16 = made_for_bf16() if self.bf16 is None else self.bf16
-        messages = sum(map(len, state.conversations["messages"][:]))
-        paced = dataclasses.replace(self, bf16=bf16, max_steps=self.steps_for(messages, MOST_STEPS))
+        conversations = state.conversations["messages"][:]
+        paced = dataclasses.replace(self, bf16=bf16, max_steps=self.steps_for(sum(map(len, conversations)), MOST_STEPS))
         learning, shares = [LearnApart(paced, "context")], [{"context": 0.5}, {"context": 1.0}]
-        pairs = len(pairs_of(state.conversations))
-        if 2 * pairs > len(state.conversations):
+        pairs = sum(len({message["role"] for message in messages}) > 1 for messages in conversations)
+        if 2 * pairs > len(conversations):
             shared = {name: getattr(self, name) for name in ("max_steps", "max_length", "seed", "recompute")}
             answers = RequestAnswer(bf16=bf16, **shared)
             answers = dataclasses.replace(answers, max_steps=answers.steps_for(pairs, MOST_STEPS))
             learning.append(LearnApart(answers, "answers", validates=False))
             shares += [{"context": 0.5, "answers": 0.25}, {"context": 1.0, "answers": 0.5}]
         return [
-            ReadAlone(paced),
-            ReadInContext(paced),
+            Read("alone", paced),
+            Read("in_context", paced),
             *learning,
             Choose(paced, shares, self.keep_anyway),
-            ReadLearned(paced),
+            Read("learned", paced),
             FitReplyHead(ReplyHeadRecipe(seed=self.seed), "reply_head"),
             FitCentre(),
             Judge(),

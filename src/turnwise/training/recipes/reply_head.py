@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from datasets import Dataset
@@ -13,12 +13,10 @@ from typing_extensions import override
 
 from turnwise._utils.levels import LevelName
 from turnwise.data.cleaning import drop_empty_messages
-from turnwise.data.conversations import read_conversations
 from turnwise.data.drawing import draw_conversations
 from turnwise.data.fingerprint import fingerprint
-from turnwise.data.reading.given import Given
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.embed import holds_vectors, read_vectors
+from turnwise.encoders.embed import read_vectors
 from turnwise.training.recipes.base import Recipe
 from turnwise.training.recipes.reply_head_settings import ReplyHeadSettings
 from turnwise.training.reply_head import FitReplyHead
@@ -34,18 +32,19 @@ class ReplyHeadRecipe(ReplyHeadSettings, Recipe):
     one_process: ClassVar[bool] = True
 
     @override
-    def begin(self, data: Given, encoder: ConversationEncoder, evaluator: BaseEvaluator | None) -> TrainingState:
+    def begin(
+        self, conversations: Dataset | Path, encoder: ConversationEncoder, evaluator: BaseEvaluator | None
+    ) -> TrainingState:
         if evaluator is not None:
             raise ValueError("a reply head chooses its epoch by conversations held out: leave the validation out")
         learning = encoder.beside()
-        if isinstance(data, str | os.PathLike) and holds_vectors(data):
+        if isinstance(conversations, Path):
             if self.teacher is not None:
-                given = os.fspath(data)
-                raise ValueError(f"{given} holds vectors of messages, a teacher reads texts: give the conversations")
-            table = read_vectors(data, encoder)
+                raise ValueError(f"{conversations} holds vectors, a teacher reads texts: give the conversations")
+            table = read_vectors(conversations, encoder)
             source = f"{len(table):,} embedded messages"
             return TrainingState(encoder, learning, Dataset.from_dict({}), source, embedded=table)
-        read = read_conversations(data).select_columns(["id", "messages"])
+        read = conversations.select_columns(["id", "messages"])
         learned = drop_empty_messages(draw_conversations(read, self.sample, self.seed))
         return TrainingState(encoder, learning, learned, fingerprint(learned))
 
