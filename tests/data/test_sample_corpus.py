@@ -5,8 +5,8 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import asdict
 from itertools import pairwise
+from types import SimpleNamespace
 
 import bm25s
 import numpy as np
@@ -130,16 +130,17 @@ def texts(table: object) -> list[str]:
     """All texts of a phrase table, at any depth."""
     if isinstance(table, str):
         return [table]
-    assert isinstance(table, dict | tuple)
+    table = vars(table) if isinstance(table, SimpleNamespace) else table
+    assert isinstance(table, dict | list | tuple)
     return [text for value in (table.values() if isinstance(table, dict) else table) for text in texts(value)]
 
 
 def test_every_slot_of_a_phrase_exists() -> None:
-    lines = asdict(common())
+    lines = dict(vars(common()))
     slots = lines.pop("slots")
     assert all(text.count("{topic}") == 1 for text in lines["requests"])
     lines["requests"] = tuple(text.replace("{topic}", "") for text in lines["requests"])
-    phrases = [text for table in (lines, *map(asdict, DOMAINS)) for text in texts(table)]
+    phrases = [text for table in (lines, *DOMAINS) for text in texts(table)]
     used = {name.removeprefix("other_") for text in phrases for name in re.findall(r"\{(.*?)\}", text)}
     assert used == set(slots)
     assert not any(set("{}") & set(re.sub(r"\{\w+\}", "", text)) for text in phrases)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from turnwise.data.sample_corpus.schema import Intent
 from turnwise.data.sample_corpus.tables import common, domains
 
 if TYPE_CHECKING:
@@ -128,14 +129,14 @@ class _Writer:
             self._say("user", (question,))
             self._say(speaker, (answer,))
 
-    def _statements(self, intent: Intent) -> list[str]:
+    def _statements(self, intent: SimpleNamespace) -> list[str]:
         """Two ways of stating an intent."""
         topics = self.random.sample(intent.topics, 2)
         named = [self.random.choice(self.common.requests).replace("{topic}", topic) for topic in topics]
         pairs = zip(named, self.random.sample(intent.phrasings, 2))
         return [self.random.choices((name, f"{name} {story}", story), STATEMENT_SHARES)[0] for name, story in pairs]
 
-    def _discuss(self, intent: Intent) -> None:
+    def _discuss(self, intent: SimpleNamespace) -> None:
         questions = self.random.sample(intent.questions, 2 if self.random.random() < 0.25 else 1)
         for question, answers in questions:
             if self._chance(0.8, cost=2):
@@ -154,7 +155,7 @@ class _Writer:
         self.spare -= turns
         return True
 
-    def _say(self, role: str, choices: tuple[str, ...], intent: str | None = None) -> None:
+    def _say(self, role: str, choices: Sequence[str], intent: str | None = None) -> None:
         content = _SLOT.sub(lambda slot: self._slot(slot[1]), self.random.choice(choices))
         if role == "user":
             content = self._type_carelessly(content)
