@@ -65,8 +65,8 @@ def pages_of_use() -> list[Path]:
 def blocks_of(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     return [
-        Block(text[: found.start(2)].count("\n") + 1, found[2], found[3], found[1] is None)
-        for found in BLOCK.finditer(text)
+        Block(text[: match.start(2)].count("\n") + 1, match[2], match[3], match[1] is None)
+        for match in BLOCK.finditer(text)
     ]
 
 

@@ -30,8 +30,8 @@ DIRECTIVE = re.compile(r"^::: (\S+)", re.MULTILINE)
 def snippets() -> Iterator[tuple[Path, str]]:
     """Code blocks and inline code of the pages."""
     for page in PAGES:
-        for found in CODE.finditer(page.read_text(encoding="utf-8")):
-            yield page, found[0]
+        for match in CODE.finditer(page.read_text(encoding="utf-8")):
+            yield page, match[0]
 
 
 def named() -> Iterator[tuple[str, str]]:

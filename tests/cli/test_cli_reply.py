@@ -79,8 +79,8 @@ def test_nothing_is_overwritten_unless_forced(model, files, tmp_path) -> None:
 def test_candidates_come_from_conversations_too(model, files, tmp_path) -> None:
     talks, _ = files
     texts = list(dict.fromkeys(content for turns in TALKS.values() for _, content in turns))
-    found = ranked(tmp_path, "reply", model, "--candidates", talks, "--conversation", talks)
-    assert_same(found, expected(model, "first", "assistant", texts))
+    ranks = ranked(tmp_path, "reply", model, "--candidates", talks, "--conversation", talks)
+    assert_same(ranks, expected(model, "first", "assistant", texts))
 
 
 def test_a_plain_encoder_sums_cosines(tiny_encoder_path, files, tmp_path) -> None:
@@ -137,9 +137,9 @@ def test_plan_ranks_given_and_generated_candidates(model, files, tmp_path, save_
         wanted = sorted(zip(REPLIES, scores.tolist()), key=lambda pair: -pair[1])
         assert_same(ranked(tmp_path, *arguments, "--candidates", replies, *options), wanted)
     generator = save_generator(tmp_path / "generator")
-    found = ranked(tmp_path, *arguments, "--generator", generator, "--number", 5, "--top", 3)
-    assert len({text for text, _ in found}) == 3
-    assert found == ranked(tmp_path, *arguments, "--generator", generator, "--number", 5, "--top", 3)
+    ranks = ranked(tmp_path, *arguments, "--generator", generator, "--number", 5, "--top", 3)
+    assert len({text for text, _ in ranks}) == 3
+    assert ranks == ranked(tmp_path, *arguments, "--generator", generator, "--number", 5, "--top", 3)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_the_command_serves_until_it_is_told_to_stop(tiny_encoder_path: Path, tm
     environment = {**os.environ, "TURNWISE_MODEL": str(tiny_encoder_path), "TURNWISE_MODEL_NAME": "tiny"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path)
     assert process.stderr is not None
-    url = next(found[0] for line in process.stderr if (found := re.search(r"http://[\d.:]+", line)))
+    url = next(match[0] for line in process.stderr if (match := re.search(r"http://[\d.:]+", line)))
     next(line for line in process.stderr if "serving tiny" in line)
     assert httpx2.post(f"{url}/v1/embeddings", json={"input": ["a"]}, timeout=60).json()["model"] == "tiny"
     assert httpx2.post(f"{url}/v1/embeddings", json={"input": ["a", "b"]}, timeout=60).status_code == 413

@@ -89,8 +89,8 @@ def test_erasing_leaves_nothing_in_the_store_and_the_caches(store, talks, tmp_pa
     assert "turnwise store erase" in succeed("store", "delete", store, "second")
     assert all(files_with(place, "my card is lost") for place in places)
     assert "1 of 2 conversations (not there: nobody)" in succeed("store", "erase", store, "first", "nobody")
-    found = [files_with(place, text) for place in places for text in ("my card is lost", "i want a pizza", "second")]
-    assert not any(found)
+    seen = [files_with(place, text) for place in places for text in ("my card is lost", "i want a pizza", "second")]
+    assert not any(seen)
     assert printed("store", "info", store)["conversations"] == 0
     with sqlite3.connect(tmp_path / "cache" / "turnwise-vectors.sqlite") as vectors:
         assert vectors.execute("SELECT * FROM sqlite_master").fetchall() == []

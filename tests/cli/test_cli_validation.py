@@ -23,18 +23,18 @@ def dev(tmp_path: Path) -> Path:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The calls of the evaluator and of training, neither of which runs."""
-    found: dict[str, Any] = {}
+    seen: dict[str, Any] = {}
 
     def evaluator(*positional: Any, **named: Any) -> str:
-        found["read"] = named.pop("read")
-        found["validation"] = positional, named
+        seen["read"] = named.pop("read")
+        seen["validation"] = positional, named
         return "the evaluator"
 
     monkeypatch.setattr(evaluation, "TaskEvaluator", evaluator)
     monkeypatch.setattr(
-        "turnwise.training.train.train", lambda *positional, **named: found.update(training=(positional, named))
+        "turnwise.training.train.train", lambda *positional, **named: seen.update(training=(positional, named))
     )
-    return found
+    return seen
 
 
 def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder_path, tmp_path) -> None:

@@ -35,8 +35,8 @@ def imported_by(*arguments: object, heavy: Iterable[str] = _HEAVY, code: int = 0
     command = [sys.executable, "-c", _SCRIPT, json.dumps(list(heavy)), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == code, done.stderr
-    found: list[str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    answer: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return answer
 
 
 def test_the_package_and_all_help_import_nothing_heavy() -> None:

@@ -21,9 +21,9 @@ def test_the_centre_is_taken_away_from_whole_conversations(tiny_encoder: Sentenc
         tiny_encoder.centre = {pooling: Centre.fit(before, stretch=0)}
         expected = before - before.mean(0)
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-        found = tiny_encoder.encode_conversations(talks, pooling=pooling)
-        assert_same_vectors(found, expected)
-        assert found.dtype == np.float32
+        vectors = tiny_encoder.encode_conversations(talks, pooling=pooling)
+        assert_same_vectors(vectors, expected)
+        assert vectors.dtype == np.float32
 
 
 def test_what_is_left_is_stretched() -> None:

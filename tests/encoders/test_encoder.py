@@ -145,9 +145,9 @@ def test_mean_pooling_leaves_out_what_comes_after_pooling_but_the_scaling(tiny_e
     assert [type(module).__name__ for module in encoder] == ["Transformer", "Pooling", "Normalize"]
     assert "Dense after pooling is left out" in caplog.text
     encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    found = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(["i want a pizza"])
+    vectors = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(["i want a pizza"])
     expected = tiny_encoder.encode(["i want a pizza"], normalize_embeddings=True)
-    assert_same_vectors(found, expected)
+    assert_same_vectors(vectors, expected)
 
 
 def edit(path: Path, change) -> None:

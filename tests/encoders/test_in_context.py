@@ -35,9 +35,9 @@ def test_each_message_is_pooled_from_its_own_tokens(tiny_encoder: SentenceTransf
         tokens = tiny_encoder(features)["token_embeddings"][0].numpy()  # [CLS] i want a pizza thanks [SEP]
     expected = np.stack([tokens[:5].mean(0), tokens[5:].mean(0)])
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    found = tiny_encoder.encode_messages([talk], context="conversation")
-    assert_same_vectors(found, expected)
-    assert found.dtype == np.float32
+    vectors = tiny_encoder.encode_messages([talk], context="conversation")
+    assert_same_vectors(vectors, expected)
+    assert vectors.dtype == np.float32
 
 
 def test_what_is_said_around_it_counts(tiny_encoder: SentenceTransformer) -> None:

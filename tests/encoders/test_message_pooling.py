@@ -11,15 +11,15 @@ from turnwise.encoders.message_pooling import pool_messages
 
 def test_hand_arithmetic() -> None:
     vectors = np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 5.0]])
-    found = pool_messages(vectors, np.array([3, 4, 0]), np.array([0, 2]))
-    np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 1.0]])  # (3, 0) + (0, 4) of length 5; no token counts as one
+    pooled = pool_messages(vectors, np.array([3, 4, 0]), np.array([0, 2]))
+    np.testing.assert_allclose(pooled, [[0.6, 0.8], [0.0, 1.0]])  # (3, 0) + (0, 4) of length 5; no token counts as one
 
 
 def test_what_else_a_message_counts() -> None:
     vectors = np.array([[2.0, 0.0], [0.0, 1.0]])
     centre = Centre(np.zeros(2), np.eye(2), np.log([4.0, 3.0]))
-    found = pool_messages(vectors, np.array([3, 3]), np.array([0]), centre)
-    np.testing.assert_allclose(found, [[0.8, 0.6]])  # of length 1, their tokens count four and three times
+    pooled = pool_messages(vectors, np.array([3, 3]), np.array([0]), centre)
+    np.testing.assert_allclose(pooled, [[0.8, 0.6]])  # of length 1, their tokens count four and three times
 
 
 def test_messages_are_weighted_by_their_tokens(tiny_encoder: SentenceTransformer, monkeypatch) -> None:
@@ -35,9 +35,9 @@ def test_messages_are_weighted_by_their_tokens(tiny_encoder: SentenceTransformer
     seen: list[str] = []
     preprocess = tiny_encoder.preprocess
     monkeypatch.setattr(tiny_encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
-    found = tiny_encoder.encode_conversations(talks, pooling="messages")
-    assert_same_vectors(found, expected)
-    assert found.dtype == np.float32
+    vectors = tiny_encoder.encode_conversations(talks, pooling="messages")
+    assert_same_vectors(vectors, expected)
+    assert vectors.dtype == np.float32
     assert sorted(seen) == ["i want a pizza", "my card", "thanks"]  # each distinct message once
 
 
@@ -46,8 +46,8 @@ def test_a_long_message_counts_as_far_as_it_is_read(tiny_encoder: SentenceTransf
     talk = [{"role": "a", "content": "pizza " * 50}, {"role": "b", "content": "my card"}]
     units = [vector / np.linalg.norm(vector) for vector in tiny_encoder.encode([m["content"] for m in talk])]
     expected = 10 * units[0] + 2 * units[1]
-    found = tiny_encoder.encode_conversations([talk], pooling="messages")[0]
-    assert_same_vectors(found, expected / np.linalg.norm(expected))
+    vectors = tiny_encoder.encode_conversations([talk], pooling="messages")[0]
+    assert_same_vectors(vectors, expected / np.linalg.norm(expected))
 
 
 def test_nothing_and_unknown(tiny_encoder: SentenceTransformer) -> None:

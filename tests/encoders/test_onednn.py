@@ -45,9 +45,9 @@ def test_results_and_gradients_are_those_of_torch(bias: bool, shape: tuple[int, 
     expected = run()
     assert through == [0]
     with through_onednn(CPU):
-        found = run()
+        output = run()
     assert through == [3]  # forward, and two gradients
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(output, expected, strict=True):
         assert_same_vectors(one.flatten(), other.flatten())
 
 

@@ -98,9 +98,9 @@ def test_with_a_teacher_the_divergence_from_its_distribution_is_added() -> None:
     head, data, settings = random_head(6, 3), batch(), ComposedSettings(context_turns=3, temperature=0.2)
     generator = torch.Generator().manual_seed(2)
     teacher = tuple(normalize(torch.randn(8, 4, generator=generator), dim=1) for _ in range(2))
-    found = composed_loss(head, **data, settings=settings, teacher=teacher)
-    torch.testing.assert_close(found, literal_loss(head, data, 0.2, teacher))
-    assert found > composed_loss(head, **data, settings=settings)
+    loss = composed_loss(head, **data, settings=settings, teacher=teacher)
+    torch.testing.assert_close(loss, literal_loss(head, data, 0.2, teacher))
+    assert loss > composed_loss(head, **data, settings=settings)
 
 
 def test_who_already_agrees_with_the_teacher_learns_nothing_from_it() -> None:
@@ -109,8 +109,8 @@ def test_who_already_agrees_with_the_teacher_learns_nothing_from_it() -> None:
     with torch.no_grad():
         same = data["speaker"][before] == data["speaker"][:, None]
         teacher = head.queries(data["vectors"][before], same, before >= 0), head.candidates(data["vectors"])
-    found = composed_loss(head, **data, settings=settings, teacher=teacher)
-    torch.testing.assert_close(found, composed_loss(head, **data, settings=settings))
+    loss = composed_loss(head, **data, settings=settings, teacher=teacher)
+    torch.testing.assert_close(loss, composed_loss(head, **data, settings=settings))
 
 
 def test_a_better_match_has_a_lower_loss() -> None:

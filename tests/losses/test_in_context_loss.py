@@ -31,8 +31,8 @@ def literal(vectors: Tensor, in_context: Tensor, temperature: float) -> float:
 @pytest.mark.parametrize("temperature", [0.05, 0.5])
 def test_the_literal_formula(temperature: float) -> None:
     vectors, in_context = units(0), units(1, dim=5)
-    found = in_context_loss(vectors, in_context, CONVERSATION, TEXTS, temperature)
-    assert float(found.mean()) == pytest.approx(literal(vectors, in_context, temperature), rel=1e-4)
+    loss = in_context_loss(vectors, in_context, CONVERSATION, TEXTS, temperature)
+    assert float(loss.mean()) == pytest.approx(literal(vectors, in_context, temperature), rel=1e-4)
 
 
 def test_nothing_to_learn_where_both_agree() -> None:

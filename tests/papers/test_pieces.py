@@ -8,10 +8,10 @@ from turnwise.papers.pieces import PieceCollator, cut_samples, cut_windows
 
 
 def texts_of(pieces: Dataset, conversations: Dataset) -> list[tuple[str, list[str], int | None]]:
-    found = []
-    collate = PieceCollator(lambda rows: found.extend(rows), conversations)
+    seen = []
+    collate = PieceCollator(lambda rows: seen.extend(rows), conversations)
     collate(list(pieces))
-    return [(row["id"], [m["content"] for m in row["messages"]], row.get("response")) for row in found]
+    return [(row["id"], [m["content"] for m in row["messages"]], row.get("response")) for row in seen]
 
 
 def test_all_windows_of_all_conversations(conversations) -> None:

@@ -110,5 +110,5 @@ def test_a_plan_is_how_well_the_goal_follows(with_head: SentenceTransformer, goa
         for speaker, text in [*TURNS, ("a", candidate)]:
             running.add(text, speaker)
         expected.append(running.score(model.encode_candidates(["cancel my order"]))[0])
-    found = turnwise.papers.planning.rank(model, context, CANDIDATES, "cancel my order", "a", goal_speaker)
-    np.testing.assert_allclose(found, expected, atol=rounding())
+    scores = turnwise.papers.planning.rank(model, context, CANDIDATES, "cancel my order", "a", goal_speaker)
+    np.testing.assert_allclose(scores, expected, atol=rounding())

@@ -130,10 +130,10 @@ def test_categorization_of_separate_labels_is_perfect_and_of_noise_is_not() -> N
     assert [figures[name] for name in ("purity", "nmi", "ari", "accuracy", "purity_std")] == [100, 100, 100, 100, 0]
     noise = evaluate_categorization(embedded(np.random.default_rng(0).normal(size=(300, 8)), [0, 1, 2] * 100))
     assert abs(float(noise.ari.mean())) < 0.05 and noise.purity.mean() < 0.5
-    for run, found in enumerate(noise.clusters):
+    for run, groups in enumerate(noise.clusters):
         codes = noise.conversations.codes
-        assert noise.purity[run] == purity(found, codes)
-        assert noise.accuracy[run] == assignment_accuracy(found, codes)
+        assert noise.purity[run] == purity(groups, codes)
+        assert noise.accuracy[run] == assignment_accuracy(groups, codes)
     with pytest.raises(ValueError, match="runs must be 1 or more"):
         evaluate_categorization(noisy(), runs=0)
 

@@ -14,14 +14,14 @@ TASK = "semantic-retrieval-with-history"
 
 def rows() -> list[dict[str, object]]:
     """Short answers, whose intents only what they answer can tell."""
-    found = []
+    seen = []
     for number in range(12):
         intent = ("order", "card")[number % 2]
         texts = [f"about the {intent} ?", f"yes please {number}", f"{intent} done", ""]
         messages = [{"role": "ab"[turn % 2], "content": text, "intent": ""} for turn, text in enumerate(texts)]
         messages[1]["intent"] = intent
-        found.append({"id": str(number), "messages": messages})
-    return found
+        seen.append({"id": str(number), "messages": messages})
+    return seen
 
 
 def by_words(texts: list[str]) -> np.ndarray:

@@ -37,8 +37,8 @@ def test_pooling_is_that_of_the_encoder_itself(tiny_encoder: SentenceTransformer
     texts = utterances(corpus)[:30]
     assert_same_vectors(PooledEncoder(tiny_encoder).encode_messages(texts), tiny_encoder.encode(texts))
     tiny_encoder[1].pooling_mode = "cls"
-    found = PooledEncoder(tiny_encoder, "cls").fit(corpus).encode_messages(texts)
-    assert_same_vectors(found, tiny_encoder.encode(texts))
+    vectors = PooledEncoder(tiny_encoder, "cls").fit(corpus).encode_messages(texts)
+    assert_same_vectors(vectors, tiny_encoder.encode(texts))
 
 
 def test_encoders_beat_random(word_encoder: SentenceTransformer, corpus: Dataset, beats_random) -> None:
@@ -54,9 +54,9 @@ def test_adaptation_changes_a_copy_and_is_settled_by_its_seed(
     before = PooledEncoder(word_encoder).encode_messages(texts)
     settings = Adaptation(max_steps=2, batch_size=16, learning_rate=1e-3)
     first, second = (PooledEncoder(word_encoder, adaptation=settings).fit(corpus) for _ in range(2))
-    found = first.encode_messages(texts)
-    assert np.abs(found - before).max() > 1e-3
-    assert np.array_equal(found, second.encode_messages(texts))
+    vectors = first.encode_messages(texts)
+    assert np.abs(vectors - before).max() > 1e-3
+    assert np.array_equal(vectors, second.encode_messages(texts))
     assert np.array_equal(PooledEncoder(word_encoder).encode_messages(texts), before)
     beats_random(first)
 

@@ -57,10 +57,10 @@ def test_self_representation_is_the_mean_of_a_speakers_tokens() -> None:
 def test_gradients_equal_those_of_the_literal_matrices() -> None:
     tokens, speaker, turn = ragged_batch(2)
     tokens.requires_grad_()
-    (found,) = torch.autograd.grad(cross_representation(tokens, speaker, turn, 1)[0].sin().sum(), tokens)
+    (gradient,) = torch.autograd.grad(cross_representation(tokens, speaker, turn, 1)[0].sin().sum(), tokens)
     literal = torch.stack([literal_cross(tokens[0], speaker[0], turn[0], who, 1) for who in range(2)])
     (expected,) = torch.autograd.grad(literal.sin().sum(), tokens)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(gradient, expected)
 
 
 def test_equals_hand_arithmetic(tiny_encoder) -> None:

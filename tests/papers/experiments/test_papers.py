@@ -20,8 +20,8 @@ def test_the_data_sets_of_a_suite_are_known_without_importing_it() -> None:
 
 
 def table(suite: str, name: str, metric: str) -> PaperTable:
-    (found,) = [one for one in load_paper(suite).tables if (one.table, one.metric) == (name, metric)]
-    return found
+    (table,) = [one for one in load_paper(suite).tables if (one.table, one.metric) == (name, metric)]
+    return table
 
 
 @pytest.mark.parametrize("suite", SUITES)

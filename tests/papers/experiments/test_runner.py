@@ -69,8 +69,8 @@ def count_trainings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def read(out: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((out / "results.json").read_text())
-    return found
+    results: dict[str, Any] = json.loads((out / "results.json").read_text())
+    return results
 
 
 # Left out to save time: what differs from a method that is run is one setting.
@@ -273,8 +273,8 @@ def test_studies(tiny_encoder_path: Path, tmp_path: Path, count_trainings: list[
         ),
     )
     results = run_suite(suite, None, str(tiny_encoder_path), tmp_path, ["dialogue-cse"], seeds=1)
-    found = [(cell["method"], cell["study"], cell["status"]) for cell in results["cells"] if cell["study"]]
-    assert found == [
+    cells = [(cell["method"], cell["study"], cell["status"]) for cell in results["cells"] if cell["study"]]
+    assert cells == [
         ("dialogue-cse", {"name": "turns", "value": 1}, "done"),
         ("dialogue-cse", {"name": "turns", "value": 3}, "done"),
         ("dialogue-cse", {"name": "data-size", "value": 10}, "done"),

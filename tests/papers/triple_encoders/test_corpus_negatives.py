@@ -35,9 +35,9 @@ def drawn(encoder, corpus: Dataset, rows: list[int], epoch: int = 0, count: int 
         words = texts[number].replace("[PAD]", "").replace("[CLS]", "").replace("[SEP]", "").split()
         return " ".join(words[:-2]), " ".join(words[-2:])
 
-    found = batch["messages_negatives"]
-    assert found.shape == (2 * len(rows), 3, count * (3 if len(collator.columns) == 5 else 1), 2)
-    return [[[tuple(map(parts, pair)) for pair in place] for place in window] for window in found.tolist()]
+    messages = batch["messages_negatives"]
+    assert messages.shape == (2 * len(rows), 3, count * (3 if len(collator.columns) == 5 else 1), 2)
+    return [[[tuple(map(parts, pair)) for pair in place] for place in window] for window in messages.tolist()]
 
 
 def test_ccl_pairs_an_utterance_of_the_window_with_one_of_another_conversation(

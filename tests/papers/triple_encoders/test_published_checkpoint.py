@@ -106,7 +106,7 @@ def test_plans_are_ranked_as_by_the_authors(published) -> None:
         embedded(turnwise.load_encoder(path), rows), candidates=lambda context, speaker: others, lengths=(3,)
     )
     for distance in (1, 2, 3):
-        for row, found in zip(rows, result.modes["triple"].values["average_rank"][result.distance == distance]):
+        for row, rank in zip(rows, result.modes["triple"].values["average_rank"][result.distance == distance]):
             texts = [message["content"] for message in row["messages"]]
             goal = stock.encode("[AFTER] " + texts[3 + distance])
             context = [stock.encode(f"[B1] {tokens_of(3 + distance - i)} [BEFORE] {texts[i]}") for i in range(3)]
@@ -115,4 +115,4 @@ def test_plans_are_ranked_as_by_the_authors(published) -> None:
                 candidate = stock.encode(f"[B2] {tokens_of(distance)} [BEFORE] {text}")
                 mixed = sum(cosine((one + candidate) / 2, goal) for one in context)
                 scores.append(len(context) * cosine(candidate, goal) + mixed)
-            assert found == 1 + sum(score > scores[0] + 1e-6 for score in scores)
+            assert rank == 1 + sum(score > scores[0] + 1e-6 for score in scores)

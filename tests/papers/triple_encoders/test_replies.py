@@ -189,9 +189,9 @@ def test_scores_of_each_mode(triple: ReplyModel) -> None:
         "bi": [sum(cosine(before, one) for before in before2) for one in candidates],
     }
     for mode, scores in expected.items():
-        found = running.score(candidates, mode)
-        np.testing.assert_allclose(found, scores, atol=rounding(n))
-        assert found.dtype == np.float32
+        quick = running.score(candidates, mode)
+        np.testing.assert_allclose(quick, scores, atol=rounding(n))
+        assert quick.dtype == np.float32
         np.testing.assert_allclose(running.score(candidates[2:], mode), scores[2:], atol=rounding(n))
     last = [literal_average(before1, before2, one, range(n - 2, n)) for one in candidates]
     np.testing.assert_allclose(running.score(candidates, "last-2"), last, atol=rounding())
@@ -243,9 +243,9 @@ def test_candidates_in_a_mapped_file_and_in_half_precision(triple, tmp_path: Pat
     for precision, tolerance in ((np.float32, rounding()), (np.float16, 1e-3)):
         np.save(tmp_path / "candidates.npy", candidates.astype(precision))
         mapped = np.load(tmp_path / "candidates.npy", mmap_mode="r")
-        found = running.score(mapped, mode)
-        assert found.dtype == np.float32
-        np.testing.assert_allclose(found, exact, atol=tolerance * np.abs(exact).max())
+        quick = running.score(mapped, mode)
+        assert quick.dtype == np.float32
+        np.testing.assert_allclose(quick, exact, atol=tolerance * np.abs(exact).max())
         in_memory = inner_products(running.query_of("bi"), candidates.astype(precision).astype(np.float32))
         np.testing.assert_allclose(inner_products(running.query_of("bi"), mapped), in_memory, atol=rounding(len(TURNS)))
 
