@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -54,6 +56,36 @@ def test_a_retriever_of_langchain(url: str) -> None:
 def test_a_retriever_of_llama_index(url: str) -> None:
     nodes = run_block("llama_index.core", url)["nodes"]
     assert len(nodes) == 5 and all(node.text and node.score is not None for node in nodes)
+
+
+def test_tags_in_langfuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[str, str]] = []
+
+    class Langfuse(BaseHTTPRequestHandler):
+        """Its API, as far as scores need it."""
+
+        def do_POST(self) -> None:
+            sent.append((self.path, self.rfile.read(int(self.headers["Content-Length"])).decode()))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    monkeypatch.chdir(tmp_path)
+    Path("tags.csv").write_text("id,turn,trace,group,group_name\na,0,t1,3,refund\nb,0,t2,,\n", encoding="utf-8")
+    with HTTPServer(("127.0.0.1", 0), Langfuse) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        for name in ("LANGFUSE_HOST", "LANGFUSE_BASE_URL"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "a")
+        monkeypatch.setenv("LANGFUSE_SECRET_KEY", "b")
+        run_block("langfuse")
+        server.shutdown()
+    (score,) = [body for path, body in sent if "score" in path or "score" in body]
+    assert all(word in score for word in ("t1", "refund", "CATEGORICAL")) and "t2" not in score
 
 
 @pytest.mark.parametrize("package", ["duckdb", "polars"])

@@ -184,8 +184,9 @@ def test_only_one_process_writes_an_output(tmp_path: Path) -> None:
 def test_a_full_disk_is_one_error_whatever_writes(tmp_path: Path) -> None:
     full = "Error while serializing: I/O error: No space left on device (os error 28)"
     for error in (OSError(28, "No space left on device"), SafetensorError(full), RuntimeError(TORCH_ON_A_FULL_DISK)):
-        with pytest.raises(OSError, match="model cannot be written: the disk is full"), only_writer(tmp_path / "model"):
-            raise error
+        for writing in (only_writer, atomic_path):
+            with pytest.raises(OSError, match="model cannot be written: the disk is full"), writing(tmp_path / "model"):
+                raise error
     with pytest.raises(RuntimeError, match="out of memory"), only_writer(tmp_path / "model"):
         raise RuntimeError("out of memory")
     assert list(tmp_path.iterdir()) == []

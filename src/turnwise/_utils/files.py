@@ -21,6 +21,7 @@ _MODEL = "modules.json"
 _SIGNS_OF_A_FULL_DISK = (
     *(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
     "inline_container.cc",  # in torch's errors, followed by what was being written
+    "the disk is full",  # in ours
 )
 
 
@@ -137,15 +138,22 @@ def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
         problem = f"{output} is being written by {owner or 'another process'}: wait for it, or choose another name"
         raise BlockingIOError(problem) from None
     try:
-        file.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+        with _naming_a_full_disk(output):
+            file.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+            yield
+    finally:
+        file.unlink(missing_ok=True)  # while we hold it, so that we never remove another process's lock
+        lock.release()
+
+
+@contextmanager
+def _naming_a_full_disk(output: Path) -> Iterator[None]:
+    try:
         yield
     except Exception as error:
         if tells_of_a_full_disk(error):
             raise OSError(f"{output} cannot be written: the disk is full, or a quota is used up") from error
         raise
-    finally:
-        file.unlink(missing_ok=True)  # while we hold it, so that we never remove another process's lock
-        lock.release()
 
 
 @contextmanager
@@ -155,6 +163,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     A file never replaces a folder. A symbolic link is kept, and the file that it points to is written. ``-`` is the
     standard output, which gets the file's bytes. On any error, Ctrl-C included, what was written is removed and the
     earlier content of ``path`` stays untouched. What a killed process left half-written is removed by the next one.
+
+    Raises:
+        OSError: The disk is full, whichever error the library that was writing raised.
     """
     if is_standard(path):
         with _to_standard_output() as temporary:
@@ -163,7 +174,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     path = _behind_link(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     put_in_order(path)
-    with _workspace(path) as workspace:
+    with _naming_a_full_disk(path), _workspace(path) as workspace:
         replaced = workspace / "replaced"
         temporary = workspace / "new" / path.name
         temporary.parent.mkdir()

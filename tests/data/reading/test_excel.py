@@ -132,3 +132,9 @@ def test_one_long_string_in_many_cells_is_refused(tmp_path: Path, monkeypatch: p
     rows = "<row>" + '<c t="s"><v>0</v></c>' * 40 + "</row>"
     with pytest.raises(ConversationError, match="the text of the workbook is larger than 16 MB"):
         read(unpacked(tmp_path / "bomb.xlsx", string, rows))
+
+
+def test_very_many_empty_strings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURNWISE_MAX_LINE_MB", "1")
+    with pytest.raises(ConversationError, match="table of strings, at 16 bytes each, is larger than 1 MB"):
+        read(unpacked(tmp_path / "bomb.xlsx", "<si/>" * 70_000))

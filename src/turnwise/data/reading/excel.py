@@ -18,6 +18,7 @@ from turnwise.errors import ConversationError
 
 _LINES_OF_TEXT = 16  # times the limit of a line: the text of all cells, which may be one string again and again
 _MOST_ELEMENTS = 200_000  # of XML in a row or string, for which the library takes a kilobyte each; 16,384 columns fit
+_BYTES_OF_A_STRING = 16  # as it counts at least, since the library takes a hundred also for an empty one
 _LONGEST_TAG = 1 << 20  # bytes; the parser reads an unfinished one again with each piece
 _LAST_ROW = 1 << 20  # of any spreadsheet; the library counts up to the one that a file names
 _READ_AT_ONCE = 1 << 16  # bytes
@@ -76,11 +77,14 @@ def _check_size(file: BinaryIO) -> None:
 
 def _check_xml(xml: IO[bytes]) -> None:
     """Raise ``ValueError`` if some XML takes the library far more memory or time than its size tells."""
-    elements = 0
+    elements = strings = 0
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal elements
+        nonlocal elements, strings
         name = name.rpartition(":")[2]
+        strings += name == "si"
+        if strings > line_limit() // _BYTES_OF_A_STRING:
+            raise TooLargeError(f"the workbook's table of strings, at {_BYTES_OF_A_STRING} bytes each,")
         elements = 1 if name in ("row", "si") else elements + 1
         if elements > _MOST_ELEMENTS or (name == "row" and int(attributes.get("r", 0)) > _LAST_ROW):
             raise ValueError("no spreadsheet writes such XML")
