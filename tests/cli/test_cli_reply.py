@@ -8,7 +8,6 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from turnwise.papers.triple_encoders.planning import rank
-from turnwise.papers.triple_encoders.replies import TripleReplies
 from turnwise.replies.reply_model import ReplyModel
 
 from .command_line import run, succeed
@@ -85,46 +84,8 @@ def test_candidates_come_from_conversations_too(model, files, tmp_path) -> None:
 
 def test_a_plain_encoder_sums_cosines(tiny_encoder_path, files, tmp_path) -> None:
     talks, replies = files
-    vectors = ranked(tmp_path, "reply", tiny_encoder_path, "--candidates", replies, "--conversation", talks)
-    assert_same(vectors, expected(tiny_encoder_path, "first", "assistant", REPLIES, "bi"))
-
-
-@pytest.mark.parametrize("half", [False, True])
-def test_embeddings_are_kept(model, files, tmp_path, half, monkeypatch) -> None:
-    talks, replies = files
-    kept = tmp_path / "replies.npy"
-    arguments = ("reply", model, "--candidates", replies, "--conversation", talks, "--embeddings", kept)
-    arguments += ("--half",) if half else ()
-    first = ranked(tmp_path, *arguments)
-    assert np.load(kept).dtype == (np.float16 if half else np.float32)
-    wanted = expected(model, "first", "assistant", REPLIES)
-    np.testing.assert_allclose(dict(first)[wanted[0][0]], wanted[0][1], rtol=1e-2 if half else 1e-4)
-    encoded: list[str] = []
-    encode = TripleReplies.encode_candidates
-    monkeypatch.setattr(
-        TripleReplies, "encode_candidates", lambda self, texts, **options: encoded.extend(texts) or encode(self, texts)
-    )
-    assert ranked(tmp_path, *arguments) == first
-    assert encoded == REPLIES[:1]  # only to see that they are this model's
-
-
-def test_embeddings_of_something_else_are_refused(model, files, tmp_path, tiny_encoder) -> None:
-    talks, replies = files
-    kept = tmp_path / "replies.npy"
-    arguments = ("reply", model, "--candidates", replies, "--conversation", talks, "--embeddings")
-    ranked(tmp_path, *arguments, kept)
-    text = replies.read_text()
-    replies.write_text(text.replace("thanks", "bye"))
-    assert "holds embeddings of other candidates" in run(*arguments, kept).output
-    replies.write_text(text)
-    np.save(kept, np.load(kept)[:2])
-    assert "an array of shape (2, 32), expected (4, 32)" in run(*arguments, kept).output
-    kept.unlink()
-    ranked(tmp_path, *arguments, kept)
-    tiny_encoder[0].auto_model.encoder.layer[0].output.dense.weight.data.mul_(2)
-    tiny_encoder.save_pretrained(str(model), create_model_card=False)
-    assert "holds embeddings of another model" in run(*arguments, kept).output
-    assert "expected a name ending in .npy" in run(*arguments, tmp_path / "replies.bin").output
+    ranks = ranked(tmp_path, "reply", tiny_encoder_path, "--candidates", replies, "--conversation", talks)
+    assert_same(ranks, expected(tiny_encoder_path, "first", "assistant", REPLIES, "bi"))
 
 
 def test_plan_ranks_given_and_generated_candidates(model, files, tmp_path, save_generator) -> None:

@@ -18,7 +18,6 @@ from turnwise.evaluation import build_retrieval_task, build_sequences, evaluate_
 from turnwise.evaluation.replies.sequences import EmbeddedSequences
 from turnwise.papers import planning
 from turnwise.papers.baselines import TfIdf
-from turnwise.replies.candidates import candidate_embeddings
 from turnwise.replies.reply_model import ReplyModel
 
 
@@ -49,7 +48,6 @@ def test_something_else_than_texts_is_an_error_with_its_place() -> None:
         ("encoders", lambda encoder, talks: turnwise.merge("model")),
         ("encoders", lambda encoder, talks: turnwise.merge(Path("model"))),
         ("texts", lambda encoder, talks: ReplyModel(encoder).encode_candidates("yes")),
-        ("candidates", lambda encoder, talks: candidate_embeddings(ReplyModel(encoder), "yes", "yes.npy")),
         ("texts", lambda encoder, talks: encode_contexts(encoder, ["yes"])),
         ("texts", lambda encoder, talks: TfIdf().fit(talks).encode_messages("yes")),
         ("candidates", lambda encoder, talks: planning.rank(ReplyModel(encoder), talks[0]["messages"], "yes", "no")),

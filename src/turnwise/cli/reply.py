@@ -27,8 +27,6 @@ from turnwise.cli.terminal import quiet_transformers, use_one_thread
 if TYPE_CHECKING:
     import numpy as np
 
-    from turnwise.replies.reply_model import ReplyModel
-
 
 @reads_conversations
 def reply(
@@ -49,11 +47,6 @@ def reply(
         ),
     ] = None,
     speaker: Speaker = None,
-    embeddings: Annotated[
-        Path | None,
-        typer.Option("--embeddings", help="Keep the candidates' embeddings in this .npy file for next time."),
-    ] = None,
-    half: Annotated[bool, typer.Option("--half", help="Keep these embeddings in half precision.")] = False,
     json_file: RankingFile = None,
     force: Force = False,
     *,
@@ -74,20 +67,16 @@ def reply(
     if candidates is None or store is not None:
         if candidates is not None or store is None:
             raise ValueError(f"expected either --candidates or --store, got {'neither' if store is None else 'both'}")
-        if embeddings is not None:
-            raise ValueError("--embeddings belongs to --candidates: a store keeps its own")
         settings = {"where": where, "limit": top, "mode": mode, "speaker": speaker}
         _reply_from_store(store, model, messages_to_continue(conversation, id, reading), settings, json_file)
         return
     if where is not None:
         raise ValueError("--where belongs to --store")
-    if embeddings is not None:
-        check_file(embeddings, force=True)  # an earlier file with the same candidates is reused
     messages = messages_to_continue(conversation, id, reading)
     texts = read_candidates(candidates, reading.read)
-    encoder, is_simple = store_encoder(model, "messages"), mode != "joined" and embeddings is None
-    reply_model = ReplyModel(encoder.for_texts(len(texts) + len(messages)) if is_simple else encoder.encoder)
-    vectors = _embed_candidates(reply_model, texts, embeddings, half)
+    encoder = store_encoder(model, "messages")
+    reply_model = ReplyModel(encoder.encoder if mode == "joined" else encoder.for_texts(len(texts) + len(messages)))
+    vectors = reply_model.encode_candidates(texts, show_progress_bar=True)
     running = reply_model.start(speaker or next_speaker(messages))
     for message in messages:
         running.add(message["content"], message["role"])
@@ -114,15 +103,6 @@ def messages_to_continue(path: Path, id: str | None, reading: Reading) -> list[d
                 return messages
             raise ValueError(f"{path}: the conversation {row['id']!r} has no message with text")
     raise ValueError(f"{path}: found no conversation {id!r}")
-
-
-def _embed_candidates(model: ReplyModel, texts: list[str], file: Path | None, half: bool) -> np.ndarray:
-    """The embeddings of candidates (len(texts), dim), kept in a file if one is given."""
-    from turnwise.replies.candidates import candidate_embeddings
-
-    if file is not None:
-        return candidate_embeddings(model, texts, file, half)
-    return model.encode_candidates(texts, show_progress_bar=True)
 
 
 def show_ranking(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None) -> None:
