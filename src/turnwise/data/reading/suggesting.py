@@ -94,7 +94,7 @@ def _is_sure(columns: Columns, fields: Fields) -> bool:
         name = getattr(columns, meaning)
         if name not in fields or not hinted(name, meaning):
             return False
-        best, *others = ranked(fields, score).items()
+        best, *others = ranked(fields, score).items() or [(None, 0.0)]  # none may fit
         if best[0] != name or (others and others[0][1] > best[1] - _CLEARLY):
             return False
     return True
