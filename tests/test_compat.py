@@ -155,7 +155,7 @@ _compat.lighten_lancedb()
 import lancedb, pyarrow
 client = "lance_namespace_urllib3_client"
 assert client in sys.modules, "LanceDB has another client: lighten_lancedb in src/turnwise/_compat.py is not needed"
-assert not {"pandas", client + ".api"} & set(sys.modules)
+assert not {"pandas", client + ".api", "overrides"} & set(sys.modules)
 assert sys.modules[client].ApiClient and client + ".api" in sys.modules
 import pandas
 assert pyarrow.Table.from_pandas(pandas.DataFrame({"x": [1]}))["x"].to_pylist() == [1]

@@ -134,13 +134,27 @@ class _Later(ModuleType):
 
 
 def lighten_lancedb() -> None:
-    """Let LanceDB be imported without a client of remote catalogues, which would take half of the time."""
+    """Import LanceDB without a client of remote catalogues, and without a check of its classes.
+
+    The client would take half of the time; the check, which Python 3.12 has no need of, a tenth.
+    """
+    if "lancedb" in sys.modules or find_spec("lancedb") is None:
+        return
     client = "lance_namespace_urllib3_client"
     spec = None if client in sys.modules else find_spec(client)
     if spec is not None:
         package = sys.modules[client] = _Later(client)
         package.__spec__, package.__file__, package._loader = spec, spec.origin, spec.loader
         package.__path__ = spec.submodule_search_locations or []
+    unchecked: Any = ModuleType("overrides")
+    unchecked.override, unchecked.EnforceOverrides = (lambda method: method), object
+    checks, sys.modules["overrides"] = sys.modules.get("overrides"), unchecked
+    try:
+        import_module("lancedb")
+    finally:
+        del sys.modules["overrides"]
+        if checks is not None:
+            sys.modules["overrides"] = checks
 
 
 def leave_out_pandas() -> None:

@@ -88,6 +88,11 @@ def test_conversations_come_back_as_they_were_added(filled, labelled) -> None:
     assert whole.last_time == datetime(2024, 3, 1, 12, 0, 30, tzinfo=UTC)
 
 
+def test_a_store_that_is_not_opened_says_how_it_is_opened() -> None:
+    with pytest.raises(TypeError, match=r"ConversationStore\.open\('talks'\)"):
+        ConversationStore("talks")
+
+
 def test_a_store_is_made_of_conversations_once(tmp_path, conversations, tiny_encoder) -> None:
     store = ConversationStore.create(tmp_path / "new", conversations, encoder=tiny_encoder, pooling="mean")
     assert places(store) == texts(conversations)

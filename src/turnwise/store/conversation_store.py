@@ -31,7 +31,15 @@ class ConversationStore(StoreReader):
     Filters (``where``) are expressions, see `turnwise.store.filters.read_filter`, or `SQL`.
     """
 
-    def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None, read_only: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        encoder: StoreEncoder | None = None,
+        digest: str | None = None,
+        read_only: bool | None = None,
+    ) -> None:
+        if read_only is None:
+            raise TypeError(f"a store is opened by ConversationStore.open({str(path)!r}), not by ConversationStore(…)")
         super().__init__(path, encoder, digest)
         self.read_only = read_only
 

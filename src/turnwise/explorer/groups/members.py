@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from turnwise._utils.vectors import FloatArray, IntArray
 
@@ -51,10 +52,12 @@ def members_of(vectors: FloatArray, groups: IntArray, texts: Sequence[str]) -> d
 
 def _with_centroids(vectors: FloatArray, places: IntArray, groups: int) -> FloatArray:
     """The inner product of each vector with the sum of the vectors in its group (n,)."""
-    sums = np.zeros((groups, vectors.shape[1]), np.float64)
+    sums = np.zeros((groups, vectors.shape[1]))
     blocks = [slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(vectors), _ROWS_AT_ONCE)]
     for block in blocks:
-        np.add.at(sums, places[block], vectors[block])
+        rows = np.arange(len(places[block]))
+        members = sparse.csr_matrix((np.ones(len(rows)), (places[block], rows)), (groups, len(rows)))
+        sums += members @ vectors[block]
     means = (sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)).astype(np.float32)
     products = [np.einsum("nd,nd->n", vectors[block], means[places[block]]) for block in blocks]
     return np.concatenate(products) if products else np.zeros(0, np.float32)

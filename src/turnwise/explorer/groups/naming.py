@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -63,12 +65,10 @@ def name_phrases(texts: Sequence[str], labels: IntArray, count: int = 8) -> list
     """
     groups = int(np.max(labels, initial=-1)) + 1
     kept = np.flatnonzero(labels >= 0)
-    vectorizer = CountVectorizer(analyzer=phrases_of_text, binary=True, max_features=_MOST_PHRASES, dtype=np.float32)
     try:
-        present = vectorizer.fit_transform([texts[row] for row in kept.tolist()])
+        present, phrases = _present(tuple(texts[row] for row in kept.tolist()))
     except ValueError:  # no text has any word
         return [[] for _ in range(groups)]
-    phrases = vectorizer.get_feature_names_out().tolist()
     members = sparse.csr_matrix(
         (np.ones(len(kept), np.float32), (labels[kept], np.arange(len(kept)))), shape=(groups, len(kept))
     )
@@ -91,6 +91,13 @@ def name_phrases(texts: Sequence[str], labels: IntArray, count: int = 8) -> list
         candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}
         best.append(_best(candidates, count))
     return best
+
+
+@lru_cache(1)  # coarse and fine groups have the same texts
+def _present(texts: tuple[str, ...]) -> tuple[Any, list[str]]:
+    """Which phrases each text has (texts, phrases), and the phrases."""
+    vectorizer = CountVectorizer(analyzer=phrases_of_text, binary=True, max_features=_MOST_PHRASES, dtype=np.float32)
+    return vectorizer.fit_transform(texts), vectorizer.get_feature_names_out().tolist()
 
 
 def _best(candidates: Mapping[str, tuple[float, float]], count: int) -> list[str]:
