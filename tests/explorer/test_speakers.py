@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.neighbours import nearest_within
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import survey
+from turnwise.explorer.report.speaking import moves_among
 from turnwise.explorer.speakers import Part, Speakers, speakers_of
 
 
@@ -132,3 +134,12 @@ def test_conversations_have_no_role(rows: list[dict[str, Any]], tiny_encoder: Se
         turnwise.cluster(rows, encoder=tiny_encoder, level="conversation", role="user")
     with pytest.raises(ValueError, match="expected one of 'assistant', 'user'"):
         turnwise.cluster(rows, encoder=tiny_encoder, role="customer")
+
+
+@pytest.mark.parametrize(("then", "moves"), [("please change the day of my flight", {0}), ("card 1", set())])
+def test_what_is_said_again_and_again_before_something_longer_is_no_request(then: str, moves: set[int]) -> None:
+    spoken = corpus(*["user agent user user"] * 20)
+    texts = [text for number in range(20) for text in ("a good morning", "yes", f"{then}, {number}", "many thanks")]
+    spoken = replace(spoken, texts=texts)
+    groups = np.tile([0, -1, 1, 2], 20)
+    assert moves_among(groups, spoken, speakers_of(spoken)) & {0} == moves

@@ -27,7 +27,7 @@ from turnwise.explorer.groups.settings import GroupSettings
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
 _STEPS = 4  # numbers of groups that are tried for each doubling
 _FINER = 3  # times as many are tried around the best of these
-_PRICE = 1.1  # of the logarithm of closeness: what as many groups as vectors would cost
+_PRICE = 1.0  # of the logarithm of closeness: what as many groups as vectors would cost
 _TIMES = {"coarse": 0.5, "medium": 1, "fine": 2}  # as many groups as are best
 _LEAST_CLOSENESS = 1e-3
 _ROUNDS = 3  # in which vectors join the nearest group

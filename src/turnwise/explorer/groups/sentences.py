@@ -24,9 +24,10 @@ _LONGEST = 120  # characters of a name
 _CJK_WIDTH = 2
 _CENTRAL = 100  # messages whose clauses are considered
 _READ = 1000  # characters of a message
-_TELLING = 0.4  # what clauses gain by the words of the group
+_TELLING = 0.5  # what clauses gain by the words of the group
 _TELLING_WORDS = 6  # that a clause has at best
-_RARE = 0.4  # what they lose by words that few of its messages have
+_RARE = 0.6  # what they lose by words that few of its messages have
+_SHORT = 0.1  # what they lose for each word that they have less than three
 _USUAL = 0.1  # the share of its messages from which on a word is not rare
 _CUT = {"sentence": 0.1, "clause": 0.3}  # what they lose, at each end, by being cut out of more sentences or clauses
 _GAP = 0.3  # what they lose if something was taken out of them
@@ -38,6 +39,7 @@ _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
 _PUNCTUATION = re.compile(r"[^\w\s'’-]+|\n")
 _MARKS = re.compile(r"\s*([,.!?;:…])(?:\s*\1)*")  # the same one, perhaps several times
 _LOOSE = " ,;:，；：、-–—"
+_CLOSING = _LOOSE + ".!?…)]}»”"  # does not begin a name
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             private = any(word[0].isdigit() or words.everywhere[word] < _SHARED for word in tokens)
             too_wide = max(0, _width(shown) / _WIDEST - 1)
             score = cosine + _TELLING * min(1, told) - _RARE * rare - _PRIVATE * private
-            score -= clause.costs + 2 * too_wide
+            score -= clause.costs + 2 * too_wide + _SHORT * max(0, 3 - len(tokens))
             if score > highest:
                 best, highest = shown, score
     return _cut(_tidy(best))
@@ -169,7 +171,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
     for first, (start, _, begins, _) in enumerate(spans):
         for last in range(first, len(spans)):
             _, end, _, ends = spans[last]
-            piece = " ".join(text[start:end].strip(_LOOSE).split())
+            piece = " ".join(text[start:end].strip(_LOOSE).lstrip(_CLOSING).split())
             if last > first and _width(piece) > _WIDEST:
                 break
             before = 0.0 if first == 0 else _CUT["sentence" if begins else "clause"]

@@ -17,6 +17,7 @@ from turnwise.explorer.speakers import Speakers
 # A courtesy is shorter than the messages of its role (medians); or it opens far fewer conversations than all of them
 # and closes many more. What is all that somebody says is none.
 _SHORTER, _OPENS, _CLOSES, _ALONE = 0.7, 0.25, 2.0, 0.5
+_VARIED, _NEXT = 0.25, 0.7  # or it says the same again and again, and what its speaker says next is longer
 # Of what is no courtesy, requests come first: less than half as often as average, and it only fills in details.
 _COMES_FIRST = 0.5
 
@@ -74,6 +75,7 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
     """
     lengths = np.asarray([len(text) for text in corpus.texts])
     first, last = _ends(corpus)
+    following = _following(corpus, lengths)
     roles = np.asarray([part.role for part in speakers.parts])
     knows_requests = any(part.opening for part in speakers.parts)
     moves: set[int] = set()
@@ -92,7 +94,9 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
         closes = last[rows].mean() > _CLOSES * last[everything].mean()
         is_all = (first[rows] & last[rows]).mean() > _ALONE
         rarely_opens = first[rows].mean() < _OPENS * first[everything].mean()
-        if not is_all and (length < _SHORTER or (rarely_opens and closes)):
+        same = len({corpus.texts[row] for row in rows.tolist()}) < _VARIED * len(rows)
+        before_more = same and np.median(lengths[rows]) < _NEXT * np.median(following[rows])
+        if not is_all and (length < _SHORTER or (rarely_opens and closes) or before_more):
             moves.add(id)
         elif speakers.asker is not None and part.role == speakers.asker:
             asked.append(id)
@@ -110,6 +114,15 @@ def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:
     rows = np.flatnonzero(follows)
     answered[rows + 1] = groups[rows]
     return {id: members.central[0] for id, members in members_of(corpus.vectors, answered, corpus.texts).items()}
+
+
+def _following(corpus: Corpus, lengths: IntArray) -> IntArray:
+    """The length of what the same role says next in the conversation, 0 if it says nothing more (n,)."""
+    order = np.lexsort((np.arange(len(lengths)), corpus.role, corpus.conversation))
+    same = (np.diff(corpus.conversation[order]) == 0) & (np.diff(corpus.role[order]) == 0)
+    following = np.zeros(len(lengths), np.int64)
+    following[order[:-1][same]] = lengths[order[1:][same]]
+    return following
 
 
 def _ends(corpus: Corpus) -> tuple[BoolArray, BoolArray]:
