@@ -195,7 +195,12 @@ def joined_calls(calls: list[Messages]) -> tuple[Messages, int]:
 def _key(message: dict[str, Any]) -> str:
     """The key by which a repeated message is known; thoughts and times are not in it."""
     parts = [message["role"], message["content"].strip(), *map(message.get, ("tool_calls", "tool_results"))]
-    return json.dumps(parts, sort_keys=True, default=str)
+    try:
+        return json.dumps(parts, sort_keys=True, default=str)
+    except RecursionError:
+        raise BadRow(
+            "what a tool is called with, or returns, is nested too deeply; remove the innermost parts"
+        ) from None
 
 
 def opinions(scores: Any) -> dict[str, Any]:
