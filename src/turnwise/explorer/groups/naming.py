@@ -8,8 +8,7 @@ have up to three words; in Chinese, Japanese and Korean, two to six characters.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -55,18 +54,34 @@ def phrases_of_text(text: str) -> list[str]:
     return phrases + [" ".join(run) for run in runs]
 
 
-def name_phrases(texts: Sequence[str], labels: IntArray, count: int = 8) -> list[list[str]]:
+def phrases_in(texts: Sequence[str]) -> tuple[Any, list[str]]:
+    """Which phrases each text has (texts, phrases), and the phrases.
+
+    Raises:
+        ValueError: No text has any word.
+    """
+    vectorizer = CountVectorizer(analyzer=phrases_of_text, binary=True, max_features=_MOST_PHRASES, dtype=np.float32)
+    return vectorizer.fit_transform(texts), vectorizer.get_feature_names_out().tolist()
+
+
+def name_phrases(
+    texts: Sequence[str],
+    labels: IntArray,
+    count: int = 8,
+    counted: Callable[[tuple[str, ...]], tuple[Any, list[str]]] = phrases_in,
+) -> list[list[str]]:
     """The phrases that best distinguish each group from the others, the most distinctive first.
 
     Args:
         texts: The texts.
         labels: The group of each text, from 0 on, -1 for none (n,).
         count: The most phrases for a group.
+        counted: What counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
     """
     groups = int(np.max(labels, initial=-1)) + 1
     kept = np.flatnonzero(labels >= 0)
     try:
-        present, phrases = _present(tuple(texts[row] for row in kept.tolist()))
+        present, phrases = counted(tuple(texts[row] for row in kept.tolist()))
     except ValueError:  # no text has any word
         return [[] for _ in range(groups)]
     members = sparse.csr_matrix(
@@ -91,13 +106,6 @@ def name_phrases(texts: Sequence[str], labels: IntArray, count: int = 8) -> list
         candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}
         best.append(_best(candidates, count))
     return best
-
-
-@lru_cache(1)  # coarse and fine groups have the same texts
-def _present(texts: tuple[str, ...]) -> tuple[Any, list[str]]:
-    """Which phrases each text has (texts, phrases), and the phrases."""
-    vectorizer = CountVectorizer(analyzer=phrases_of_text, binary=True, max_features=_MOST_PHRASES, dtype=np.float32)
-    return vectorizer.fit_transform(texts), vectorizer.get_feature_names_out().tolist()
 
 
 def _best(candidates: Mapping[str, tuple[float, float]], count: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from turnwise.explorer.boilerplate import without_placeholders
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.members import Members, members_of
 from turnwise.explorer.groups.memory import GroupMemory, Kind, Memory
-from turnwise.explorer.groups.naming import distinct_names, name_phrases
+from turnwise.explorer.groups.naming import distinct_names, name_phrases, phrases_in
 from turnwise.explorer.groups.sentences import name_sentences
 from turnwise.explorer.groups.survey import Survey
 from turnwise.explorer.report.report import Group
@@ -68,6 +69,7 @@ def _described(
 ) -> dict[int, _Described]:
     """The content of each group, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, _Described] = {}
+    counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
     for ids in levels:
         rows = survey.sample if kind == "message" else _few_of_each(survey.sample, ids)
         texts = [without_placeholders(corpus.texts[row] if kind == "message" else _whole(corpus, row)) for row in rows]
@@ -76,9 +78,9 @@ def _described(
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
         vectors = np.array(corpus.vectors[messages], np.float32)
         nameless = np.asarray([not survey.memory.groups[id].name for id in values.tolist()], bool)
-        named_by = [without_placeholders(corpus.texts[row]) for row in messages]
+        named_by = texts if kind == "message" else [without_placeholders(corpus.texts[row]) for row in messages]
         sentences = name_sentences(named_by, vectors, labels, nameless)  # the others keep their names
-        for id, phrases, sentence in zip(values.tolist(), name_phrases(texts, labels), sentences):
+        for id, phrases, sentence in zip(values.tolist(), name_phrases(texts, labels, counted=counted), sentences):
             described[id] = _Described(tuple(phrases), sentence)
     return described
 

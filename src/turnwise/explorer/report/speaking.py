@@ -74,8 +74,7 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
         speakers: Whose messages are grouped apart.
     """
     lengths = np.asarray([len(text) for text in corpus.texts])
-    first, last = _ends(corpus)
-    following = _following(corpus, lengths)
+    first, last, following = _in_role(corpus, lengths)
     roles = np.asarray([part.role for part in speakers.parts])
     knows_requests = any(part.opening for part in speakers.parts)
     moves: set[int] = set()
@@ -116,19 +115,15 @@ def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:
     return {id: members.central[0] for id, members in members_of(corpus.vectors, answered, corpus.texts).items()}
 
 
-def _following(corpus: Corpus, lengths: IntArray) -> IntArray:
-    """The length of what the same role says next in the conversation, 0 if it says nothing more (n,)."""
+def _in_role(corpus: Corpus, lengths: IntArray) -> tuple[BoolArray, BoolArray, IntArray]:
+    """Which messages are the first, and which the last, of their role in their conversation (n,).
+
+    And the length of what the same role says next in it, 0 if it says nothing more (n,).
+    """
     order = np.lexsort((np.arange(len(lengths)), corpus.role, corpus.conversation))
     same = (np.diff(corpus.conversation[order]) == 0) & (np.diff(corpus.role[order]) == 0)
+    first, last = np.ones(len(lengths), bool), np.ones(len(lengths), bool)
     following = np.zeros(len(lengths), np.int64)
+    first[order[1:][same]] = last[order[:-1][same]] = False
     following[order[:-1][same]] = lengths[order[1:][same]]
-    return following
-
-
-def _ends(corpus: Corpus) -> tuple[BoolArray, BoolArray]:
-    """Which messages are the first, and which the last, of their role in their conversation (n,)."""
-    pairs = corpus.conversation.astype(np.int64) * len(corpus.roles) + corpus.role
-    first, last = np.zeros(len(pairs), bool), np.zeros(len(pairs), bool)
-    first[np.unique(pairs, return_index=True)[1]] = True
-    last[len(pairs) - 1 - np.unique(pairs[::-1], return_index=True)[1]] = True
-    return first, last
+    return first, last, following
