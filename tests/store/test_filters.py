@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from turnwise.store import SQL, FilterError, StoreError
-from turnwise.store.conditions import sql_of
-from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, Column, read_filter
+from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 
 # what is written, and the messages that fulfil it, as conversation and turn
 MESSAGES = [
@@ -37,8 +35,11 @@ MESSAGES = [
     ("not (not label.intent = 'refund' and not label.tags in ('new', 'old'))", {("refund", 0), ("refund", 1)}),
     ("not (turn > 0 or not role in ('user', 'x'))", {("refund", 0), ("it's lost", 0), ("silent", 0)}),
     ("not " * 49 + "role = 'user'", {("refund", 1), ("it's lost", 1)}),
-    ("(" * 49 + "role = 'agent'" + ")" * 49, {("refund", 1)}),
-    ("turn = 1 and (role = 'x' or " * 12 + "role = 'bot'" + ")" * 12, {("it's lost", 1)}),
+    ("(" * 10 + "role = 'agent'" + ")" * 10, {("refund", 1)}),
+    ("not (turn = 0 or " * 10 + "role = 'agent'" + ")" * 10, {("refund", 1)}),
+    ("turn = 1 and not (label.a in (1, 2) or " * 10 + "role = 'agent'" + ")" * 10, {("refund", 1)}),
+    ("turn in (0, 1) and turn not in (+1) and time not in (2024-03-01)", {("refund", 0), ("it's lost", 0)}),
+    ("turn = 1 and (role = 'x' or " * 10 + "role = 'bot'" + ")" * 10, {("it's lost", 1)}),
     ("conversation in (" + "'x', " * 1000 + "'refund')", {("refund", 0), ("refund", 1)}),
     (SQL("turn = 2 OR role LIKE 'ag%'"), {("it's lost", 2), ("refund", 1)}),
 ]
@@ -73,19 +74,14 @@ MISTAKES = [
     ("role in ('x'", 13, "expected '\\)', got the end"),
     ("(role = 'x'", 12, "expected '\\)'"),
     ("role like 'x'", 6, "expected =, !="),
-    ("(" * 60 + "role = 'x'" + ")" * 60, 51, "at most 50 levels"),
+    ("(" * 60 + "role = 'x'" + ")" * 60, 12, "at most 10 levels"),
     ("role = '" + "x" * 10_000 + "'", 10_001, "at most 10,000 characters"),
     ("role = 'a\0'", 10, "NUL"),
     ("role = 'a\ud800'", 10, "half of a surrogate pair"),
     ("time > 0001-01-01T00:00:00+14:00", 8, "years 1 to 9999 in UTC as well"),
     ("time < '9999-12-31T23:59:59-01:00'", 8, "years 1 to 9999 in UTC as well"),
-    ("turn = 0 and (role = 'x' or " * 13 + "role = 'user'" + ")" * 13, 1, "'or' within 'and' at most 12 times"),
-    ("label.a in (" + "1, " * 256 + "1)", 1, "at most 256 comparisons, got 257"),
+    ("turn = 1 or " * 256 + "turn = 1", 256 * 12 + 1, "at most 256 comparisons"),
 ]
-
-
-def as_sql(filter: str, columns: Mapping[str, Column]) -> str:
-    return sql_of(read_filter(filter, columns))
 
 
 @pytest.mark.parametrize(("filter", "expected"), MESSAGES)
@@ -109,29 +105,19 @@ def test_conversations_that_fulfil_a_filter(filled, labelled: list[dict[str, Any
 @pytest.mark.parametrize(("filter", "character", "problem"), MISTAKES)
 def test_a_mistake_is_shown_with_its_place(filter: str, character: int, problem: str) -> None:
     with pytest.raises(FilterError, match=problem) as caught:
-        as_sql(filter, MESSAGE_COLUMNS)
+        read_filter(filter, MESSAGE_COLUMNS)
     assert caught.value.position == character - 1
     assert f"character {character}" in str(caught.value)
 
 
 def test_columns_belong_to_their_table() -> None:
     with pytest.raises(FilterError, match="conversation, turns"):
-        as_sql("turn = 1", CONVERSATION_COLUMNS)
-
-
-def test_negations_and_parentheses_never_reach_the_parser_of_the_database() -> None:
-    assert as_sql("not not (not ((turn = 1)))", MESSAGE_COLUMNS) == "turn != 1"
-    assert as_sql("not (turn < 1 and (label.a = 1 or role = 'x'))", MESSAGE_COLUMNS) == (
-        "turn >= 1 OR NOT array_has(labels, 'a=1') AND role != 'x'"
-    )
-    assert as_sql("not (turn = 1 or turn = 2 and role not in ('x'))", MESSAGE_COLUMNS) == (
-        "turn != 1 AND (turn != 2 OR role IN ('x'))"
-    )
+        read_filter("turn = 1", CONVERSATION_COLUMNS)
 
 
 def test_nothing_of_a_text_leaves_its_quotes() -> None:
     nasty = "a' OR 1=1 --"
-    assert as_sql(f'role = "{nasty}"', MESSAGE_COLUMNS) == "role = 'a'' OR 1=1 --'"
-    assert as_sql(f'label."{nasty}" = "{nasty}"', MESSAGE_COLUMNS) == (
-        "array_has(labels, 'a'' OR 1=1 --=a'' OR 1=1 --')"
+    assert read_filter(f'role = "{nasty}"', MESSAGE_COLUMNS) == "role = 'a'' OR 1=1 --'"
+    assert read_filter(f'label."{nasty}" = "{nasty}"', MESSAGE_COLUMNS) == (
+        "array_has_any(labels, make_array('a'' OR 1=1 --=a'' OR 1=1 --'))"
     )

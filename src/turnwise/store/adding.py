@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.store.conditions import Among, Condition
+from turnwise.store.filters import ids_among
 from turnwise.store.hits import AddReport
 from turnwise.store.lance_table import Tables
 from turnwise.store.records import Record, conversation_row, message_rows, table_of, vectors_of
@@ -87,11 +87,6 @@ def delete_conversations(changes: Transaction, ids: Sequence[str]) -> int:
     if count:
         changes.commit(commits=tables.state.commits + 1)
     return count
-
-
-def ids_among(ids: Iterable[str]) -> Condition:
-    """The condition that a conversation's id is one of these."""
-    return Among("conversation", tuple(ids))
 
 
 def _to_do(tables: Tables, records: Sequence[Record]) -> list[_Write]:

@@ -1,4 +1,4 @@
-"""Filters: small expressions that are parsed and translated, so that the user's own text never reaches the database.
+"""Filters: small expressions that are read word by word and written as SQL; the user's own text stays within quotes.
 
 role = 'user' and label.intent in ('refund', 'cancel') and time >= 2024-01-01 and not text contains 'test'
 """
@@ -6,33 +6,14 @@ role = 'user' and label.intent in ('refund', 'cancel') and time >= 2024-01-01 an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import partial
-from typing import Literal, NamedTuple, TypeVar
-
-from turnwise.store.conditions import (
-    All,
-    Among,
-    Compared,
-    Condition,
-    Contains,
-    Either,
-    Has,
-    Not,
-    Raw,
-    alternations,
-    comparisons,
-    normalised,
-)
+from typing import Literal, NamedTuple
 
 _LONGEST = 10_000  # characters
-_DEEPEST = 50  # parentheses and nots within each other
-_MOST_ALTERNATIONS = 12  # of "and" and "or" after simplification; LanceDB's parser fails at 16
+_DEEPEST = 10  # parentheses within each other; LanceDB's parser fails at 12
 _MOST_COMPARISONS = 256  # each is made for every row
 _MOST_DIGITS = 9  # of whole numbers, which have 32 bits in the store
-_Read = TypeVar("_Read")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -44,8 +25,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_ORDERED = ("<", "<=", ">", ">=")
-_SIGNS = {"==": "=", "<>": "!="}
+_SIGNS = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_OF_LISTS = {"=": "", "in": "", "!=": "NOT ", "not in": "NOT "}
 
 
 class FilterError(ValueError):
@@ -97,8 +78,8 @@ CONVERSATION_COLUMNS = {
 }
 
 
-def read_filter(filter: str, columns: Mapping[str, Column]) -> Condition:
-    """Parse a filter into a condition.
+def read_filter(filter: str, columns: Mapping[str, Column]) -> str:
+    """Translate a filter into SQL. Of an empty time no comparison is true, and no contrary of one.
 
     Args:
         filter: Comparisons (``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in (…)``, ``not in (…)``, ``contains``)
@@ -110,13 +91,36 @@ def read_filter(filter: str, columns: Mapping[str, Column]) -> Condition:
         FilterError: The filter cannot be read; the error says where.
     """
     if isinstance(filter, SQL):
-        return Raw(str(filter))
-    condition = normalised(_Parser(filter, columns).parse())
-    if alternations(condition) > _MOST_ALTERNATIONS:
-        raise FilterError(f"expected 'or' within 'and' at most {_MOST_ALTERNATIONS} times", filter, 0)
-    if (count := comparisons(condition)) > _MOST_COMPARISONS:
-        raise FilterError(f"expected at most {_MOST_COMPARISONS} comparisons, got {count:,}", filter, 0)
-    return condition
+        return filter
+    reader = _Reader(filter, columns)
+    sql: list[str] = []
+    depth = comparisons = 0
+    while True:
+        while opening := reader.take("not", "("):
+            depth += opening == "("
+            if depth > _DEEPEST:
+                raise reader.error(f"expected at most {_DEEPEST} levels of parentheses")
+            if opening == "not" and sql[-1:] == ["NOT"]:
+                sql.pop()
+            else:
+                sql.append(opening.upper())
+        comparisons += 1
+        if comparisons > _MOST_COMPARISONS:
+            raise reader.error(f"expected at most {_MOST_COMPARISONS} comparisons")
+        sql.append(reader.comparison())
+        while depth and reader.take(")"):
+            depth -= 1
+            sql.append(")")
+        joint = reader.take("and", "or")
+        if not joint:
+            reader.expect(")" if depth else "")
+            return " ".join(sql)
+        sql.append(joint.upper())
+
+
+def ids_among(ids: Iterable[str]) -> str:
+    """The SQL condition that a conversation's id is one of these."""
+    return f"conversation IN ({', '.join(map(_quoted, ids))})"
 
 
 def label_entry(name: str, value: object) -> str:
@@ -124,32 +128,22 @@ def label_entry(name: str, value: object) -> str:
     return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     position: int
 
-    @property
-    def told(self) -> str:
-        return "the end" if self.kind == "end" else repr(self.text)
 
+class _Reader:
+    """The words of a filter, one after the other."""
 
-class _Parser:
     def __init__(self, filter: str, columns: Mapping[str, Column]) -> None:
         self._filter = filter
         self._columns = columns
-        self._tokens = self._tokenize()
-        self._next = 0
-        self._depth = 0
+        self._tokens = iter(self._tokenized())
+        self._token = next(self._tokens)
 
-    def parse(self) -> Condition:
-        condition = self._either()
-        if self._peek().kind != "end":
-            raise self._error("expected 'and', 'or' or the end", self._peek())
-        return condition
-
-    def _tokenize(self) -> list[_Token]:
+    def _tokenized(self) -> list[_Token]:
         if len(self._filter) > _LONGEST:
             raise FilterError(f"expected at most {_LONGEST:,} characters", self._filter[:40] + "…", _LONGEST)
         if "\0" in self._filter:
@@ -168,162 +162,107 @@ class _Parser:
             position = match.end()
         return [*tokens, _Token("end", "", end)]
 
-    def _either(self) -> Condition:
-        parts = self._joined(self._all, "or")
-        return parts[0] if len(parts) == 1 else Either(parts)
+    def error(self, problem: str, token: _Token | None = None) -> FilterError:
+        """An error about a word, by default the next one."""
+        token = token or self._token
+        got = "the end" if token.kind == "end" else repr(token.text)
+        return FilterError(f"{problem}, got {got}", self._filter, token.position)
 
-    def _all(self) -> Condition:
-        parts = self._joined(self._term, "and")
-        return parts[0] if len(parts) == 1 else All(parts)
+    def take(self, *words: str) -> str:
+        """The next word, if it is one of these, in small letters; otherwise nothing."""
+        word = self._token.text.lower()
+        if self._token.kind not in ("word", "sign") or word not in words:
+            return ""
+        self._read()
+        return word
 
-    def _joined(self, part: Callable[[], Condition], word: str) -> tuple[Condition, ...]:
-        parts = [part()]
-        while self._take_word(word):
-            parts.append(part())
-        return tuple(parts)
+    def expect(self, sign: str) -> None:
+        """Go past a sign, or be at the end."""
+        if sign and not self.take(sign):
+            raise self.error(f"expected {sign!r}")
+        if not sign and self._token.kind != "end":
+            raise self.error("expected 'and', 'or' or the end")
 
-    def _term(self) -> Condition:
-        condition: Condition
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self._error(f"expected at most {_DEEPEST} levels of parentheses and nots", self._peek())
-        if self._take_word("not"):
-            condition = Not(self._term())
-        elif self._take_sign("("):
-            condition = self._either()
-            self._expect(")")
-        else:
-            condition = self._comparison()
-        self._depth -= 1
-        return condition
-
-    def _comparison(self) -> Condition:
+    def comparison(self) -> str:
+        """A comparison as SQL."""
         column, label = self._column()
-        operator = self._peek()
-        self._next += 1
-        word = operator.text.lower() if operator.kind == "word" else ""
-        if operator.kind == "sign" and operator.text not in "(),":
-            return self._compared(column, label, _SIGNS.get(operator.text, operator.text), operator)
-        if word == "contains":
-            if column.kind != "text":
-                raise self._error("'contains' belongs to texts", operator)
-            return Contains(column.name, self._text())
-        if word == "not" and self._take_word("in"):
-            return Not(self._among(column, label))
-        if word == "in":
-            return self._among(column, label)
-        raise self._error("expected =, !=, <, <=, >, >=, in, not in or contains", operator)
+        operator = self._token
+        sign = _SIGNS.get(self.take(*_SIGNS)) or self.take("in", "not", "contains")
+        if sign == "not" and self.take("in"):
+            sign = "not in"
+        if sign in ("", "not"):
+            raise self.error("expected =, !=, <, <=, >, >=, in, not in or contains", operator)
+        if sign == "contains" and column.kind != "text":
+            raise self.error("'contains' belongs to texts", operator)
+        if column.kind in ("texts", "labels") and sign not in _OF_LISTS:
+            raise self.error("labels and lists are compared with =, != and in only", operator)
+        values = self._values(column, label) if sign.endswith("in") else self._value(column, label)
+        if column.kind in ("texts", "labels"):
+            return f"{_OF_LISTS[sign]}array_has_any({column.name}, make_array({values}))"
+        if sign.endswith("in"):
+            return f"{column.name} {sign.upper()} ({values})"
+        return f"contains({column.name}, {values})" if sign == "contains" else f"{column.name} {sign} {values}"
 
-    def _column(self) -> tuple[Column, str | None]:
-        token = self._peek()
-        self._next += 1
+    def _read(self) -> _Token:
+        token = self._token
+        self._token = next(self._tokens, token)
+        return token
+
+    def _column(self) -> tuple[Column, str]:
+        """A column, and the name of the label for the column of labels."""
+        token = self._read()
         name, dot, label = token.text.partition(".")
         column = self._columns.get(name) if token.kind == "word" else None
-        known = ", ".join(
-            f"{known_name}.NAME" if known_column.kind == "labels" else known_name
-            for known_name, known_column in self._columns.items()
-        )
         if column is None or (dot and column.kind != "labels"):
-            raise self._error(f"expected one of {known}", token)
-        if column.kind != "labels":
-            return column, None
-        if dot and not label and self._peek().kind == "text":
-            label = _unquoted(self._peek().text)
-            self._next += 1
-        if not label:
-            raise self._error("expected the name of a label, as in label.intent", token)
+            known = (name + ".NAME" * (column.kind == "labels") for name, column in self._columns.items())
+            raise self.error(f"expected one of {', '.join(known)}", token)
+        if dot and not label and self._token.kind == "text":
+            label = _unquoted(self._read().text)
+        if column.kind == "labels" and not label:
+            raise self.error("expected the name of a label, as in label.intent", token)
         return column, label
 
-    def _compared(self, column: Column, label: str | None, sign: str, operator: _Token) -> Condition:
-        if column.kind in ("texts", "labels"):
-            if sign in _ORDERED:
-                raise self._error("labels and lists are compared with =, != and in only", operator)
-            condition = self._equal(column, label)
-            return condition if sign == "=" else Not(condition)
-        return Compared(column.name, sign, self._value(column))
+    def _values(self, column: Column, label: str) -> str:
+        self.expect("(")
+        values = [self._value(column, label)]
+        while self.take(","):
+            values.append(self._value(column, label))
+        self.expect(")")
+        return ", ".join(values)
 
-    def _among(self, column: Column, label: str | None) -> Condition:
-        self._expect("(")
-        condition: Condition
-        if column.kind == "text":
-            condition = Among(column.name, tuple(self._separated(self._text)))
-        else:
-            condition = Either(tuple(self._separated(partial(self._equal, column, label))))
-        self._expect(")")
-        return condition
-
-    def _separated(self, read: Callable[[], _Read]) -> Iterator[_Read]:
-        """Read items that are separated by commas."""
-        yield read()
-        while self._take_sign(","):
-            yield read()
-
-    def _equal(self, column: Column, label: str | None) -> Condition:
-        if column.kind not in ("texts", "labels"):
-            return Compared(column.name, "=", self._value(column))
-        if label is None:
-            return Has(column.name, self._text())
-        token = self._peek()
-        if token.kind not in ("text", "number", "time", "word"):
-            raise self._error("expected the value of a label", token)
-        if token.kind == "word" and token.text not in ("true", "false"):
-            raise self._error("expected a text in quotes, a number, true or false", token)
-        self._next += 1
-        value = _unquoted(token.text) if token.kind == "text" else token.text
-        return Has(column.name, label_entry(label, value))
-
-    def _value(self, column: Column) -> str | int | datetime:
+    def _value(self, column: Column, label: str) -> str:
+        """A value as SQL."""
+        token = self._read()
+        if column.kind == "time":
+            return self._time(token)
         if column.kind == "number":
-            token = self._peek()
-            self._next += 1
             if token.kind != "number" or "." in token.text or len(token.text.lstrip("+-")) > _MOST_DIGITS:
-                raise self._error(f"expected a whole number of at most {_MOST_DIGITS} digits", token)
-            return int(token.text)
-        return self._time() if column.kind == "time" else self._text()
-
-    def _text(self) -> str:
-        token = self._peek()
-        self._next += 1
+                raise self.error(f"expected a whole number of at most {_MOST_DIGITS} digits", token)
+            return str(int(token.text))
+        if column.kind == "labels":
+            if token.kind not in ("text", "number", "time") and token.text not in ("true", "false"):
+                raise self.error("expected a text in quotes, a number, true or false", token)
+            return _quoted(label_entry(label, _unquoted(token.text)))
         if token.kind != "text":
-            raise self._error("expected a text in quotes", token)
-        return _unquoted(token.text)
+            raise self.error("expected a text in quotes", token)
+        return _quoted(_unquoted(token.text))
 
-    def _time(self) -> datetime:
-        token = self._peek()
-        self._next += 1
-        written = _unquoted(token.text) if token.kind == "text" else token.text
+    def _time(self, token: _Token) -> str:
         try:
-            moment = datetime.fromisoformat(written)
+            moment = datetime.fromisoformat(_unquoted(token.text))
         except ValueError:
-            raise self._error("expected a time, such as 2024-01-31 or 2024-01-31T12:00:00Z", token) from None
+            raise self.error("expected a time, such as 2024-01-31 or 2024-01-31T12:00:00Z", token) from None
         try:
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
         except OverflowError:
-            raise self._error("expected a time that has years 1 to 9999 in UTC as well", token) from None
-
-    def _peek(self) -> _Token:
-        return self._tokens[min(self._next, len(self._tokens) - 1)]
-
-    def _take_word(self, word: str) -> bool:
-        return self._take("word", word)
-
-    def _take_sign(self, sign: str) -> bool:
-        return self._take("sign", sign)
-
-    def _take(self, kind: str, text: str) -> bool:
-        token = self._peek()
-        if token.kind != kind or token.text.lower() != text:
-            return False
-        self._next += 1
-        return True
-
-    def _expect(self, sign: str) -> None:
-        if not self._take_sign(sign):
-            raise self._error(f"expected {sign!r}", self._peek())
-
-    def _error(self, problem: str, token: _Token) -> FilterError:
-        return FilterError(f"{problem}, got {token.told}", self._filter, token.position)
+            raise self.error("expected a time that has years 1 to 9999 in UTC as well", token) from None
+        return f"timestamp '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
 
 
 def _unquoted(text: str) -> str:
-    return text[1:-1].replace(text[0] * 2, text[0])
+    return text[1:-1].replace(text[0] * 2, text[0]) if text[:1] in ("'", '"') else text
+
+
+def _quoted(text: str) -> str:
+    """A text in quotes that nothing in it can end."""
+    return "'" + text.replace("'", "''") + "'"

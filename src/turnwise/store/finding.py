@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from turnwise.store.conditions import Condition
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnwise.store.lance_table import Tables
 from turnwise.store.records import labels_of
@@ -28,7 +27,7 @@ def find_messages(
     tables: Tables,
     vector: np.ndarray | None,
     text: str | None,
-    where: Condition | None,
+    where: str | None,
     limit: int,
     offset: int,
     rerank: Callable[[Sequence[str]], np.ndarray] | None,
@@ -54,7 +53,7 @@ def find_messages(
 
 
 def find_replies(
-    tables: Tables, query: np.ndarray, where: Condition | None, limit: int, offset: int, distinct: bool
+    tables: Tables, query: np.ndarray, where: str | None, limit: int, offset: int, distinct: bool
 ) -> list[ReplyHit]:
     """The messages with the greatest inner products with a query for the next one (dim,); each text once if asked."""
     column = "reply" if tables.state.has_replies else "vector"
@@ -75,7 +74,7 @@ def cross_encoder_scores(reranker: CrossEncoder, query: str) -> Callable[[Sequen
 
 
 def find_conversations(
-    tables: Tables, vector: np.ndarray, where: Condition | None, limit: int, offset: int
+    tables: Tables, vector: np.ndarray, where: str | None, limit: int, offset: int
 ) -> list[ConversationHit]:
     """Find whole conversations similar to a vector (dim,)."""
     ranking = tables.conversations.nearest("vector", vector, where, limit + offset)

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from turnwise._utils.optional import require
-from turnwise.store.conditions import Condition, Raw, sql_of
 from turnwise.store.damage import Stamp, naming_damage
+from turnwise.store.filters import SQL
 from turnwise.store.records import vectors_of
 from turnwise.store.state import StoreState
 from turnwise.store.vector_search import VectorSearch
@@ -37,9 +37,9 @@ class LanceTable:
     stamp: Stamp = None
     search: VectorSearch | None = None
 
-    def _using(self, where: Condition | None = None) -> AbstractContextManager[None]:
+    def _using(self, where: str | None = None) -> AbstractContextManager[None]:
         """Report damaged files as such; for errors in SQL that a user wrote, LanceDB's own message stays."""
-        return naming_damage(self.store, self.stamp, (ValueError,) if isinstance(where, Raw) else ())
+        return naming_damage(self.store, self.stamp, (ValueError,) if isinstance(where, SQL) else ())
 
     @property
     def schema(self) -> pa.Schema:
@@ -47,15 +47,15 @@ class LanceTable:
         with self._using():
             return self.inner.schema
 
-    def count_rows(self, where: Condition | None = None) -> int:
+    def count_rows(self, where: str | None = None) -> int:
         """Count the rows that fulfil a condition."""
         with self._using(where):
-            return int(self.inner.count_rows(None if where is None else sql_of(where)))
+            return int(self.inner.count_rows(where))
 
-    def rows(self, where: Condition, columns: Sequence[str]) -> pa.Table:
+    def rows(self, where: str, columns: Sequence[str]) -> pa.Table:
         """The rows that fulfil a condition."""
         with self._using(where):
-            query = self.inner.search().where(sql_of(where)).select(list(columns)).limit(self.count_rows())
+            query = self.inner.search().where(where).select(list(columns)).limit(self.count_rows())
             return _valid(query.to_arrow())
 
     def batches(self, columns: Sequence[str], rows: int = 8192) -> Iterator[pa.RecordBatch]:
@@ -72,9 +72,7 @@ class LanceTable:
                     _valid(batch)
                 yield batch
 
-    def nearest(
-        self, column: str, query: np.ndarray, where: Condition | None, count: int, is_exact: bool = False
-    ) -> Ranking:
+    def nearest(self, column: str, query: np.ndarray, where: str | None, count: int, is_exact: bool = False) -> Ranking:
         """The rows whose vectors have the greatest inner products with a query, best first.
 
         Args:
@@ -90,20 +88,20 @@ class LanceTable:
             nearest = self.search.nearest(self, column, query, count, allowed, is_exact)
         return self._scanned(column, query, where, count) if nearest is None else nearest
 
-    def _scanned(self, column: str, query: np.ndarray, where: Condition | None, count: int) -> Ranking:
+    def _scanned(self, column: str, query: np.ndarray, where: str | None, count: int) -> Ranking:
         """Find what `nearest` does by LanceDB, which reads all vectors for it."""
         search = self.inner.search(np.asarray(query, np.float32), vector_column_name=column).distance_type("dot")
         ids, distances = self._ranking(search.bypass_vector_index(), where, count, "_distance")
         return ids, 1 - distances
 
-    def matching(self, text: str, where: Condition | None, count: int) -> Ranking:
+    def matching(self, text: str, where: str | None, count: int) -> Ranking:
         """The rows whose texts share words with a text, best first, with BM25."""
         match = require("lancedb.query", "store").MatchQuery(text, "text")
         return self._ranking(self.inner.search(match, query_type="fts"), where, count, "_score")
 
-    def _ranking(self, search: Any, where: Condition | None, count: int, score: str) -> Ranking:
+    def _ranking(self, search: Any, where: str | None, count: int, score: str) -> Ranking:
         with self._using(where):
-            search = search if where is None else search.where(sql_of(where))
+            search = search if where is None else search.where(where)
             rows = search.limit(count).with_row_id(True).select([score]).to_arrow()
         return np.asarray(rows["_rowid"], np.uint64), np.asarray(rows[score], np.float32)
 
@@ -115,11 +113,11 @@ class LanceTable:
         rows = rows.append_column("score", pa.array(scores[order])).take(pa.array(np.argsort(order)))
         return rows.select([*columns, "score"])
 
-    def row_ids(self, where: Condition | None = None) -> np.ndarray:
+    def row_ids(self, where: str | None = None) -> np.ndarray:
         """LanceDB's ids of the rows that fulfil a condition, sorted."""
         with self._using(where):
             search = self.inner.search().select(["_rowid"]).with_row_id(True).limit(max(1, self.count_rows()))
-            ids = (search if where is None else search.where(sql_of(where))).to_arrow()["_rowid"]
+            ids = (search if where is None else search.where(where)).to_arrow()["_rowid"]
         return np.sort(np.asarray(ids, np.uint64))
 
     def vectors(self, column: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -144,10 +142,10 @@ class LanceTable:
         with self._using():
             self.inner.add(rows)
 
-    def delete(self, where: Condition) -> None:
+    def delete(self, where: str) -> None:
         """Delete the rows that fulfil a condition."""
         with self._using():
-            self.inner.delete(sql_of(where))
+            self.inner.delete(where)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from turnwise.store.adding import ids_among
 from turnwise.store.damage import damaged
+from turnwise.store.filters import ids_among
 from turnwise.store.lance_table import Tables
 from turnwise.store.records import chat_form
 

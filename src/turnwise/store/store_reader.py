@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message, plain_messages
 from turnwise.data.reading.parts import instructions_apart
-from turnwise.store.conditions import Condition
 from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 from turnwise.store.finding import cross_encoder_scores, find_conversations, find_messages, find_replies
 from turnwise.store.folder import Folder
@@ -206,7 +205,7 @@ def _said(messages: Sequence[Message]) -> list[Message]:
     return instructions_apart(said)[1] or said  # as they are stored
 
 
-def _condition(where: str | None) -> Condition | None:
+def _condition(where: str | None) -> str | None:
     return None if where is None else read_filter(where, MESSAGE_COLUMNS)
 
 
