@@ -67,8 +67,8 @@ def attacks(name: str) -> tuple[dict[str, Hostile], list[tuple[bytes, float, int
 def hostile_bodies() -> dict[str, Hostile]:
     """What each hostile client sends."""
     filters = {
-        "nots": "not " * 45 + "role = 'user'",
-        "parentheses": "(" * 45 + "role = 'user'" + ")" * 45,
+        "nots": "not " * 2400 + "role = 'user'",
+        "parentheses": "turn = 0 and not (label.a != 1 or " * 10 + "role = 'user'" + ")" * 10,
         "labels": "label.a in (" + ", ".join(["'x'"] * 1900) + ")",
     }
     bodies = {
