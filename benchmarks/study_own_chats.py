@@ -2,16 +2,17 @@
 
 Of each corpus, some conversations (--learned) of the part to learn from are given to the default method and, with as
 many steps, to DialogueCSE and dial2vec. All start from the encoder that ships; where the corpus is one of its
-sources, from the encoder without that source, which `make encoder` leaves in its folder (--variants). Labels of the
-test part judge: MAP of the messages' labels (intents; of STAR the assistant's acts), MAP and NMI of k-means of whole
-conversations. For the default method they do so at all shares of what was learned, as do figures
-without labels on the conversations that were held out; --foretell tells how well the changes of these go with those
-of the labelled figures. MultiDoGO has the customers' messages only, from which neither paper's method can learn.
+sources, from the encoder without that source, which `make encoder` leaves in its folder (--variants), or without
+these from the encoder that knows no conversations. Labels of the test part judge: MAP of the messages' labels
+(intents; of STAR the assistant's acts), MAP and NMI of k-means of whole conversations. For the default method they do
+so at all shares of what was learned, as do figures without labels on the conversations that were held out; --foretell
+tells how well the changes of these go with those of the labelled figures. MultiDoGO has the customers' messages only,
+from which neither paper's method can learn.
 
 Results go to a JSON file; a second run continues where it stopped.
 
-Run: python benchmarks/study_own_chats.py --variants encoder --out runs/own-chats.json [--corpora sgd …] [--seeds 0 1 2]
-     python benchmarks/study_own_chats.py --out runs/own-chats.json --foretell
+Run: python benchmarks/study_own_chats.py [--variants encoder] [--corpora sgd …] [--seeds 0 1 2]
+     python benchmarks/study_own_chats.py --foretell
 Data: $TURNWISE_DATA (sgd, star, multidogo, self_dialogue; .jsonl.gz each).
 """
 
@@ -149,12 +150,12 @@ def rows_of(part: str, count: int, seed: int) -> Any:
     return draw_conversations(turnwise.read_conversations(data_folder() / f"{part}.jsonl.gz"), count, seed)
 
 
-def start_of(corpus: Corpus, variants: Path) -> ConversationEncoder:
+def start_of(corpus: Corpus, variants: Path | None) -> ConversationEncoder:
     """The encoder that ships, without what it has learned from this corpus."""
     if corpus.without is None or is_quick():
         return turnwise.load_encoder(device="cpu")
     base = turnwise.load_encoder(BASE_ENCODER, device="cpu")
-    return ConversationEncoder.of(apply_delta(base, variants / corpus.without))
+    return base if variants is None else ConversationEncoder.of(apply_delta(base, variants / corpus.without))
 
 
 def unlabelled(held_out: HeldOut, vectors: np.ndarray) -> dict[str, float]:
@@ -213,7 +214,7 @@ def told(shares: Shares) -> str:
     return " + ".join(f"{share:g} {step}" for step, share in shares.items()) or BEFORE
 
 
-def measured(name: str, what: str, seed: int, variants: Path, sizes: Sizes, steps: int | None) -> dict[str, Any]:
+def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Sizes, steps: int | None) -> dict[str, Any]:
     """The figures of a method on a corpus, or of the untouched encoder."""
     corpus = CORPORA[name]
     judge = Judge(corpus, sizes)
@@ -279,7 +280,7 @@ def shown(key: str, row: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs/own-chats.json"))
-    parser.add_argument("--variants", type=Path, default=Path("encoder"), help="the folder of make encoder")
+    parser.add_argument("--variants", type=Path, help="the folder of make encoder")
     parser.add_argument("--corpora", nargs="*", default=list(CORPORA), choices=list(CORPORA))
     parser.add_argument("--what", nargs="*", default=list(WHAT), choices=list(WHAT))
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
