@@ -24,9 +24,9 @@ from turnwise._utils.vectors import unit_vectors
 from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.explorer.groups.assigning import lonely_below, vote
 from turnwise.explorer.groups.fitting import fit_groups
-from turnwise.explorer.groups.naming import name_phrases
+from turnwise.explorer.groups.naming import name_sentences
 from turnwise.explorer.groups.neighbours import nearest
-from turnwise.explorer.groups.sentences import name_sentences
+from turnwise.explorer.groups.phrases import name_phrases
 from turnwise.explorer.groups.settings import GroupSettings
 
 MOST = 1500

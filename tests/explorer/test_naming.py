@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from turnwise.explorer.groups.endpoint import Endpoint
-from turnwise.explorer.groups.naming import distinct_names, name_phrases
-from turnwise.explorer.groups.sentences import name_sentences
+from turnwise.explorer.groups.naming import name_sentences
+from turnwise.explorer.groups.phrases import distinct_names, name_phrases
 
 
 def test_phrases_are_what_a_group_says_and_others_do_not() -> None:

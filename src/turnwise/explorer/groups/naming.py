@@ -1,150 +1,204 @@
-"""The words of groups: phrases that occur in their texts and not in those of other groups.
+"""Naming groups by a sentence: the most typical of their messages, without what is said only here or only in passing.
 
-The score of a phrase is the share of the group's texts that contain it, times the logarithm of how many times more
-frequent it is there than in all other groups. What is common in most groups is a stop word, in any language. Phrases
-have up to three words; in Chinese, Japanese and Korean, two to six characters.
+Candidates are the clauses, and runs of clauses, of the messages nearest to the middle of a group. They gain by the
+words that the group has and others have not, and lose by words that few of the group's messages have, and by being cut
+out of a longer sentence. A number, or a word that hardly any message has, such as somebody's name, is in a name only if
+all candidates have one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from sklearn.feature_extraction.text import CountVectorizer
 
-from turnwise._utils.vectors import IntArray
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
+from turnwise.explorer.boilerplate import GAP
+from turnwise.explorer.groups.phrases import IS_CJK, TOKEN
 
-_CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
-_BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # a phrase never crosses one of these
-IS_CJK = re.compile(rf"[{_CJK}]")
-_CJK_SIZES = (2, 3, 4, 5, 6)
-_MOST_PHRASES = 50_000
-_LONGEST_TEXT = 4000  # characters
-_LEAST_SHARE = 0.05  # of a group's texts, in which a phrase must occur to name the group
-_LEAST_TEXTS = 3  # that must have it, unless no phrase has so many
-_COMMON = 0.05  # a word that so many texts of a group have is common in it; common in most groups, it says nothing
-_TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
-_SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
+_WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
+_LONGEST = 120  # characters of a name
+_CJK_WIDTH = 2
+_CENTRAL = 100  # messages whose clauses are considered
+_READ = 1000  # characters of a message
+_TELLING = 0.5  # what clauses gain by the words of the group
+_TELLING_WORDS = 6  # that a clause has at best
+_RARE = 0.6  # what they lose by words that few of its messages have
+_SHORT = 0.1  # what they lose for each word that they have less than three
+_USUAL = 0.1  # the share of its messages from which on a word is not rare
+_CUT = {"sentence": 0.1, "clause": 0.3}  # what they lose, at each end, by being cut out of more sentences or clauses
+_GAP = 0.3  # what they lose if something was taken out of them
+_PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
+_SHARED = 3
+_ASIDE = 0.2  # a word that stands alone so often, such as "hello", is taken off the beginning
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+_CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
+_PUNCTUATION = re.compile(r"[^\w\s'’-]+|\n")
+_MARKS = re.compile(r"\s*([,.!?;:…])(?:\s*\1)*")  # the same one, perhaps several times
+_LOOSE = " ,;:，；：、-–—"
+_CLOSING = _LOOSE + ".!?…)]}»”"  # does not begin a name
 
 
-def phrases_of_text(text: str) -> list[str]:
-    """The phrases of a text: up to three words beside each other, and two to six CJK characters.
+@dataclass(frozen=True)
+class _Words:
+    """In how many texts words occur.
 
-    >>> phrases_of_text("Cancel my order 123. Thanks!")
-    ['cancel', 'my', 'order', 'cancel my', 'my order', 'cancel my order', 'thanks']
-    >>> phrases_of_text("退款")
-    ['退款']
+    Attributes:
+        everywhere: In all groups.
+        within: In each group.
+        sizes: How many texts each group has (groups,).
+        asides: Words that often make up a clause by themselves, such as greetings.
     """
-    phrases, runs = [], []
-    for clause in _BREAK.split(text[:_LONGEST_TEXT].lower()):
-        words = []
-        for token in TOKEN.findall(clause):
-            if IS_CJK.match(token):
-                phrases += [
-                    token[start : start + size] for size in _CJK_SIZES for start in range(len(token) - size + 1)
-                ]
-            elif not token[0].isdigit():  # numbers do not describe a group
-                words.append(token)
-        runs += [words[start : start + size] for size in (1, 2, 3) for start in range(len(words) - size + 1)]
-    return phrases + [" ".join(run) for run in runs]
+
+    everywhere: Counter[str]
+    within: Sequence[Counter[str]]
+    sizes: IntArray
+    asides: frozenset[str]
 
 
-def phrases_in(texts: Sequence[str]) -> tuple[Any, list[str]]:
-    """Which phrases each text has (texts, phrases), and the phrases.
+@dataclass(frozen=True)
+class _Clause:
+    """A piece of a text; ``costs`` is what its two ends cost, since they cut something off."""
 
-    Raises:
-        ValueError: No text has any word.
-    """
-    vectorizer = CountVectorizer(analyzer=phrases_of_text, binary=True, max_features=_MOST_PHRASES, dtype=np.float32)
-    return vectorizer.fit_transform(texts), vectorizer.get_feature_names_out().tolist()
+    text: str
+    costs: float
 
 
-def name_phrases(
-    texts: Sequence[str],
-    labels: IntArray,
-    count: int = 8,
-    counted: Callable[[tuple[str, ...]], tuple[Any, list[str]]] = phrases_in,
-) -> list[list[str]]:
-    """The phrases that best distinguish each group from the others, the most distinctive first.
+def name_sentences(
+    texts: Sequence[str], vectors: FloatArray, labels: IntArray, wanted: BoolArray | None = None
+) -> list[str]:
+    """A sentence for each group that is typical of it; empty if its texts have no words, or none is wanted.
 
     Args:
-        texts: The texts.
+        texts: The texts, each once (n).
+        vectors: Their vectors, of length 1 (n, dim).
         labels: The group of each text, from 0 on, -1 for none (n,).
-        count: The most phrases for a group.
-        counted: What counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
+        wanted: Which groups to name (groups,); by default all.
     """
-    groups = int(np.max(labels, initial=-1)) + 1
-    kept = np.flatnonzero(labels >= 0)
-    try:
-        present, phrases = counted(tuple(texts[row] for row in kept.tolist()))
-    except ValueError:  # no text has any word
-        return [[] for _ in range(groups)]
-    members = sparse.csr_matrix(
-        (np.ones(len(kept), np.float32), (labels[kept], np.arange(len(kept)))), shape=(groups, len(kept))
-    )
-    sizes = np.maximum(np.asarray(members.sum(1)).ravel(), 1)
-    counts = (members @ present).tocsr()  # (groups, phrases): how many texts of the group have the phrase
-    total = np.asarray(counts.sum(0)).ravel()
-    common = np.asarray((counts.multiply(1 / sizes[:, None]) >= _COMMON).sum(0)).ravel()
-    pale = {phrases[place] for place in np.flatnonzero(common > max(1, groups / 2))}
-    says = np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
-    best = []
-    for group in range(groups):
-        own = counts[group]
-        share = own.data / sizes[group]
-        elsewhere = (total[own.indices] - own.data + 0.5) / (len(kept) - sizes[group] + 1)
-        tells = says[own.indices] & (share >= _TIMES * elsewhere)
-        scores = np.where(tells, share * np.log(share / elsewhere), -1)
-        enough = (scores > 0) & (share >= _LEAST_SHARE) & (own.data >= _LEAST_TEXTS)
-        if not enough.any():
-            enough = scores > 0 if (scores > 0).any() else np.ones(len(scores), bool)
-        candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}
-        best.append(_best(candidates, count))
-    return best
-
-
-def _best(candidates: Mapping[str, tuple[float, float]], count: int) -> list[str]:
-    """The phrases with the highest score, of those with their share of texts and their score.
-
-    No phrase is part of another one that occurs in most of the same texts.
-    """
-    chosen: list[str] = []
-    for phrase in sorted(candidates, key=lambda candidate: (-candidates[candidate][1], candidate)):
-        share = _SAME * candidates[phrase][0]
-        longer = [other for other in candidates if phrase in other and candidates[other][0] >= share]
-        best = max(longer, key=lambda other: (len(other), other))
-        if not any(_overlap(best, other) for other in chosen):
-            chosen.append(best)
-        if len(chosen) == count:
-            break
-    return chosen
-
-
-def _overlap(phrase: str, other: str) -> bool:
-    """Whether two phrases say nearly the same: one contains the other, or they share two CJK characters."""
-    if phrase in other or other in phrase:
-        return True
-    return any(IS_CJK.match(pair) and pair in other for pair in map("".join, pairwise(phrase)))
-
-
-def distinct_names(candidates: Sequence[Sequence[str]], taken: Sequence[str] = ()) -> list[str]:
-    """The first name of each group that no other has; if all are taken, one gets a number.
-
-    Args:
-        candidates: The names that each group could have, the best first.
-        taken: Names that may not be given.
-    """
-    names: list[str] = []
-    used = set(taken)
-    for own in candidates:
-        base = own[0] if own else "no words"
-        numbered = (f"{base} ({number})" for number in range(2, len(candidates) + len(used) + 3))
-        name = next(candidate for candidate in [*(own or [base]), *numbered] if candidate not in used)
-        used.add(name)
-        names.append(name)
+    if wanted is not None and not wanted.any():
+        return [""] * len(wanted)
+    words = _words_of(texts, labels)
+    names = []
+    for group in range(len(words.sizes)):
+        if wanted is not None and not wanted[group]:
+            names.append("")
+            continue
+        rows = np.flatnonzero(labels == group)
+        cosines = vectors[rows] @ unit_vectors(vectors[rows].mean(0)) if len(rows) else np.zeros(0)
+        central = np.argsort(-cosines, kind="stable")[:_CENTRAL]
+        names.append(_name([texts[row] for row in rows[central]], cosines[central], words, group))
     return names
+
+
+def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) -> str:
+    telling = _telling(words, group)
+    strongest = sorted(telling.values(), reverse=True)[:_TELLING_WORDS]
+    kept = {word for word, weight in telling.items() if weight >= strongest[0] / 2}
+    usual = _USUAL * words.sizes[group]
+    best, highest = "", -np.inf
+    for text, cosine in zip(texts, cosines.tolist()):
+        for clause in _clauses(text):
+            shown = _without_asides(clause.text, words.asides - kept)
+            tokens = _tokens(shown)
+            if not tokens:
+                continue
+            told = sum(telling.get(word, 0) for word in set(tokens)) / max(sum(strongest), 1e-9)
+            common = [0 if word[0].isdigit() else min(1, words.within[group][word] / usual) for word in tokens]
+            rare = 1 - sum(common) / len(common)
+            private = any(word[0].isdigit() or words.everywhere[word] < _SHARED for word in tokens)
+            too_wide = max(0, _width(shown) / _WIDEST - 1)
+            score = cosine + _TELLING * min(1, told) - _RARE * rare - _PRIVATE * private
+            score -= clause.costs + 2 * too_wide + _SHORT * max(0, 3 - len(tokens))
+            if score > highest:
+                best, highest = shown, score
+    return _cut(_tidy(best))
+
+
+def _telling(words: _Words, group: int) -> dict[str, float]:
+    """How well each word of a group tells it from the others, 0 or more."""
+    size, others = int(words.sizes[group]), int(words.sizes.sum() - words.sizes[group])
+    weights = {}
+    for word, count in words.within[group].items():
+        if not word[0].isdigit():
+            elsewhere = (words.everywhere[word] - count + 1) / (others + 2)
+            weights[word] = count / size * max(0.0, float(np.log(count / size / elsewhere)))
+    return weights
+
+
+def _words_of(texts: Sequence[str], labels: IntArray) -> _Words:
+    sizes = np.bincount(labels[labels >= 0])
+    within: list[Counter[str]] = [Counter() for _ in sizes]
+    every: Counter[str] = Counter()
+    alone: Counter[str] = Counter()
+    for text, label in zip(texts, labels.tolist()):
+        words = set(_tokens(text[:_READ]))
+        every.update(words)
+        alone.update(words & {clause.strip().lower() for clause in _PUNCTUATION.split(text[:_READ])})
+        if label >= 0:
+            within[label].update(words)
+    asides = frozenset(word for word, count in alone.items() if count >= max(3, _ASIDE * every[word]))
+    everywhere: Counter[str] = Counter()
+    for counts in within:
+        everywhere.update(counts)
+    return _Words(everywhere, within, sizes, asides)
+
+
+def _tokens(text: str) -> list[str]:
+    """The words and numbers of a text, and pairs of CJK characters."""
+    tokens = []
+    for token in TOKEN.findall(text.lower()):
+        if IS_CJK.match(token):
+            tokens += [token[start : start + 2] for start in range(max(1, len(token) - 1))]
+        else:
+            tokens.append(token)
+    return tokens
+
+
+def _clauses(text: str) -> Iterator[_Clause]:
+    """Each clause of a text, and each run of clauses that is no wider than a name should be."""
+    text = "\n".join(" ".join(line.split()) for line in text[:_READ].splitlines())
+    spans: list[tuple[int, int, bool, bool]] = []  # start, end, begins a sentence, ends a sentence
+    place = 0
+    for sentence in filter(str.strip, _SENTENCE_END.split(text)):
+        clauses = [clause for clause in _CLAUSE_END.split(sentence) if clause.strip()]
+        for number, clause in enumerate(clauses):
+            start = text.index(clause, place)
+            place = start + len(clause)
+            spans.append((start, place, number == 0, number == len(clauses) - 1))
+    for first, (start, _, begins, _) in enumerate(spans):
+        for last in range(first, len(spans)):
+            _, end, _, ends = spans[last]
+            piece = " ".join(text[start:end].strip(_LOOSE).lstrip(_CLOSING).split())
+            if last > first and _width(piece) > _WIDEST:
+                break
+            before = 0.0 if first == 0 else _CUT["sentence" if begins else "clause"]
+            after = 0.0 if last == len(spans) - 1 else _CUT["sentence" if ends else "clause"]
+            yield _Clause(piece.replace(GAP, "…"), before + after + (_GAP if GAP in piece else 0))
+
+
+def _without_asides(text: str, asides: frozenset[str]) -> str:
+    """The text without words at its beginning that are said in passing, if at least two words are left."""
+    while True:
+        first = TOKEN.search(text)
+        if first is None or first[0].lower() not in asides or len(_tokens(text)) < 3:
+            return text
+        text = text[first.end() :].lstrip(_LOOSE + ".!?。！？")
+
+
+def _tidy(name: str) -> str:
+    """The name with a capital, and punctuation once and close to the word before it."""
+    name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).rstrip("…")
+    return name[:1].upper() + name[1:]
+
+
+def _cut(name: str) -> str:
+    """The name, or its first words if there is no clause that is short."""
+    return name if len(name) <= _LONGEST else name[:_LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def _width(text: str) -> int:
+    """The width in Latin letters."""
+    return sum(_CJK_WIDTH if IS_CJK.match(character) else 1 for character in text)

@@ -14,8 +14,8 @@ from turnwise.explorer.boilerplate import without_placeholders
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.members import Members, members_of
 from turnwise.explorer.groups.memory import GroupMemory, Kind, Memory
-from turnwise.explorer.groups.naming import distinct_names, name_phrases, phrases_in
-from turnwise.explorer.groups.sentences import name_sentences
+from turnwise.explorer.groups.naming import name_sentences
+from turnwise.explorer.groups.phrases import distinct_names, name_phrases, phrases_in
 from turnwise.explorer.groups.survey import Survey
 from turnwise.explorer.report.report import Group
 from turnwise.explorer.report.scale import with_scale

@@ -1,0 +1,150 @@
+"""The words of groups: phrases that occur in their texts and not in those of other groups.
+
+The score of a phrase is the share of the group's texts that contain it, times the logarithm of how many times more
+frequent it is there than in all other groups. What is common in most groups is a stop word, in any language. Phrases
+have up to three words; in Chinese, Japanese and Korean, two to six characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+
+from turnwise._utils.vectors import IntArray
+
+_CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
+_BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # a phrase never crosses one of these
+IS_CJK = re.compile(rf"[{_CJK}]")
+_CJK_SIZES = (2, 3, 4, 5, 6)
+_MOST_PHRASES = 50_000
+_LONGEST_TEXT = 4000  # characters
+_LEAST_SHARE = 0.05  # of a group's texts, in which a phrase must occur to name the group
+_LEAST_TEXTS = 3  # that must have it, unless no phrase has so many
+_COMMON = 0.05  # a word that so many texts of a group have is common in it; common in most groups, it says nothing
+_TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
+_SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
+
+
+def phrases_of_text(text: str) -> list[str]:
+    """The phrases of a text: up to three words beside each other, and two to six CJK characters.
+
+    >>> phrases_of_text("Cancel my order 123. Thanks!")
+    ['cancel', 'my', 'order', 'cancel my', 'my order', 'cancel my order', 'thanks']
+    >>> phrases_of_text("退款")
+    ['退款']
+    """
+    phrases, runs = [], []
+    for clause in _BREAK.split(text[:_LONGEST_TEXT].lower()):
+        words = []
+        for token in TOKEN.findall(clause):
+            if IS_CJK.match(token):
+                phrases += [
+                    token[start : start + size] for size in _CJK_SIZES for start in range(len(token) - size + 1)
+                ]
+            elif not token[0].isdigit():  # numbers do not describe a group
+                words.append(token)
+        runs += [words[start : start + size] for size in (1, 2, 3) for start in range(len(words) - size + 1)]
+    return phrases + [" ".join(run) for run in runs]
+
+
+def phrases_in(texts: Sequence[str]) -> tuple[Any, list[str]]:
+    """Which phrases each text has (texts, phrases), and the phrases.
+
+    Raises:
+        ValueError: No text has any word.
+    """
+    vectorizer = CountVectorizer(analyzer=phrases_of_text, binary=True, max_features=_MOST_PHRASES, dtype=np.float32)
+    return vectorizer.fit_transform(texts), vectorizer.get_feature_names_out().tolist()
+
+
+def name_phrases(
+    texts: Sequence[str],
+    labels: IntArray,
+    count: int = 8,
+    counted: Callable[[tuple[str, ...]], tuple[Any, list[str]]] = phrases_in,
+) -> list[list[str]]:
+    """The phrases that best distinguish each group from the others, the most distinctive first.
+
+    Args:
+        texts: The texts.
+        labels: The group of each text, from 0 on, -1 for none (n,).
+        count: The most phrases for a group.
+        counted: What counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
+    """
+    groups = int(np.max(labels, initial=-1)) + 1
+    kept = np.flatnonzero(labels >= 0)
+    try:
+        present, phrases = counted(tuple(texts[row] for row in kept.tolist()))
+    except ValueError:  # no text has any word
+        return [[] for _ in range(groups)]
+    members = sparse.csr_matrix(
+        (np.ones(len(kept), np.float32), (labels[kept], np.arange(len(kept)))), shape=(groups, len(kept))
+    )
+    sizes = np.maximum(np.asarray(members.sum(1)).ravel(), 1)
+    counts = (members @ present).tocsr()  # (groups, phrases): how many texts of the group have the phrase
+    total = np.asarray(counts.sum(0)).ravel()
+    common = np.asarray((counts.multiply(1 / sizes[:, None]) >= _COMMON).sum(0)).ravel()
+    pale = {phrases[place] for place in np.flatnonzero(common > max(1, groups / 2))}
+    says = np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
+    best = []
+    for group in range(groups):
+        own = counts[group]
+        share = own.data / sizes[group]
+        elsewhere = (total[own.indices] - own.data + 0.5) / (len(kept) - sizes[group] + 1)
+        tells = says[own.indices] & (share >= _TIMES * elsewhere)
+        scores = np.where(tells, share * np.log(share / elsewhere), -1)
+        enough = (scores > 0) & (share >= _LEAST_SHARE) & (own.data >= _LEAST_TEXTS)
+        if not enough.any():
+            enough = scores > 0 if (scores > 0).any() else np.ones(len(scores), bool)
+        candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}
+        best.append(_best(candidates, count))
+    return best
+
+
+def _best(candidates: Mapping[str, tuple[float, float]], count: int) -> list[str]:
+    """The phrases with the highest score, of those with their share of texts and their score.
+
+    No phrase is part of another one that occurs in most of the same texts.
+    """
+    chosen: list[str] = []
+    for phrase in sorted(candidates, key=lambda candidate: (-candidates[candidate][1], candidate)):
+        share = _SAME * candidates[phrase][0]
+        longer = [other for other in candidates if phrase in other and candidates[other][0] >= share]
+        best = max(longer, key=lambda other: (len(other), other))
+        if not any(_overlap(best, other) for other in chosen):
+            chosen.append(best)
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _overlap(phrase: str, other: str) -> bool:
+    """Whether two phrases say nearly the same: one contains the other, or they share two CJK characters."""
+    if phrase in other or other in phrase:
+        return True
+    return any(IS_CJK.match(pair) and pair in other for pair in map("".join, pairwise(phrase)))
+
+
+def distinct_names(candidates: Sequence[Sequence[str]], taken: Sequence[str] = ()) -> list[str]:
+    """The first name of each group that no other has; if all are taken, one gets a number.
+
+    Args:
+        candidates: The names that each group could have, the best first.
+        taken: Names that may not be given.
+    """
+    names: list[str] = []
+    used = set(taken)
+    for own in candidates:
+        base = own[0] if own else "no words"
+        numbered = (f"{base} ({number})" for number in range(2, len(candidates) + len(used) + 3))
+        name = next(candidate for candidate in [*(own or [base]), *numbered] if candidate not in used)
+        used.add(name)
+        names.append(name)
+    return names
