@@ -6,9 +6,8 @@ from datasets import Dataset
 from torch.nn.functional import cross_entropy, normalize
 
 import turnwise
-from turnwise._utils.settings import Settings
 from turnwise.collators import TextCollator
-from turnwise.losses import RequestAnswerLoss
+from turnwise.losses import CosineSettings, RequestAnswerLoss
 from turnwise.training.recipes.request_answer import pairs_of
 
 PAIRS = [
@@ -21,7 +20,7 @@ PAIRS = [
 def loss_of(encoder: turnwise.ConversationEncoder, pairs: list[tuple[str, str]]) -> float:
     rows = [{"messages": [{"content": text} for text in pair]} for pair in pairs]
     features = {name.removeprefix("messages_"): value for name, value in TextCollator(encoder)(rows).items()}
-    return float(RequestAnswerLoss(encoder, Settings()).compute_loss(features).detach())
+    return float(RequestAnswerLoss(encoder, CosineSettings()).compute_loss(features).detach())
 
 
 def test_the_literal_formula(tiny_encoder) -> None:

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor, nn
 
-from turnwise._utils.settings import Settings
+from turnwise._utils.settings import Settings, check_positive
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
+
+
+@dataclass(frozen=True)
+class CosineSettings(Settings):
+    """Settings of losses on cosines.
+
+    Attributes:
+        temperature: Divides the cosines.
+    """
+
+    temperature: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "temperature")
 
 
 class ConversationLoss(nn.Module, Generic[SettingsT]):

@@ -15,24 +15,23 @@ from torch import Tensor
 from turnwise._utils.settings import check_positive
 from turnwise.encoders.forward import take
 from turnwise.encoders.reply_head import ReplyHead
+from turnwise.losses.base import CosineSettings
 from turnwise.losses.in_batch import InBatchSettings, batch_softmax
 
 
 @dataclass(frozen=True)
-class ComposedSettings(InBatchSettings):
+class ComposedSettings(CosineSettings, InBatchSettings):
     """Settings of `composed_loss`.
 
     Attributes:
         context_turns: How many turns back the head looks.
-        temperature: Divides the cosines.
     """
 
     context_turns: int = 10
-    temperature: float = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self, "context_turns", "temperature")
+        check_positive(self, "context_turns")
 
 
 def last_turns(conversation: Tensor, count: int) -> Tensor:

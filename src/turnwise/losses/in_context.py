@@ -8,38 +8,20 @@ gives them in context.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.functional import normalize
 from typing_extensions import override
 
-from turnwise._utils.settings import Settings, check_positive
 from turnwise._utils.vectors import FloatArray
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnwise.losses.base import ConversationLoss
+from turnwise.losses.base import ConversationLoss, CosineSettings
 from turnwise.losses.distillation import soft_neighbours
 from turnwise.losses.in_batch import process_mean
 
 
-@dataclass(frozen=True)
-class InContextSettings(Settings):
-    """Settings of `InContextLoss`.
-
-    Attributes:
-        temperature: Divides the cosines of messages alone and in context.
-    """
-
-    temperature: float = 0.05
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive(self, "temperature")
-
-
-class InContextLoss(ConversationLoss[InContextSettings]):
+class InContextLoss(ConversationLoss[CosineSettings]):
     """The vectors of messages read alone learn the similarities that the messages of a batch have in context.
 
     Takes the features of `turnwise.collators.MessageCollator`.
@@ -54,9 +36,9 @@ class InContextLoss(ConversationLoss[InContextSettings]):
     citation = ""
 
     def __init__(
-        self, model: SentenceTransformer, in_context: FloatArray, settings: InContextSettings | None = None
+        self, model: SentenceTransformer, in_context: FloatArray, settings: CosineSettings | None = None
     ) -> None:
-        super().__init__(model, settings or InContextSettings())
+        super().__init__(model, settings or CosineSettings())
         # In a tuple, so that they are not part of this module: no checkpoint needs them.
         self._taught = (normalize(torch.from_numpy(in_context - in_context.mean(0)), dim=1),)
 

@@ -11,19 +11,15 @@ from torch import Tensor
 from torch.nn.functional import normalize
 from typing_extensions import override
 
-from turnwise._utils.settings import Settings
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnwise.losses.base import ConversationLoss
+from turnwise.losses.base import ConversationLoss, CosineSettings
 from turnwise.losses.in_batch import batch_softmax
 
-_TEMPERATURE = 0.05
 
-
-class RequestAnswerLoss(ConversationLoss[Settings]):
+class RequestAnswerLoss(ConversationLoss[CosineSettings]):
     """The softmax over the requests and answers of a batch, from request to answer and back.
 
     Takes the features of `turnwise.collators.TextCollator` of conversations of two messages, a request and its answer.
-    Cosines are divided by 0.05.
     """
 
     citation = ""
@@ -37,7 +33,7 @@ class RequestAnswerLoss(ConversationLoss[Settings]):
             requests, answers = normalize(pairs.float(), dim=2).unbind(1)
             has_context = torch.ones_like(conversation, dtype=torch.bool)
             losses = [
-                batch_softmax(of / _TEMPERATURE, to, has_context, conversation, key, "batch")
+                batch_softmax(of / self.settings.temperature, to, has_context, conversation, key, "batch")
                 for of, to, key in ((requests, answers, keys[:, 1]), (answers, requests, keys[:, 0]))
             ]
             return torch.stack(losses).mean()

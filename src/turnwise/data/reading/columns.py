@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from turnwise._utils.spelling import did_you_mean
 from turnwise._utils.texts import listed
-from turnwise.data.reading.headings import PLACES, is_clock, is_date, plain_name, tells_when
+from turnwise.data.reading.headings import PLACES, TIMES, is_clock, is_date, plain_name, tells_when
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.source import BadRow
 
@@ -24,8 +24,6 @@ _NAMES = {
     "speaker": ("speaker role from author sender participant", "speaker_id sender_id author_id"),
     "text": ("text content message utterance body sentence",),
 }
-# Times and numbers agree with each other, so the first found wins.
-_TIMES = "timestamp datetime created_at start_time start time date"
 _IDS = {"turn_id", "message_id", "utterance_id"}
 _MEANINGS = ("conversation", "speaker", "text", "time", "messages", "answer", "ignore")
 _JOIN = "+"
@@ -171,7 +169,7 @@ def find_columns(
             raise _missing(meaning, names)
     taken = {name for name in (*columns.values(), given.answer, given.time) if name}
     free = [name for name in names if name not in taken]
-    time = given.time or _known(free, _TIMES)
+    time = given.time or _known(free, TIMES)
     guess = _guessed_time(free, example or {}) if time is None else None
     time = time or guess or _known(free, PLACES)
     return Columns(
@@ -243,7 +241,7 @@ def _holds_time(time: str, example: dict[str, Any]) -> bool:
 def time_fields(names: tuple[str, ...]) -> tuple[str, ...]:
     """The fields of a message whose names say that they hold a time; empty if there are none."""
     fields = list(names)
-    time = _known(fields, "time timestamp datetime created_at date")
+    time = _known(fields, TIMES)
     if time is None:
         time = next((_with_its_other_half(name, fields) for name in fields if tells_when(name)), None)
     return tuple(time.split(_JOIN)) if time is not None else ()

@@ -15,7 +15,9 @@ def _words(text: str) -> frozenset[str]:
 PLACES = "turn order turn_id turn_index turn_number message_id utterance_id index position"
 _DATES = _words("date datum fecha data dato дата 日期 日付 날짜 تاريخ التاريخ")
 _CLOCKS = _words("time uhrzeit zeit hora heure ora orario godzina tijd tid время 时间 時間 時刻 시간 الوقت")
-_TIMES = _words("timestamp datetime datetimestamp zeitpunkt zeitstempel horodatage tijdstip 时间戳 時間戳 日時 일시")
+# The usual names of columns and fields that hold a time, the likeliest first.
+TIMES = "timestamp datetime created_at time start_time start date"
+_STAMPS = _words("timestamp datetime datetimestamp zeitpunkt zeitstempel horodatage tijdstip 时间戳 時間戳 日時 일시")
 _SAID = _words(
     "sent posted received created submitted published started occurred written logged recorded creation submission "
     "gesendet erstellt empfangen enviado creado criado envoye cree recu inviato creato verzonden skickat sendt "
@@ -75,4 +77,4 @@ def is_clock(name: str) -> bool:
 
 
 def _is_of_time(word: str) -> bool:
-    return word in _DATES | _CLOCKS | _TIMES | _SAID or bool(_WITHOUT_SPACES.fullmatch(word))
+    return word in _DATES | _CLOCKS | _STAMPS | _SAID or bool(_WITHOUT_SPACES.fullmatch(word))

@@ -18,14 +18,15 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.history import add_surroundings
 from turnwise.encoders.in_context import encode_in_context
 from turnwise.encoders.messages import encode_messages
-from turnwise.losses.in_context import InContextLoss, InContextSettings
+from turnwise.losses.base import CosineSettings
+from turnwise.losses.in_context import InContextLoss
 from turnwise.training.precision import half_precision
 from turnwise.training.recipes.base import EncoderRecipe, Inputs
 
 
 @dataclass(frozen=True)
-class InContext(EncoderRecipe, InContextSettings):
-    """See `turnwise.losses.InContextSettings` for the other settings; ``batch_size`` counts messages.
+class InContext(EncoderRecipe, CosineSettings):
+    """The temperature is that of `turnwise.losses.CosineSettings`; ``batch_size`` counts messages.
 
     Attributes:
         sample: Learn from this many conversations, drawn at random. All of them are read before the first step.
@@ -86,5 +87,5 @@ class InContext(EncoderRecipe, InContextSettings):
         return {
             "train_dataset": Dataset.from_dict(messages),
             "data_collator": MessageCollator(TextCollator(encoder, self.max_length)),
-            "loss": InContextLoss(encoder, in_context, InContextSettings.of(self)),
+            "loss": InContextLoss(encoder, in_context, CosineSettings.of(self)),
         }

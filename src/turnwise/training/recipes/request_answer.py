@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datasets import Dataset
 from typing_extensions import override
 
-from turnwise._utils.settings import Settings
 from turnwise.collators.texts import TextCollator
 from turnwise.data.messages import Messages
 from turnwise.encoders.conversation_encoder import ConversationEncoder
+from turnwise.losses.base import CosineSettings
 from turnwise.losses.request_answer import RequestAnswerLoss
 from turnwise.training.recipes.objective import Inputs, Objective
 
 
 @dataclass(frozen=True)
-class RequestAnswer(Objective):
+class RequestAnswer(Objective, CosineSettings):
     """All that the first speaker says against all that the others say; ``batch_size`` counts conversations."""
 
     learning_rate: float = 1e-4
@@ -34,7 +34,7 @@ class RequestAnswer(Objective):
         return {
             "train_dataset": Dataset.from_list([{"messages": pair} for pair in pairs_of(conversations)]),
             "data_collator": TextCollator(encoder, self.max_length),
-            "loss": RequestAnswerLoss(encoder, Settings()),
+            "loss": RequestAnswerLoss(encoder, CosineSettings.of(self)),
         }
 
 
