@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from turnwise.evaluation.evaluator import TaskEvaluator
 from turnwise.papers.experiments import cells as cells_module
 from turnwise.papers.experiments import models, runner, scoring
-from turnwise.papers.experiments.cells import plan_cells
+from turnwise.papers.experiments.cells import Cell, plan_cells
 from turnwise.papers.experiments.data_sets import Splits, sample_corpus
 from turnwise.papers.experiments.method import Stage
 from turnwise.papers.experiments.report import write_report
@@ -30,7 +30,7 @@ SETTINGS = {
     "siamese": {"max_steps": 1, "batch_size": 4},
     "single-vector": {"max_steps": 1, "batch_size": 4},
     "dial2vec": {"max_steps": 1, "gradient_accumulation_steps": 1, "negatives_per_dialogue": 2},
-    "dial2vec-paper": {"max_steps": 1, "gradient_accumulation_steps": 1, "negatives_per_dialogue": 2},
+    "dial2vec:paper": {"max_steps": 1, "gradient_accumulation_steps": 1, "negatives_per_dialogue": 2},
     "ccl": {"max_steps": 1, "batch_size": 2},
     "c3l": {"max_steps": 1, "batch_size": 2},
     "in-context": {"max_steps": 1, "batch_size": 16},
@@ -239,7 +239,7 @@ def test_a_training_that_is_stopped_goes_on_at_its_step(
 def test_published_trainings_choose_their_step_on_validation_data(
     tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    suite = smaller("triple", settings={**SETTINGS, "ccl:paper": {"max_steps": 2, "checkpoint_steps": 1}})
+    suite = smaller("triple", settings={**SETTINGS, "ccl:paper": {"max_steps": 2}})
     corpus = suite.data[-1]
 
     def load(folder: Path) -> Splits:
@@ -260,8 +260,26 @@ def test_published_trainings_choose_their_step_on_validation_data(
     assert {cell["status"] for cell in results["cells"]} == {"done"}
     assert results["data"]["sample"]["validates"] == "next-message"
     assert steps == [1, 2]  # of the published training alone
+
+    def tokens_of_training() -> list[int]:
+        costs = json.loads((tmp_path / "results-cost.json").read_text())["cells"]
+        return [cost["train_tokens"] for cost in costs]
+
+    validated_tokens = tokens_of_training()
     run_suite(suite, None, *arguments, seeds=1)
     assert len(list((tmp_path / "models").iterdir())) == 3  # without validation data it is another training
+    assert validated_tokens == tokens_of_training()  # validation data are no tokens of training
+
+
+def test_short_published_trainings_are_validated_several_times() -> None:
+    suite = SUITES["dial2vec"]
+    table, study = suite.methods_by_name["dial2vec-bert"], suite.studies[0]
+    cell = Cell(suite.data[0], table, seed=0)
+    (training,) = cell.trainings(suite.full)
+    assert (training.settings.max_steps, training.settings.checkpoint_steps) == (60, 12)
+    assert cell.chooses_step
+    assert not replace(cell, study=study, value=30).chooses_step  # the best of 30 steps is not what 30 steps do
+    assert not replace(cell, method=suite.methods_by_name["dial2vec"]).chooses_step
 
 
 def test_studies(tiny_encoder_path: Path, tmp_path: Path, count_trainings: list[str]) -> None:

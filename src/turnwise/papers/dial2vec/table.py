@@ -56,10 +56,10 @@ _TASKS = ("domain-categorization", "semantic-relatedness", "conversation-retriev
 _DATA = (
     DataSet("sgd", "Schema-Guided Dialogue", _TASKS, SGD),
     DataSet("self-dialogue", "Self-dialogue", _TASKS, files("self_dialogue/train", "self_dialogue/dev")),
-    DataSet("bitod", "BiTOD", _TASKS, files("bitod/train", "bitod/test")),
-    DataSet("doc2dial", "Doc2dial", _TASKS, files("doc2dial/train", "doc2dial/test")),
-    DataSet("metalwoz", "MetalWOZ", _TASKS, files("metalwoz/train", "metalwoz/test")),
-    DataSet("multiwoz", "MultiWOZ", _TASKS, files("multiwoz/train", "multiwoz/test")),
+    DataSet("bitod", "BiTOD", _TASKS, files("bitod/train", "bitod/test", "bitod/dev")),
+    DataSet("doc2dial", "Doc2dial", _TASKS, files("doc2dial/train", "doc2dial/test", "doc2dial/dev")),
+    DataSet("metalwoz", "MetalWOZ", _TASKS, files("metalwoz/train", "metalwoz/test", "metalwoz/dev")),
+    DataSet("multiwoz", "MultiWOZ", _TASKS, files("multiwoz/train", "multiwoz/test", "multiwoz/dev")),
     sample_corpus(_TASKS),
 )
 
@@ -78,6 +78,7 @@ SUITE = Suite(
     level="conversation",
     methods=_METHODS,
     validates="domain-categorization",
+    pooling="interlocutor",
     data=_DATA,
     studies=(_STEPS,),
     full=Scale(

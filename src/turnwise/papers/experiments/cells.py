@@ -18,6 +18,9 @@ from turnwise.papers.experiments.models import Training, resolve_stage, settings
 from turnwise.papers.experiments.results import CellRecord, Outcome
 from turnwise.papers.experiments.suite import Scale, Study, Suite
 from turnwise.papers.generated import GeneratedCandidates
+from turnwise.training.recipes import Schedule
+
+_CHOICES = 5  # steps at which a short published training is validated
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,12 @@ class Cell:
     study: Study | None = None
     value: float | None = None
 
+    @property
+    def chooses_step(self) -> bool:
+        """Whether validation data, if there are any, choose its step: not where a study says how many it takes."""
+        published = any(is_published(stage.name) for stage in self.method.stages)
+        return published and not (self.study and self.study.setting == "max_steps")
+
     def trainings(self, scale: Scale) -> list[Training]:
         """The method's trainings with all settings."""
         studied: dict[str, Any] = {}
@@ -57,6 +66,8 @@ class Cell:
             "seed": self.seed,
             **studied,
         }
+        if is_published(stage.name) and (steps := settings.get("max_steps")):
+            settings.setdefault("checkpoint_steps", max(1, min(steps // _CHOICES, Schedule.checkpoint_steps)))
         return resolve_stage(stage, **settings)
 
     def training_conversations(self, loaded: LoadedDataSet) -> tuple[Dataset | None, str | None]:
@@ -69,7 +80,7 @@ class Cell:
             return None, None
         varies = self.study is not None and self.study.varies_conversations
         count = int(self.value) if varies and self.value is not None else None
-        return loaded.training_conversations(count, any(is_published(stage.name) for stage in self.method.stages))
+        return loaded.training_conversations(count, self.chooses_step)
 
     def describe(self) -> str:
         """A description of the cell in one line."""

@@ -15,7 +15,7 @@ from turnwise.papers.experiments.data_sets import DataSet, MissingDataError, Spl
 from turnwise.papers.experiments.digests import conversations_digest, digest, folder_digest
 from turnwise.papers.experiments.method import Method
 from turnwise.papers.experiments.scoring import EVALUATION_SEED
-from turnwise.papers.experiments.suite import Scale
+from turnwise.papers.experiments.suite import Scale, Suite
 
 
 class LoadedDataSet:
@@ -25,13 +25,14 @@ class LoadedDataSet:
         data: The data set.
         splits: Its conversations.
         scale: How large the run is.
-        validates: The task that chooses the step of published trainings.
+        suite: Says what chooses the step of published trainings.
     """
 
-    def __init__(self, data: DataSet, splits: Splits, scale: Scale, validates: str) -> None:
+    def __init__(self, data: DataSet, splits: Splits, scale: Scale, suite: Suite) -> None:
         self.data = data
         self.needs = splits.needs
-        self.validates = validates if splits.validation is not None else ""
+        self.validates = suite.validates if splits.validation is not None else ""
+        self.pooling = suite.pooling
         self.train = None if splits.train is None else random_subset(splits.train, scale.train)
         self.test = _sampled(splits.test, scale)
         self.test_digest = _digest(self.test)
@@ -66,7 +67,7 @@ class LoadedDataSet:
             self._train_digests[count] = conversations_digest(train)
         learned = self._train_digests[count]
         if validated and self.validation is not None:
-            learned = digest([learned, self.validates, self._validation_digest])
+            learned = digest([learned, self.validates, self.pooling, self._validation_digest])
         return train, learned
 
     @cached_property
@@ -78,7 +79,9 @@ class LoadedDataSet:
         """Chooses the step of a published training; None without validation data."""
         if self.validation is None:
             return None
-        return TaskEvaluator(self.validates, self.validation, seed=EVALUATION_SEED, max_queries=self.queries)
+        return TaskEvaluator(
+            self.validates, self.validation, seed=EVALUATION_SEED, max_queries=self.queries, pooling=self.pooling
+        )
 
     def task_names(self, method: Method) -> tuple[str, ...]:
         """The tasks that the method is measured in."""

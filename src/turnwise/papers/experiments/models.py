@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -22,7 +22,7 @@ from turnwise.papers.adaptation import Adaptation
 from turnwise.papers.baselines import SimCSE, SimCSESettings
 from turnwise.papers.experiments.digests import digest
 from turnwise.papers.experiments.method import Stage, is_published
-from turnwise.training.recipes import METHODS, Pace, get_recipe
+from turnwise.training.recipes import METHODS, Pace, Schedule, get_recipe
 from turnwise.training.saving import save_encoder
 from turnwise.training.train import train
 
@@ -125,7 +125,7 @@ class ModelFolder:
         trainings: Sequence[Training],
         conversations: Dataset | None,
         learned: str | None,
-        evaluator: Callable[[], BaseEvaluator | None],
+        validation: BaseEvaluator | None,
     ) -> tuple[ConversationEncoder, dict[str, Any]]:
         """The encoder after some trainings; a training is run only if its result does not exist yet.
 
@@ -133,7 +133,7 @@ class ModelFolder:
             trainings: The trainings, one after the other.
             conversations: The conversations to learn from.
             learned: The hash of the conversations.
-            evaluator: Gives what chooses the step of a published training.
+            validation: Chooses the step of published trainings; None keeps the last one.
 
         Returns:
             The encoder, as loaded from the folder, and the time and tokens its trainings took together.
@@ -144,7 +144,7 @@ class ModelFolder:
             before, path = path, self.folder / self.key(trainings[:count], learned)
             if not path.is_dir():
                 assert conversations is not None  # methods without conversations have no stages
-                self._train(trainings[count - 1], before, path, conversations, evaluator)
+                self._train(trainings[count - 1], before, path, conversations, validation)
             record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
             seconds, tokens = seconds + record["seconds"], tokens + record["tokens"]
         return load_encoder(path or self.encoder), {"train_seconds": round(seconds, 1), "train_tokens": tokens}
@@ -159,16 +159,16 @@ class ModelFolder:
         before: Path | None,
         path: Path,
         conversations: Dataset,
-        evaluator: Callable[[], BaseEvaluator | None],
+        validation: BaseEvaluator | None,
     ) -> None:
         encoder = load_encoder(before or self.encoder)
         unfinished = self.folder / f"{path.name}.unfinished"
         start = time.perf_counter()
         called = transformer_of(encoder) if isinstance(training.settings, Adaptation) else encoder
         try:
-            with counted_tokens(called) as count:
-                validated = evaluator() if is_published(training.name) else None
-                trained = training.run(encoder, conversations, unfinished, validated)
+            evaluator = validation if is_published(training.name) else None
+            with counted_tokens(called, everything=not isinstance(training.settings, Schedule)) as count:
+                trained = training.run(encoder, conversations, unfinished, evaluator)
         except Exception:
             # A training that failed begins again, but one that was stopped continues.
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -188,18 +188,20 @@ class ModelFolder:
 
 
 @contextmanager
-def counted_tokens(module: nn.Module) -> Iterator[list[int]]:
+def counted_tokens(module: nn.Module, everything: bool = True) -> Iterator[list[int]]:
     """Inside the block, count the tokens that go through an encoder, without padding, in a list of one number.
 
     Args:
         module: The module that is called with an attention mask: the encoder or, within a masked language model, its
             transformer. Copies made in the block count as well.
+        everything: Whether to count what goes through the module while it is not in training mode, too: all that a
+            reply head learns from, but also validation data.
     """
     count = [0]
 
     def add(called: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         features = arguments[0] if arguments and isinstance(arguments[0], Mapping) else named
-        if isinstance(mask := features.get("attention_mask"), Tensor):
+        if (everything or called.training) and isinstance(mask := features.get("attention_mask"), Tensor):
             count[0] += int(mask.sum())
 
     hook = module.register_forward_pre_hook(add, with_kwargs=True)

@@ -149,7 +149,7 @@ class SuiteRunner:
         except MissingDataError as missing:
             self.missing[data.title] = str(missing)
             return False
-        self.loaded[data.name] = LoadedDataSet(data, splits, self.scale, self.suite.validates)
+        self.loaded[data.name] = LoadedDataSet(data, splits, self.scale, self.suite)
         return True
 
     def _run_cells(self) -> None:
@@ -192,7 +192,8 @@ class SuiteRunner:
         train, learned = cell.training_conversations(loaded)
         trainings = cell.trainings(self.scale)
         tasks = loaded.tasks(cell.method)
-        encoder, cost = self.models.get(trainings, train, learned, lambda: loaded.evaluator)
+        validation = loaded.evaluator if cell.chooses_step else None
+        encoder, cost = self.models.get(trainings, train, learned, validation)
         inputs = ScoringInputs(encoder, train, cell.seed, self.word_vectors, self.candidates, self.models.encoder)
         figures = cell.method.score(inputs, tasks)
         if cell.study is not None and trainings:

@@ -75,6 +75,7 @@ class Suite:
         level: What its methods embed.
         methods: The rows of its tables.
         validates: The task that chooses the step of published trainings, on data sets that have validation data.
+        pooling: How it embeds whole conversations.
         data: The data sets.
         full: How large a run is.
         quick: How large a quick run is.
@@ -89,6 +90,7 @@ class Suite:
     full: Scale
     quick: Scale
     studies: tuple[Study, ...] = ()
+    pooling: str = "mean"
 
     @property
     def paper(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -46,11 +46,6 @@ class Published(TurnOrder):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.nli == _PAIRS and not Path(_PAIRS).is_file():
-            logging.getLogger("turnwise").warning(
-                "%s is not in this folder: the paper's inference pairs are left out; --set nli=FILE adds some", _PAIRS
-            )
-            object.__setattr__(self, "nli", None)
         if self.negatives == "batch":
             raise ValueError("negatives must be a number, such as 1: as published, they are drawn from the corpus")
         if self.frozen_layers != 0:
@@ -58,6 +53,16 @@ class Published(TurnOrder):
                 f"frozen_layers must be 0, got {self.frozen_layers!r}: as published, all word embeddings learn, which "
                 "lie below all layers"
             )
+
+    @override
+    def parsed(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        parsed = super().parsed(settings)
+        if "nli" in parsed or Path(_PAIRS).is_file():
+            return parsed
+        logging.getLogger("turnwise").warning(
+            "%s is not in this folder: the paper's inference pairs are left out; --set nli=FILE adds some", _PAIRS
+        )
+        return {**parsed, "nli": None}
 
     @override
     def learning_rows(self, encoder: ConversationEncoder) -> list[int]:

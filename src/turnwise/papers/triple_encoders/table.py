@@ -84,7 +84,7 @@ _DATA = (
         "cbt",
         "Children's Book Test",
         _NEXT,
-        files("cbt/train", "cbt/test"),
+        files("cbt/train", "cbt/test", "cbt/dev"),
         settings=same_settings(
             ("ccl", "c3l", "ccl:paper", "c3l:paper"), speakers=False
         ),  # appendix F: stories have none
