@@ -1,16 +1,22 @@
-"""A package of somebody else adds to turnwise; the one in ``examples/`` adds a method."""
+"""A package of somebody else adds to turnwise; the one in ``examples/`` adds a method and a task."""
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-import turnwise
+import numpy as np
+import pytest
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "margin_cse"
+import turnwise
+import turnwise.extending
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "next_turn"
 
 
 def install(folder: Path, name: str, module: str) -> None:
@@ -35,13 +41,51 @@ def test_the_methods_of_the_example_are_in_the_help_and_can_be_trained(
     declared = re.search(r'"turnwise.extensions"\]\n(.+) = "(.+)"', (EXAMPLE / "pyproject.toml").read_text())
     assert declared is not None
     install(tmp_path, declared[1], declared[2])
-    assert "margin-cse (messages, DialogueCSE with a margin)" in " ".join(
-        run(tmp_path, "train", "--help").stdout.replace("│", " ").split()
-    )
-    settings = ("--method", "margin-cse", "--encoder", tiny_encoder_path, "--max-steps", "1")
+    assert "next-turn (messages, each close to the one that follows)" in told(tmp_path, "train")
+    assert "first-reply" in told(tmp_path, "evaluate")
+    settings = ("--method", "next-turn", "--encoder", tiny_encoder_path, "--set", "distance=2", "--max-steps", "1")
     done = run(tmp_path, "train", chats, *settings, "--output", tmp_path / "model")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "model" / "modules.json").is_file()
+    assert re.search(r"1 steps in [\d:]+; loss [\d.]+ at step 1\.", " ".join(done.stderr.split()))
+    record = json.loads((tmp_path / "model" / "training.json").read_text(encoding="utf-8"))
+    assert record["recipe"]["method"] == "next-turn" and record["recipe"]["distance"] == 2
+    done = run(tmp_path, "evaluate", tmp_path / "model", chats, "--task", "first-reply", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)["first_reply"]
+    low, high = figures["r_at_1_interval"]
+    assert 0 <= low <= figures["r_at_1"] <= high <= 100
+
+
+def told(folder: Path, command: str) -> str:
+    """The help of a command, as words."""
+    return " ".join(run(folder, command, "--help").stdout.replace("│", " ").split())
+
+
+def test_the_example_needs_only_what_is_public() -> None:
+    statements = [line for path in EXAMPLE.glob("*.py") for line in ast.walk(ast.parse(path.read_text("utf-8")))]
+    imported = [line for line in statements if isinstance(line, ast.Import | ast.ImportFrom)]
+    modules = {str(getattr(line, "module", None) or line.names[0].name) for line in imported}
+    assert {module for module in modules if module.startswith("turnwise")} == {"turnwise.extending"}
+    names = {
+        alias.name for line in imported if getattr(line, "module", "") == "turnwise.extending" for alias in line.names
+    }
+    assert len(names) > 10 and names <= set(turnwise.extending.__all__)
+    assert all(getattr(turnwise.extending, name) is not None for name in turnwise.extending.__all__)
+
+
+def test_the_task_of_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    from next_turn_task import FIRST_REPLY
+
+    vectors = {"a": [1, 0], "b": [9, 1], "reply a": [1, 0], "reply b": [0, 1]}
+    rows = [[{"role": "user", "content": text}, {"role": "agent", "content": f"reply {text}"}] for text in "ab"]
+    conversations = [{"id": str(number), "messages": messages} for number, messages in enumerate(rows)]
+
+    def encode(texts: list[str]) -> np.ndarray:
+        return np.array([vectors[text] for text in texts])
+
+    figures = turnwise.evaluate(conversations, encoder=encode, tasks=[FIRST_REPLY])["first_reply"]
+    assert figures["queries"] == 2 and figures["r_at_1"] == 50
 
 
 def test_an_extension_replaces_nothing_and_a_broken_one_is_left_out(tmp_path: Path) -> None:

@@ -77,6 +77,11 @@ class Table(Mapping[str, Value], Generic[Value]):
         entry = self._entries[name]
         return "" if isinstance(entry, str) else entry[1]
 
+    def name_of(self, kind: type) -> str | None:
+        """The name that stands for this class; ``None`` if none does."""
+        place = f"{kind.__module__}:{kind.__name__}"
+        return next((name for name, entry in self._entries.items() if place in (entry, entry[0])), None)
+
     def first_of(self, names: Iterable[str]) -> Value | None:
         """The value of the first of these names that is in the table; ``None`` if none is."""
         return next((self[name] for name in names if name in self), None)

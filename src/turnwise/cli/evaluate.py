@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from turnwise._utils.files import check_file, is_standard
-from turnwise._utils.names import check_task
+from turnwise._utils.names import TASKS, check_task
 from turnwise.cli.options import ConversationLabel, Force, Label, MaxQueries, Pooling, Seed
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_modes, print_table, write_json
@@ -27,7 +27,7 @@ def evaluate(
     ],
     tasks: Annotated[
         list[str] | None,
-        typer.Option("--task", help="Evaluation task; may be repeated. By default semantic-retrieval."),
+        typer.Option("--task", help=f"By default semantic-retrieval; may be repeated. Of {', '.join(TASKS)}."),
     ] = None,
     json_file: Annotated[
         Path | None,
@@ -94,8 +94,6 @@ def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:
 
 def _print_figures(model: str, data: str, figures: dict[str, Any]) -> None:
     """Print a table for each task on replies, with a line for each way of scoring, and one table for all others."""
-    from turnwise.evaluation import TASKS
-
     by_mode = [task for task in TASKS.values() if task.level.name == "reply" and task.key in figures]
     for task in by_mode:
         print_modes(f"{data}: {task.name} of {model}", figures[task.key], task.metric)

@@ -237,9 +237,9 @@ def _tell(output: Path, seconds: float) -> None:
         total = record["kept"] + sum(record["left_out"].values())
         note(f"Learned from {record['kept']:,} of {total:,} conversations; left out: {', '.join(reasons) or 'none'}.")
     if losses := record.get("loss"):
-        first, last = losses[0], losses[-1]
-        fell = f"loss {first['loss']:.3f} at step {first['step']:,}, {last['loss']:.3f} at step {last['step']:,}"
-        note(f"{record.get('steps', last['step']):,} steps in {timedelta(seconds=round(seconds))}; {fell}.")
+        shown = losses[:1] + losses[1:][-1:]
+        fell = ", ".join(f"{loss['loss']:.3f} at step {loss['step']:,}" for loss in shown)
+        note(f"{record.get('steps', shown[-1]['step']):,} steps in {timedelta(seconds=round(seconds))}; loss {fell}.")
     if held_out := record.get("held_out"):
         from turnwise.training.held_out import TITLES
 

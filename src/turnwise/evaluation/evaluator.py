@@ -16,6 +16,7 @@ from typing_extensions import override
 from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.given import Given
 from turnwise.evaluation.loading import load_task
+from turnwise.evaluation.task import Task
 from turnwise.evaluation.tasks import find_task
 
 
@@ -30,7 +31,7 @@ class TaskEvaluator(BaseEvaluator):
     ``greater_is_better=evaluator.greater_is_better``.
 
     Args:
-        task: Name of the task, see ``TASKS``.
+        task: The task or its name, see ``TASKS``.
         data: See ``load_task``; loaded once, here.
         seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
         max_queries: Evaluate at most this many random queries; by default all.
@@ -46,7 +47,7 @@ class TaskEvaluator(BaseEvaluator):
 
     def __init__(
         self,
-        task: str,
+        task: str | Task,
         data: Given,
         *,
         seed: int = 0,
@@ -64,7 +65,7 @@ class TaskEvaluator(BaseEvaluator):
             "conversation_label": conversation_label,
         }
         self.task = find_task(task)
-        self.data = load_task(task, data, **settings, read=read)
+        self.data = load_task(self.task, data, **settings, read=read)
         self.settings = {**settings, "pooling": pooling}
         self.name = self.task.key
         self.primary_metric = f"{self.name}_{self.task.metric}"

@@ -19,7 +19,7 @@ from turnwise.evaluation.tasks import TASKS, find_task
 
 
 def load_task(
-    name: str,
+    task: str | Task,
     data: Given,
     *,
     seed: int = 0,
@@ -31,7 +31,7 @@ def load_task(
     """Load the data of a task once, to score any number of encoders on it: ``TASKS[name].score(encoder, data)``.
 
     Args:
-        name: Name of the task.
+        task: The task, or its name.
         data: What ``read_conversations`` reads or gives, or the path of a released file (``select.txt``, ``sts.txt`` or
             a name that ends in one) or of a folder that holds one.
             A task that cannot be built from conversations reads any file in its released form, whatever its name.
@@ -45,7 +45,7 @@ def load_task(
         ValueError: There is no such task.
         ConversationError: The task cannot be made from the data.
     """
-    task = find_task(name)
+    task = find_task(task)
     settings = LoadSettings(label, max_queries, seed, conversation_label)
     if not isinstance(data, (str, os.PathLike)):
         if task.build is None:

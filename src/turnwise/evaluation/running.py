@@ -74,7 +74,7 @@ def evaluate(
     loaded: dict[str, Any] = {}
     for task in chosen:
         if task.data_key not in loaded:
-            loaded[task.data_key] = load_task(task.name, data, **settings, read=read)
+            loaded[task.data_key] = load_task(task, data, **settings, read=read)
     embedded: dict[str, tuple[Any, ...]] = {}
     for task in chosen:
         if task.data_key not in embedded:
@@ -84,7 +84,7 @@ def evaluate(
 
 def _chosen(tasks: str | Sequence[str | Task]) -> list[Task]:
     given = [tasks] if isinstance(tasks, str) else tasks
-    chosen = [find_task(task) if isinstance(task, str) else task for task in given]
+    chosen = [find_task(task) for task in given]
     if not chosen:
         raise ValueError(f"no task given: expected one or more of {', '.join(TASKS)}")
     return list(dict.fromkeys(chosen))

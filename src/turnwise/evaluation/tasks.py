@@ -8,11 +8,11 @@ from turnwise.evaluation.task import Task
 __all__ = ["TASKS", "find_task"]
 
 
-def find_task(name: str) -> Task:
-    """The task of that name, with hyphens or underscores.
+def find_task(task: str | Task) -> Task:
+    """The task of that name, with hyphens or underscores; a task as it is.
 
     Raises:
         ValueError: There is no such task; the message lists all tasks.
     """
-    task: Task = TASKS[check_task(name)]
-    return task
+    found: Task = TASKS[check_task(task)] if isinstance(task, str) else task
+    return found

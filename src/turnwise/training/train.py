@@ -14,7 +14,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 
 import turnwise
 from turnwise._utils.files import check_folder
-from turnwise._utils.names import DEFAULT_METHOD
+from turnwise._utils.names import DEFAULT_METHOD, METHODS, PUBLISHED
 from turnwise._utils.runs import process_state
 from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.files import check_apart
@@ -80,7 +80,7 @@ def train(
     given = as_encoder(recipe.starts_from if encoder is None else encoder)
     vectors = isinstance(data, str | os.PathLike) and holds_vectors(data)
     state = recipe.begin(Path(data) if vectors else read_conversations(data), given, evaluator)
-    of_recipe = {"method": type(recipe).__name__, **dataclasses.asdict(recipe)}
+    of_recipe = {"method": _name_of(recipe), **dataclasses.asdict(recipe)}
     settings = {"recipe": of_recipe, "conversations": state.source, "encoder": encoder_source(state.given)}
     if evaluator is not None:
         settings["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
@@ -102,6 +102,12 @@ def _recipe(method: str | Recipe, settings: Mapping[str, Any] | None, preset: st
             "settings: change them with dataclasses.replace(recipe, …)"
         )
     return method
+
+
+def _name_of(recipe: Recipe) -> str:
+    """The name of a recipe's method, or its class if it has none."""
+    kind = type(recipe)
+    return METHODS.name_of(kind) or PUBLISHED.name_of(kind) or kind.__name__
 
 
 def _refuse_stream(conversations: object) -> None:
