@@ -1,7 +1,8 @@
 """Every command and Python block of the README, of the pages under *Use it* and of `papers-training.md` works.
 
 They run in the order of their page, in a folder with files of the names that the pages use, on a tiny encoder; each
-training takes one step. A block below `<!-- not run: … -->` is only parsed, and so are commands that serve.
+training takes one step. A block below `<!-- not run: … -->` is only parsed, and so are commands that serve. Commands of
+all other pages but the log's, most of which take hours, are parsed; their methods, rows, tasks and settings exist.
 """
 
 from __future__ import annotations
@@ -28,9 +29,14 @@ import turnwise
 from assistant_export import write_observations
 from tiny_encoder import save_random_encoder
 from turnwise.cli.main import app
+from turnwise.cli.options import parse_settings
 from turnwise.encoders import loading
+from turnwise.evaluation.tasks import find_task
 from turnwise.papers import adaptation
-from turnwise.training.recipes import registry
+from turnwise.papers.commands.bench import _names
+from turnwise.papers.experiments.models import resolve_stage, settings_it_has
+from turnwise.papers.experiments.suites import SUITES, chosen_data, chosen_methods
+from turnwise.training.recipes import get_recipe, registry
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = re.compile(r"(?:--output |--out |--export |output=\"|report, \"|create\(\")([\w.-]+)")
@@ -99,6 +105,22 @@ def leaf(words: list[str]) -> tuple[click.Command, list[str]]:
     return command, words
 
 
+def check_values(context: click.Context) -> None:
+    """Raise ``ValueError`` if there is no method, task, row, data set or setting that a command names."""
+    given, name = context.params, context.command.name
+    settings = parse_settings(given.get("set") or given.get("assignments") or [])
+    if name in SUITES:
+        methods, data_sets = (_names(given[option]) for option in ("methods", "data_sets"))
+        chosen_data(SUITES[name], data_sets, given["data"])
+        for method in chosen_methods(SUITES[name], methods).values():
+            for stage in method.stages:
+                resolve_stage(stage, **settings_it_has(stage, settings))
+    elif name == "train" and given["method"] != "margin-cse":  # that of examples/margin_cse
+        get_recipe(given["method"], settings=settings, preset=given["preset"])
+    for task in given.get("tasks") or []:
+        find_task(task)
+
+
 def serves(words: list[str]) -> bool:
     return words[0] == "serve" or (words[0] == "explore" and "--export" not in words)
 
@@ -124,7 +146,7 @@ def run(words: list[str], runs: bool) -> None:
         assert words[1].startswith("-") or (ROOT / words[1]).is_file(), f"no such file: {words[1]}"
     elif words[0] == "turnwise":
         command, arguments = leaf(words[1:])
-        command.make_context(command.name, list(arguments))
+        check_values(command.make_context(command.name, list(arguments)))
         if runs and not serves(words[1:]):
             if words[1] == "index":
                 shutil.rmtree(words[words.index("--store") + 1], ignore_errors=True)
@@ -233,3 +255,19 @@ def test_what_a_page_says_works(
             raise
     if left_out:
         pytest.skip(f"all blocks work, but {', '.join(left_out)}")
+
+
+def other_pages() -> list[Path]:
+    rooms = (ROOT / "src" / "turnwise" / "papers").rglob("*.md")
+    return sorted({*(ROOT / "docs").glob("*.md"), *rooms} - set(pages_of_use()))
+
+
+@pytest.mark.parametrize("page", other_pages(), ids=lambda page: "/".join(page.parts[-2:]))
+def test_commands_of_other_pages_name_what_exists(page: Path) -> None:
+    for block in blocks_of(page):
+        for words in commands_of(block.code) if block.language == "bash" else ():
+            try:
+                run(words, runs=False)
+            except BaseException as error:
+                error.add_note(f"{page.name}:{block.line}: {shlex.join(words)}")
+                raise
