@@ -53,7 +53,9 @@ FORMATS = {
     )
 }
 POOLINGS = {"interlocutor": f"{_HERE}.dial2vec.pooling:sum_of_interlocutors"}
-COMMANDS = {"papers": (f"{_HERE}.commands:app", "Reproduce and extend the three papers.")}
+COMMANDS = {
+    "papers": (f"{_HERE}.commands:app", "Reproduce the tables of DialogueCSE, dial2vec and the triple-encoders.")
+}
 ADDED_WEIGHTS = {"turn_tables": f"{_HERE}.dial2vec.turn_tables:restore_turn_tables"}
 REPLY_MODELS = {"after": f"{_HERE}.triple_encoders.replies:TripleReplies"}
 NEXT_MESSAGE_MODES = {"after": f"{_HERE}.triple_encoders.modes:TripleModes"}

@@ -13,7 +13,7 @@ from turnwise._utils.progress import note
 from turnwise.cli.options import parse_settings
 from turnwise.cli.terminal import quiet_transformers
 from turnwise.cli.verbosity import Application
-from turnwise.papers.experiments.papers import DATA_SETS, PAPERS, check_data_sets
+from turnwise.papers.experiments.papers import DATA_SETS, PAPERS, TABLES, check_data_sets
 
 
 class Suites(TyperGroup):
@@ -28,7 +28,8 @@ class Suites(TyperGroup):
 
 bench = Application(
     cls=Suites,
-    help="Train and evaluate every method of a paper's tables, and write a report.",
+    help="Train and evaluate every method of a paper's tables, and write a report.\n\n"
+    "Which row and which command is which line of a table stands in docs/papers.md.",
     no_args_is_help=True,
 )
 
@@ -114,10 +115,10 @@ def _names(given: list[str] | None) -> list[str] | None:
 
 
 for suite, paper in PAPERS.items():
-    about = f"The tables of {paper}: train and evaluate every method; what is finished is not done again."
-    bench.command(
-        suite, help=f"{about}\n\nExample: `turnwise papers bench {suite} --data corpora --quick --out report`"
-    )(run)
+    about = f"{TABLES[suite]} of {paper}: train and evaluate every method; what is finished is not done again."
+    where = f"Data sets: {', '.join(DATA_SETS[suite])}. Their files, and all methods: docs/benchmarks.md."
+    example = f"Example: `turnwise papers bench {suite} --data corpora --quick --out report`"
+    bench.command(suite, help=f"{about}\n\n{where}\n\n{example}")(run)
 
 
 @bench.command()
