@@ -2,9 +2,7 @@
 
 Prints (a) the ratio with every text embedded, and with the matrix products that are not chosen on this processor, (b)
 with distinct texts only and the cache, part by part as `turnwise embed` goes, on the corpus as it is, (c) the largest
-difference of a vector, (d) half precision with its cosines, (e) how many messages and characters of whole corpora are
-repetitions, (f) whole conversations of 512 tokens at most, and (g) how near to this processor's matrix products
-embedding comes.
+difference of a vector, (d) half precision with its cosines, and (e) whole conversations of 512 tokens at most.
 
 Run: python benchmarks/bench_encoding.py [--messages 8000] [--corpus sgd] [--encoder MODEL]
 Data: $TURNWISE_DATA/sgd and $TURNWISE_DATA/taskmaster4 if there, else generated conversations.
@@ -22,9 +20,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import torch
 from sentence_transformers import SentenceTransformer
-from torch import nn
 
 import turnwise
 from quick import add_quick, data_folder, is_quick
@@ -86,33 +82,6 @@ def ratio(stock: Sequence[float], other: Sequence[float]) -> str:
     return f"{sum(stock) / sum(other):.2f} [{low:.2f}, {high:.2f}]"
 
 
-def repetitions(conversations: Sequence[Sequence[str]]) -> tuple[float, float, int]:
-    """The share of messages and of characters that were there before, and the number of messages."""
-    texts = [text for said in conversations for text in said]
-    distinct = set(texts)
-    characters = sum(map(len, distinct)) / sum(map(len, texts))
-    return 1 - len(distinct) / len(texts), 1 - characters, len(texts)
-
-
-def floats_per_second() -> float:
-    """Floating-point operations of a float32 matrix product as large as a layer's, each CPU second (sgemm)."""
-    slice_of_tokens, weights = torch.randn(2048, 384), torch.randn(384, 1536)
-    start = time.process_time()
-    for _ in range(10):
-        slice_of_tokens @ weights
-    return 10 * 2 * slice_of_tokens.numel() * weights.shape[1] / (time.process_time() - start)
-
-
-def floats_of(encoder: SentenceTransformer, texts: list[str]) -> int:
-    """Floating-point operations of the linear layers for each text, without padding."""
-    # BERT comes with a pooler, which is not used.
-    layers = [
-        layer for name, layer in encoder[0].named_modules() if isinstance(layer, nn.Linear) and "pooler" not in name
-    ]
-    weights = sum(layer.weight.numel() for layer in layers)
-    return 2 * weights * int(encoder.preprocess(texts)["attention_mask"].sum())
-
-
 def conversation_ratios(encoder: SentenceTransformer, conversations: Sequence[Sequence[str]]) -> str:
     """Stock ``encode`` of joined turns against ``encode_conversations``, also by the other products."""
     messages = [[{"role": "any", "content": text} for text in texts] for texts in conversations]
@@ -155,7 +124,7 @@ def main() -> int:
             "half": lambda texts: encode_texts(encoder, texts, dtype="bfloat16"),
         }
         times: dict[str, list[float]] = {way: [] for way in ways}
-        difference, cosine, bound = 0.0, 1.0, 0.0
+        difference, cosine = 0.0, 1.0
         some = parts(found[name], options.messages)
         for texts in some:
             vectors = {}
@@ -164,7 +133,6 @@ def main() -> int:
                 times[way].append(spent)
             for way in ("all", "other", "distinct"):
                 difference = max(difference, float(np.abs(vectors[way] - vectors["stock"]).max()))
-            bound += floats_of(encoder, texts) / floats_per_second()
             halves, exact = unit_vectors(vectors["half"]), unit_vectors(vectors["stock"])
             cosine = min(cosine, float((halves * exact).sum(1).min()))
     own = {way: ratio(times["stock"], spent) for way, spent in times.items()}
@@ -175,17 +143,9 @@ def main() -> int:
     print(f"(b) distinct texts and the cache: ratio {own['distinct']} (target on a whole corpus: at least 2.5)")
     print(f"(c) largest difference of a vector {difference:.1e} (target: at most 1e-6)")
     print(f"(d) bfloat16: ratio {own['half']}; lowest cosine with the exact vector {cosine:.4f}")
-    for corpus, conversations in found.items():
-        messages, characters, count = repetitions(conversations)
-        print(
-            f"(e) {corpus}, {count:,} messages: {100 * messages:.1f} % of the messages and {100 * characters:.1f} % of "
-            "the characters were there before"
-        )
     if options.quick:
         found[name] = found[name][:4]
-    print(f"(f) 60 whole conversations: {conversation_ratios(encoder, found[name][:60])}")
-    share, half = bound / sum(times["all"]), bound / sum(times["half"])
-    print(f"(g) linear layers at the speed of sgemm: {share:.2f} of the time of (a), {half:.2f} of that of (d)")
+    print(f"(e) 60 whole conversations: {conversation_ratios(encoder, found[name][:60])}")
     if options.quick:
         return 0
     return int(sum(times["stock"]) < 1.4 * sum(times["all"]) or difference > 1e-6)

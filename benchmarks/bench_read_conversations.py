@@ -1,12 +1,11 @@
 """Read a large JSONL file of conversations: rows a second and peak memory.
 
     python benchmarks/bench_read_conversations.py --rows 1000000
-    python benchmarks/bench_read_conversations.py --spans gen_ai --rows 24500   # 200,000 spans of traces
-    TURNWISE_DATA=… python benchmarks/bench_read_conversations.py --spans langfuse --shared --rows 13700
+    TURNWISE_DATA=… python benchmarks/bench_read_conversations.py --spans --shared --rows 13700
 
-With ``--spans``, the file is a log of traces: each call repeats its history and has three spans, and five sessions are
-interleaved. With ``--shared``, its conversations are not generated. Exits with 1 if the peak resident memory while
-reading is above 1 GB, or if other conversations come out.
+With ``--spans``, the file is a log of traces as Langfuse exports them: each call repeats its history and has three
+spans, and five sessions are interleaved. With ``--shared``, its conversations are not generated. Exits with 1 if the
+peak resident memory while reading is above 1 GB, or if other conversations come out.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain, count, islice, zip_longest
 from pathlib import Path
@@ -100,7 +99,7 @@ def _rows(corpus: str, paths: list[Path]) -> Iterator[dict[str, Any]]:
                 yield {**row, "id": f"{path.stem}-{corpus}-{number}"}
 
 
-def write_spans(path: Path, convention: str) -> Path:
+def write_spans(path: Path) -> Path:
     """Write the conversations of ``path`` as a log of traces."""
     draw, seconds = random.Random(0), count(1_700_000_000)
     log_path = path.with_name("spans.jsonl")
@@ -110,9 +109,8 @@ def write_spans(path: Path, convention: str) -> Path:
             said = {row["id"]: row["messages"] for row in group}
             while calls := {name: left for name, left in calls.items() if left}:
                 name = draw.choice(list(calls))
-                spans = _call(name, said[name][: calls[name].pop(0) + 1], seconds)
-                rows = CONVENTIONS[convention](spans)
-                log.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+                spans = _langfuse(_call(name, said[name][: calls[name].pop(0) + 1], seconds))
+                log.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in spans)
     return log_path
 
 
@@ -140,50 +138,6 @@ def _langfuse(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _otlp(attributes: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[..., list[dict[str, Any]]]:
-    def write(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        rows = [
-            {"traceId": span["trace"], "spanId": span["id"], "parentSpanId": span["parent"] or ""}
-            | {"startTimeUnixNano": f"{span['second']}000000000", "endTimeUnixNano": f"{span['second']}500000000"}
-            | {"attributes": [{"key": k, "value": {"stringValue": v}} for k, v in attributes(span).items() if v]}
-            for span in spans
-        ]
-        return [{"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": rows}]}]}]
-
-    return write
-
-
-def _gen_ai(span: dict[str, Any]) -> dict[str, Any]:
-    kinds = {"step": "invoke_agent", "retriever": "retrieval", "call": "chat"}
-    told = {"gen_ai.operation.name": kinds[span["kind"]], "gen_ai.conversation.id": span["session"]}
-    if span["kind"] != "call":
-        return told
-    said = [
-        {"role": message["role"], "parts": [{"type": "text", "content": message["content"]}]}
-        for message in (*span["in"], span["out"])
-    ]
-    return told | {"gen_ai.input.messages": json.dumps(said[:-1]), "gen_ai.output.messages": json.dumps(said[-1:])}
-
-
-def _openinference(span: dict[str, Any]) -> dict[str, Any]:
-    kinds = {"step": "CHAIN", "retriever": "RETRIEVER", "call": "LLM"}
-    told = {"openinference.span.kind": kinds[span["kind"]], "session.id": span["session"]}
-    if span["kind"] != "call":
-        return told | {"input.value": span["in"], "output.value": "".join(span["out"])}
-    for place, messages in (("input", span["in"]), ("output", [span["out"]])):
-        for number, message in enumerate(messages):
-            prefix = f"llm.{place}_messages.{number}.message"
-            told |= {f"{prefix}.role": message["role"], f"{prefix}.content": message["content"]}
-    return told
-
-
-CONVENTIONS: dict[str, Callable[..., list[dict[str, Any]]]] = {
-    "langfuse": _langfuse,
-    "gen_ai": _otlp(_gen_ai),
-    "openinference": _otlp(_openinference),
-}
-
-
 def differing(path: Path, spans: Path) -> int:
     """How many conversations of ``path``, up to their last answer, are not those read from ``spans``."""
     from turnwise.data.conversations import iterate_conversations  # late: a child's peak begins with its parent's
@@ -201,7 +155,7 @@ def differing(path: Path, spans: Path) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--spans", choices=CONVENTIONS, help="as a log of traces")
+    parser.add_argument("--spans", action="store_true", help="as a log of traces")
     parser.add_argument("--shared", action="store_true", help="conversations of the folder TURNWISE_DATA")
     add_quick(parser, rows=200)
     arguments = parser.parse_args()
@@ -214,7 +168,7 @@ def main() -> int:
             for row in track(made, description="writing", total=rows, console=console, transient=True):
                 file.write(json.dumps(row) + "\n")
         written = path
-        path = write_spans(path, arguments.spans) if arguments.spans else path
+        path = write_spans(path) if arguments.spans else path
         size_mb = path.stat().st_size / 1e6
         environment = {**os.environ, "HF_DATASETS_CACHE": str(Path(folder) / "cache")}
         began = time.perf_counter()
@@ -224,7 +178,7 @@ def main() -> int:
         wrong = differing(written, path) if arguments.spans else 0
         if arguments.spans:
             with path.open(encoding="utf-8") as log:
-                spans = sum(len(re.findall(r'"(?:spanId|parentObservationId)":', line)) for line in log)
+                spans = sum(len(re.findall(r'"parentObservationId":', line)) for line in log)
     measured = json.loads(output.splitlines()[-1])
     rows, messages, seconds = measured["rows"], measured["messages"], measured["seconds"]
     print(f"file                   {size_mb:10,.0f} MB, {rows:,} conversations, {messages:,} messages")
