@@ -6,7 +6,8 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
@@ -16,12 +17,49 @@ from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray
 from turnwise.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
 from turnwise.evaluation.levels import CONVERSATION
-from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
+from turnwise.evaluation.metrics.clustering import contingency
 from turnwise.evaluation.scoring import percent
 from turnwise.evaluation.task import Task
 from turnwise.papers.citations import DIAL2VEC
 
 RUNS = 10  # as in the paper
+
+
+def purity(clusters: ArrayLike, labels: ArrayLike) -> float:
+    """Share of items that carry the commonest label of their cluster, in (0, 1].
+
+    Every distinct cluster value is a cluster, a noise cluster such as -1 included.
+
+    Args:
+        clusters: (items,) cluster of each item, numbers or strings.
+        labels: (items,) true label of each item, numbers or strings.
+
+    Raises:
+        ValueError: The lengths differ or there is no item.
+
+    >>> purity([0, 0, 0, 1], ["taxi", "taxi", "hotel", "hotel"])
+    0.75
+    """
+    table = contingency(clusters, labels)
+    return float(table.max(axis=1).sum() / table.sum())
+
+
+def assignment_accuracy(clusters: ArrayLike, labels: ArrayLike) -> float:
+    """Share of items whose cluster stands for their label, under the best one-to-one assignment, in (0, 1].
+
+    Args:
+        clusters: (items,) cluster of each item, numbers or strings.
+        labels: (items,) true label of each item, numbers or strings.
+
+    Raises:
+        ValueError: The lengths differ or there is no item.
+
+    >>> assignment_accuracy([0, 0, 1, 2], ["taxi", "taxi", "taxi", "hotel"])  # cluster 1 stands for nothing
+    0.75
+    """
+    table = contingency(clusters, labels)
+    chosen = linear_sum_assignment(table, maximize=True)
+    return float(table[chosen].sum() / table.sum())
 
 
 @dataclass(frozen=True, eq=False)

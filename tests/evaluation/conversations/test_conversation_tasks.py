@@ -21,8 +21,6 @@ from turnwise.evaluation import (
     load_task,
 )
 from turnwise.evaluation.conversations.ranking import rank_conversations
-from turnwise.evaluation.metrics.clustering import assignment_accuracy, purity
-from turnwise.evaluation.metrics.correlation import spearman
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
 from turnwise.papers import evaluate_categorization, evaluate_relatedness
 from turnwise.papers.dial2vec.alignment_uniformity import (
@@ -30,6 +28,8 @@ from turnwise.papers.dial2vec.alignment_uniformity import (
     mean_squared_distances,
     uniformity,
 )
+from turnwise.papers.dialogue_cse.correlation import spearman
+from turnwise.papers.domain_categorization import assignment_accuracy, purity
 
 ON_CONVERSATIONS = [task.name for task in TASKS.values() if task.level.name == "conversation"]
 

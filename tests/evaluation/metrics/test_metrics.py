@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from turnwise.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
-from turnwise.evaluation.metrics.clustering import purity
-from turnwise.evaluation.metrics.correlation import spearman, spearman_rows
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
+from turnwise.papers.dialogue_cse.correlation import spearman, spearman_rows
+from turnwise.papers.domain_categorization import purity
 
 
 def test_average_precision_by_hand() -> None:

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from turnwise.evaluation.metrics.correlation import spearman
 from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
 from turnwise.evaluation.metrics.ranking_rows import (
     average_precision_rows,
-    best_spearman_binary,
     rank_rows,
     reciprocal_rank_rows,
     spearman_binary_rows,
 )
+from turnwise.papers.dial2vec.semantic_relatedness import best_spearman_binary
+from turnwise.papers.dialogue_cse.correlation import spearman
 
 
 def test_by_hand() -> None:

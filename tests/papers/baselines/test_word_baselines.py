@@ -21,7 +21,6 @@ from turnwise.evaluation import (
     evaluate_conversation_retrieval,
     evaluate_retrieval,
 )
-from turnwise.evaluation.metrics.clustering import purity
 from turnwise.papers.baselines import (
     BM25,
     LDA,
@@ -32,6 +31,7 @@ from turnwise.papers.baselines import (
     Word2Vec,
     WordVectors,
 )
+from turnwise.papers.domain_categorization import purity
 
 GLOVE = "red 1 0 0\ntaxi 0 1 0\nwine 0 0 -2\n"
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.moments import said_when
-from turnwise.data.reading.numbered import Line, text_lines
 from turnwise.data.reading.source import BadRow, Source
 from turnwise.data.reading.speakers import speakers, spoken_by
 
@@ -24,15 +23,15 @@ _LEAST_SHARE = 0.3
 class Transcript(NamedTuple):
     """The lines of a conversation, and who speaks in the file."""
 
-    lines: list[Line]
+    lines: list[tuple[int, str]]
     names: frozenset[str]
 
 
 def records(source: Source) -> Iterator[tuple[int, Transcript]]:
     """The lines between separators."""
-    names = speakers(text for _, text in text_lines(source) if not _SEPARATOR.fullmatch(text))
-    lines: list[Line] = []
-    for line in text_lines(source):
+    names = speakers(text for _, text in source.text_lines() if not _SEPARATOR.fullmatch(text))
+    lines: list[tuple[int, str]] = []
+    for line in source.text_lines():
         if not _SEPARATOR.fullmatch(line[1]):
             lines.append(line)
         elif lines:

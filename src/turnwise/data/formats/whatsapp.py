@@ -21,7 +21,6 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from turnwise.data.reading.format import Format, Head
-from turnwise.data.reading.numbered import text_lines
 from turnwise.data.reading.source import BadRow, Source
 
 Order = Literal["day/month/year", "month/day/year", "year/month/day"]
@@ -53,7 +52,7 @@ class Entry(NamedTuple):
 def records(source: Source) -> Iterator[tuple[int, list[Entry] | BadRow]]:
     """The whole chat."""
     entries: list[Entry] = []
-    for number, line in text_lines(source):
+    for number, line in source.text_lines():
         source.tick()
         stamp = _LINE.match(line)
         if stamp is not None:

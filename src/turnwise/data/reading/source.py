@@ -134,6 +134,14 @@ class Source:
             except TooLargeError as error:
                 raise ConversationError(self.place(number + 1), str(error)) from None
 
+    def text_lines(self) -> Iterator[tuple[int, str]]:
+        """The lines that are not blank, with their numbers in the file.
+
+        Bytes that are not UTF-8 are escaped, so that the rows they are in can be named or skipped.
+        """
+        for place, raw in self.lines():
+            yield place, raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
+
     def cells(self) -> Iterator[tuple[int, list[str]]]:
         """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever the header has most of."""
         # a setting of the whole process, which has no other way to say it

@@ -11,43 +11,6 @@ from sklearn.metrics.cluster import contingency_matrix
 from turnwise._utils.vectors import IntArray
 
 
-def purity(clusters: ArrayLike, labels: ArrayLike) -> float:
-    """Share of items that carry the commonest label of their cluster, in (0, 1].
-
-    Every distinct cluster value is a cluster, a noise cluster such as -1 included.
-
-    Args:
-        clusters: (items,) cluster of each item, numbers or strings.
-        labels: (items,) true label of each item, numbers or strings.
-
-    Raises:
-        ValueError: The lengths differ or there is no item.
-
-    >>> purity([0, 0, 0, 1], ["taxi", "taxi", "hotel", "hotel"])
-    0.75
-    """
-    table = _contingency(clusters, labels)
-    return float(table.max(axis=1).sum() / table.sum())
-
-
-def assignment_accuracy(clusters: ArrayLike, labels: ArrayLike) -> float:
-    """Share of items whose cluster stands for their label, under the best one-to-one assignment, in (0, 1].
-
-    Args:
-        clusters: (items,) cluster of each item, numbers or strings.
-        labels: (items,) true label of each item, numbers or strings.
-
-    Raises:
-        ValueError: The lengths differ or there is no item.
-
-    >>> assignment_accuracy([0, 0, 1, 2], ["taxi", "taxi", "taxi", "hotel"])  # cluster 1 stands for nothing
-    0.75
-    """
-    table = _contingency(clusters, labels)
-    chosen = linear_sum_assignment(table, maximize=True)
-    return float(table[chosen].sum() / table.sum())
-
-
 def discovery_figures(groups: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     """How well groups, whose number nobody gave, agree with labels; items may be in no group.
 
@@ -72,7 +35,7 @@ def discovery_figures(groups: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     >>> [figures[name] for name in ("accuracy", "precision", "recall", "f1", "left_out")]
     [0.6, 0.6, 0.6, 0.6, 0.2]
     """
-    table = _contingency(groups, labels)
+    table = contingency(groups, labels)
     items, ids = table.sum(), np.unique(groups)
     table = table[ids != -1]
     precision, recall = (float(table.max(axis=axis, initial=0).sum() / items) for axis in (1, 0))
@@ -87,7 +50,7 @@ def discovery_figures(groups: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     }
 
 
-def _contingency(clusters: ArrayLike, labels: ArrayLike) -> IntArray:
+def contingency(clusters: ArrayLike, labels: ArrayLike) -> IntArray:
     """Number of items of each cluster and label: (clusters, labels)."""
     left, right = np.asarray(clusters), np.asarray(labels)
     if left.ndim != 1 or left.shape != right.shape or not len(left):

@@ -138,22 +138,6 @@ def spearman_binary_rows(ranked: RankedRows) -> FloatArray:
     return np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
 
 
-def best_spearman_binary(relevant: IntArray, items: int) -> FloatArray:
-    """The highest Spearman's correlation with a 0/1 variable that is possible without ties in the scores: (rows,).
-
-    All relevant items come first; the correlation stays below 1 since the variable ties most of them:
-    sqrt(3 K (N - K) / (N² - 1)).
-
-    Args:
-        relevant: (rows,) K, the relevant items of each row.
-        items: N, the items of each row, 2 or more.
-
-    >>> best_spearman_binary(np.array([1]), 2)  # two items can be in perfect order
-    array([1.])
-    """
-    return np.asarray(np.sqrt(3.0 * relevant * (items - relevant) / (float(items) ** 2 - 1)))
-
-
 def _check_relevant(ranked: RankedRows) -> None:
     if not ranked.relevant.all():
         row = int(np.flatnonzero(ranked.relevant == 0)[0])

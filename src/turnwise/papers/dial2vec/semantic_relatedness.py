@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise._utils.bootstrap import bootstrap_interval
-from turnwise._utils.vectors import FloatArray
+from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
 from turnwise.evaluation.levels import CONVERSATION
-from turnwise.evaluation.metrics.ranking_rows import best_spearman_binary
 from turnwise.evaluation.scoring import percent
 from turnwise.evaluation.task import Task
 from turnwise.papers.citations import DIAL2VEC
@@ -43,6 +42,22 @@ class RelatednessResult:
             "dropped": self.conversations.dropped,
             **self.conversations.counts(),
         }
+
+
+def best_spearman_binary(relevant: IntArray, items: int) -> FloatArray:
+    """The highest Spearman's correlation with a 0/1 variable that is possible without ties in the scores: (rows,).
+
+    All relevant items come first; the correlation stays below 1 since the variable ties most of them:
+    sqrt(3 K (N - K) / (N² - 1)).
+
+    Args:
+        relevant: (rows,) K, the relevant items of each row.
+        items: N, the items of each row, 2 or more.
+
+    >>> best_spearman_binary(np.array([1]), 2)  # two items can be in perfect order
+    array([1.])
+    """
+    return np.asarray(np.sqrt(3.0 * relevant * (items - relevant) / (float(items) ** 2 - 1)))
 
 
 def evaluate_relatedness(embedded: EmbeddedConversations, seed: int = 0) -> RelatednessResult:

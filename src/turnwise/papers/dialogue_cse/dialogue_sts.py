@@ -14,10 +14,10 @@ from turnwise._utils.vectors import FloatArray
 from turnwise.errors import ConversationError
 from turnwise.evaluation.levels import MESSAGE
 from turnwise.evaluation.messages.released import tab_separated_lines
-from turnwise.evaluation.metrics.correlation import spearman, spearman_rows
 from turnwise.evaluation.scoring import Encode, cosines, percent, unit_embeddings
 from turnwise.evaluation.task import Task
 from turnwise.papers.citations import DIALOGUE_CSE
+from turnwise.papers.dialogue_cse.correlation import spearman, spearman_rows
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from turnwise.data.reading.format import Format, Head
-from turnwise.data.reading.numbered import Line, blocks, text_lines, without_number
 from turnwise.data.reading.source import BadRow, Source
+from turnwise.papers.formats.numbered import Line, blocks, without_number
 
 _TITLE = "_BOOK_TITLE_ :"
 _CHAPTER = "CHAPTER "
@@ -38,14 +38,14 @@ class Chapter(NamedTuple):
 
 def records(source: Source) -> Iterator[tuple[int, Chapter | list[Line]]]:
     """Chapters of books, or blocks of numbered lines where the file holds questions."""
-    is_question = any(text.startswith("1 ") for _, text in islice(text_lines(source), 1))
+    is_question = any(text.startswith("1 ") for _, text in islice(source.text_lines(), 1))
     return blocks(source) if is_question else _chapters(source)
 
 
 def _chapters(source: Source) -> Iterator[tuple[int, Chapter]]:
     book = heading = None
     start, sentences = 0, list[str]()
-    for place, text in text_lines(source):
+    for place, text in source.text_lines():
         if text.startswith((_TITLE, _CHAPTER)):
             if sentences:
                 yield start, Chapter(book, heading, sentences)

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.data.reading.format import Format, Head
-from turnwise.data.reading.numbered import Line, blocks, without_number
 from turnwise.data.reading.source import BadRow, Source
+from turnwise.papers.formats.numbered import Line, blocks, without_number
 
 _PERSONAS = {"your persona:": "persona", "partner's persona:": "partner_persona"}
 _REPEATED = re.compile(r"\d+ __SILENCE__\t")

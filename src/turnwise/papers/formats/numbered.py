@@ -9,19 +9,10 @@ from turnwise.data.reading.source import BadRow, Source
 Line = tuple[int, str]
 
 
-def text_lines(source: Source) -> Iterator[Line]:
-    """The lines that are not blank, with their numbers in the file.
-
-    Bytes that are not UTF-8 are escaped, so that the rows they are in can be named or skipped.
-    """
-    for place, raw in source.lines():
-        yield place, raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
-
-
 def blocks(source: Source) -> Iterator[tuple[int, list[Line]]]:
     """The lines of each conversation; a line numbered 1 begins the next."""
     block: list[Line] = []
-    for line in text_lines(source):
+    for line in source.text_lines():
         if line[1].startswith("1 ") and block:
             yield block[0][0], block
             block = []
