@@ -32,9 +32,9 @@ class PublishedDialogueCSE(DialogueCSE):
     If the corpus was released with negatives of its own for some responses, as the E-commerce corpus was, these
     responses alone are the samples, and their negatives are drawn from those.
 
-    The paper's main results use 9 negatives (compare Tables 4 and 2). Of the released negatives whose speaker
-    can be told, 97 % have the response's own role. Eq. 7 is read literally. ``max_length`` and ``min_turns`` are those of the E-commerce corpus:
-    the Jing Dong corpus has 100 tokens, the Microsoft corpus keeps conversations of any length.
+    The paper's main results use 9 negatives (compare Tables 4 and 2). Of the released negatives whose speaker can be
+    told, 97 % have the response's own role. Eq. 7 is read literally. ``max_length`` and ``min_turns`` are those of the
+    E-commerce corpus: the Jing Dong corpus has 100 tokens, the Microsoft corpus keeps conversations of any length.
     """
 
     starts_from: ClassVar[str] = BASE_ENCODER
