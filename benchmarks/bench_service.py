@@ -4,7 +4,9 @@ Prints (a) the tokens per second of processor time of the service, asked by seve
 the same batches given to the encoder's own `encode` in this process, in turns; processor time, since the clients run on
 the same cores, and so perhaps does something else. (b) With requests that arrive at four times the service's speed,
 whatever it does: how many are served and refused, the times of those served, against what the queue lets them wait, and
-the times of /health meanwhile.
+the times of /health meanwhile. (c) What 16 clients get that each send one text at a time, and (d) one hybrid search
+of a store: answers in a second by the clock and in a second of the service's processor time, and times. No text or
+query is sent twice.
 
 Run: python benchmarks/bench_service.py [--model NAME] [--requests 16] [--rounds 5]
 Needs the extra service. Generated conversations.
@@ -18,11 +20,13 @@ import base64
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx2
 import numpy as np
@@ -30,7 +34,9 @@ import psutil
 
 import turnwise
 from quick import add_quick, is_quick, tiny_encoder
+from turnwise.store import ConversationStore
 
+SINGLE_CLIENTS = 16
 TEXTS, CLIENTS, QUEUE = 8 if is_quick() else 64, 4, 4096
 OVERLOAD, ARRIVING_TEXTS = 4, 8
 ARRIVING_QUEUES = 10  # how many full queues arrive in the end
@@ -109,6 +115,47 @@ async def overload(
     return statuses, served, healthy
 
 
+async def ask_singly(url: str, path: str, bodies: list[dict[str, str]]) -> list[float]:
+    """Seconds of each of the requests that several clients send, each of them one after the other."""
+    waiting, seconds = iter(bodies), []
+    async with httpx2.AsyncClient(base_url=url, timeout=600) as client:
+
+        async def ask() -> None:
+            for body in waiting:
+                start = time.perf_counter()
+                answer = await client.post(path, json=body)
+                assert answer.status_code == 200, answer.text
+                seconds.append(time.perf_counter() - start)
+
+        await asyncio.gather(*(ask() for _ in range(SINGLE_CLIENTS)))
+    return seconds
+
+
+def report_singles(queries: list[str], quick: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        rows = turnwise.sample_conversations(20 if quick else 600)
+        store = ConversationStore.open(Path(folder) / "talks")
+        store.add(rows)
+        store.compact()
+        count = store.tables().messages.count_rows()
+        with server("--store", str(Path(folder) / "talks")) as (url, process):
+            hybrid = [{"query": query, "mode": "hybrid"} for query in queries]
+            single = [{"input": f"{query} {number}"} for number, query in enumerate(queries)]
+            asyncio.run(ask_singly(url, "/v1/search", [{"query": f"{query}?"} for query in queries[:50]]))
+            for name, path, bodies in (
+                ("(c) one text", "/v1/embeddings", single),
+                (f"(d) hybrid search of {count:,} messages", "/v1/search", hybrid),
+            ):
+                start, wall = sum(process.cpu_times()[:2]), time.perf_counter()
+                seconds = asyncio.run(ask_singly(url, path, bodies))
+                wall, cpu = time.perf_counter() - wall, sum(process.cpu_times()[:2]) - start
+                middle, late = np.quantile(seconds, [0.5, 0.99])
+                print(
+                    f"{name}, {SINGLE_CLIENTS} clients: {len(seconds) / wall:.0f} a second, {len(seconds) / cpu:.0f} a "
+                    f"second of processor time; p50 {1000 * middle:.0f} ms, p99 {1000 * late:.0f} ms"
+                )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model")
@@ -158,6 +205,8 @@ def main() -> int:
         f"{QUEUE:,} tokens takes {bound:.2f} s, ratio {p99 / bound:.2f} (target: at most 2); /health within "
         f"{1000 * max(healthy):.0f} ms (target: 100)"
     )
+    asked = turnwise.sample_conversations(20 if options.quick else 300, seed=1)
+    report_singles(list(dict.fromkeys(row["messages"][0]["content"] for row in asked)), options.quick)
     if options.quick:
         return int(others > 0 or error > 1e-5)
     return int(ratio < 0.85 or error > 1e-5 or others > 0 or p99 > 2 * bound or max(healthy) > 0.1)

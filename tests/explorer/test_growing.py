@@ -51,6 +51,41 @@ def test_groups_keep_their_ids_when_data_grows_and_only_new_ones_are_new() -> No
     assert sum(group.new for id, group in after.memory.groups.items() if group.parent is not None) == 1
 
 
+def test_a_little_that_is_like_what_there_was_joins_it_and_all_else_stays_as_it_was() -> None:
+    before, cloud = first()
+    vectors, texts, _ = clouds(4, 60)
+    more, further, further_cloud = clouds(4, 5, seed=1)
+    after = survey(np.concatenate([vectors, more]), [*texts, *further], GroupSettings(), before.memory)
+    assert after.memory.joined == 20 and after.memory.groups == before.memory.groups
+    assert (after.groups[: len(cloud)] == before.groups).mean() > 0.99
+    of_cloud = [np.bincount(before.groups[(cloud == one) & (before.groups >= 0)]).argmax() for one in range(4)]
+    joined = after.groups[len(cloud) :]
+    assert (joined == np.asarray(of_cloud)[further_cloud]).mean() > 0.8
+
+
+def test_a_little_that_is_unlike_all_else_is_a_new_group() -> None:
+    before, _ = first()
+    vectors, texts, _ = clouds(4, 60)
+    more, further, further_cloud = clouds(5, 40, seed=1)
+    own = further_cloud == 4
+    said = [*texts, *(text for text, is_own in zip(further, own) if is_own)]
+    after = survey(np.concatenate([vectors, more[own]]), said, GroupSettings(), before.memory)
+    assert after.memory.joined == 0
+    groups = after.groups[len(texts) :]
+    assert after.memory.groups[int(np.bincount(groups[groups >= 0]).argmax())].new
+
+
+def test_groups_are_found_anew_when_a_fifth_has_joined() -> None:
+    memory, (vectors, texts, _) = None, clouds(4, 60)
+    joined = []
+    for seed in range(1, 5):
+        memory = survey(vectors, texts, GroupSettings(), memory).memory
+        more, further, _ = clouds(4, 5, seed=seed)
+        vectors, texts = np.concatenate([vectors, more]), [*texts, *further]
+        joined.append(memory.joined)
+    assert joined == [0, 20, 40, 0]
+
+
 def test_what_was_new_is_so_until_data_grows_again() -> None:
     before, _ = first()
     after, _ = grown(before.memory)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 from tokenizers import Tokenizer
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 FEW = 64  # texts, which are embedded sooner than torch is loaded
-WORTH_LOADING = 60_000  # tokens, which torch embeds as much sooner as it takes to load
+WORTH_LOADING = 200_000  # tokens, which torch embeds as much sooner as it takes to load
 _TOKENS_AT_ONCE = 512
 _ROWS_IN_CACHE = 32  # tokens: what is computed number by number then stays in a processor's cache
 # Numerator and denominator of erf(x) / x in x², to the last bit of a float32 (Eigen, XLA).
@@ -105,8 +108,13 @@ class QuickEncoder:
     def embed(self, rows: Sequence[Sequence[int]]) -> FloatArray:
         """The vectors of token ids, float32 (rows, dim)."""
         ends = np.cumsum([len(row) for row in rows])
-        parts = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(ends // _TOKENS_AT_ONCE)) + 1)
-        vectors = np.concatenate([self._forward([rows[row] for row in part]) for part in parts])
+        split = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(ends // _TOKENS_AT_ONCE)) + 1)
+        parts = [[rows[row] for row in part] for part in split]
+        if len(parts) == 1:
+            vectors = self._forward(parts[0])
+        else:  # products are small: threads of the library would wait for each other most of the time
+            with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+                vectors = np.concatenate(list(pool.map(self._forward, parts)))
         return unit_vectors(vectors) if self._scales else vectors
 
     def _forward(self, rows: Sequence[Sequence[int]]) -> FloatArray:

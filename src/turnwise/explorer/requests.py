@@ -14,7 +14,8 @@ import numpy as np
 from turnwise._utils.vectors import BoolArray
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.assigning import lonely_below, vote
-from turnwise.explorer.groups.fitting import fit_groups
+from turnwise.explorer.groups.growing import remembered_groups
+from turnwise.explorer.groups.memory import GroupMemory
 from turnwise.explorer.groups.neighbours import nearest
 from turnwise.explorer.groups.sample import keys_of, sample_rows
 from turnwise.explorer.groups.settings import GroupSettings
@@ -25,29 +26,35 @@ _LEAST = 30  # requests that differ; fewer are not grouped apart
 _FIRST = 0.5  # of the nearest messages of a later request open their conversations, at least
 
 
-def requests_of(corpus: Corpus, speakers: Speakers, settings: GroupSettings) -> BoolArray:
+def requests_of(
+    corpus: Corpus, speakers: Speakers, settings: GroupSettings, former: GroupMemory | None = None
+) -> tuple[BoolArray, GroupMemory | None]:
     """Which messages are requests (n,); none if nobody is known to ask, or too few differ.
+
+    The groups of all that the asker says come with them, to be remembered.
 
     Args:
         corpus: The conversations.
         speakers: Who asks.
         settings: How groups are made; these are as fine as the data suggest.
+        former: The groups of all that the asker said before the data grew.
     """
     is_request = np.zeros(len(corpus.texts), bool)
     if speakers.asker is None:
-        return is_request
+        return is_request, None
     asked = speakers.part == list(speakers.parts).index(Part(speakers.asker))
     rows = np.flatnonzero(asked & np.fromiter((bool(text.strip()) for text in corpus.texts), bool, len(asked)))
     keys = keys_of((corpus.texts[row] for row in rows.tolist()), settings.seed)
     sample = sample_rows(keys, settings.sample, np.ones(len(rows), bool))
     if len(sample) < _LEAST:
-        return is_request
+        return is_request, None
     fitted = np.array(corpus.vectors[rows[sample]], np.float32)
     near = nearest(corpus.vectors, fitted, settings.neighbours_among(len(sample)), members=rows)
     among = near.of(sample)
-    fine = fit_groups(fitted, among, replace(settings, granularity="medium")).fine
+    medium, one_part = replace(settings, granularity="medium"), np.zeros(len(sample), np.int64)
+    memory = remembered_groups(keys[sample], fitted, among, one_part, medium, former)
     groups = np.full(len(asked), -1, np.int64)
-    groups[rows] = vote(near, fine, lonely_below(among.cosines[:, 0]))
+    groups[rows] = vote(near, memory.fine, lonely_below(among.cosines[:, 0]))
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers)))]
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
     if len({corpus.texts[row] for row in first.tolist()}) >= _LEAST:
@@ -55,4 +62,4 @@ def requests_of(corpus: Corpus, speakers: Speakers, settings: GroupSettings) -> 
         later = np.setdiff1d(left[groups[left] >= 0], first)
         opens = is_request[rows[sample]][near.rows[np.searchsorted(rows, later)]]  # (later, neighbours)
         is_request[later[opens.mean(1) >= _FIRST]] = True
-    return is_request
+    return is_request, memory

@@ -1,4 +1,8 @@
-"""Groups of a sample as a store remembers them: unchanged, or matched to the former groups if data changed."""
+"""Groups of a sample as a store remembers them.
+
+They are unchanged as long as the data are. What is new joins them, as long as it is little and like what there was; or
+else groups are found anew, and matched to the former ones.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,15 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.explorer.groups.assigning import centroids_of
+from turnwise.explorer.groups.assigning import centroids_of, lonely_below, vote
 from turnwise.explorer.groups.fitting import Fitted, fit_parts
 from turnwise.explorer.groups.matching import match_groups, pinned_labels
 from turnwise.explorer.groups.memory import GroupMemory, KnownGroup, no_memory
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.groups.settings import GroupSettings
+
+_GROWN = 0.2  # of a sample; groups that more has joined are found anew
+_AS_BEFORE = 0.7  # of the texts have the nearest neighbour that they had, or the vectors are others
 
 
 def remembered_groups(
@@ -36,21 +43,33 @@ def remembered_groups(
         former: The memory of an earlier sample.
         stock: The stock text of each, each of which is a group; -1 for none (s,).
     """
-    stamp = hashlib.blake2b(keys.tobytes() + repr(asdict(settings)).encode(), digest_size=16).hexdigest()
-    if former is not None and former.stamp == stamp and _same(former.neighbours, neighbours.rows):
+    fitting, texts = (_digest(part) for part in (repr(asdict(settings)).encode(), keys.tobytes()))
+    before = former.stamp.split() if former is not None else []  # settings, how many have joined, texts
+    same_settings = len(before) == 3 and before[0] == fitting
+    if former is not None and same_settings and before[2] == texts and _same(former.neighbours, neighbours.rows):
         return former
     marks_new, former = former is not None, former or no_memory()
-    fitted = fit_parts(vectors, neighbours, part, settings, stock)
-    known = _former_ids(keys, former)
-    fine, next_id = _fine_ids(fitted.fine, known, vectors, former)
-    coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)
+    rows = _former_rows(keys, former)
+    known = np.append(former.fine, -1)[rows].astype(np.int64)  # the former fine group of each text, -1 for none
+    joined = int(before[1]) + int((rows < 0).sum()) if same_settings else len(keys)
+    grew = joined < _GROWN * len(keys)
+    fine = _joined(rows, known, keys, neighbours, part, settings, former, stock) if grew else None
+    if fine is not None:
+        coarse_of = dict(zip(np.unique(fine).tolist(), former.parents_of(np.unique(fine)).tolist()))
+        coarse_of.pop(-1, None)
+        next_id = former.next_id
+    else:
+        joined, fitted = 0, fit_parts(vectors, neighbours, part, settings, stock)
+        fine, next_id = _fine_ids(fitted.fine, known, vectors, former)
+        coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)
     groups = {
         id: replace(
             former.groups.get(id, KnownGroup()), parent=coarse_of.get(id), new=marks_new and id not in former.groups
         )
         for id in sorted({*coarse_of, *coarse_of.values()})
     }
-    places = _former_places(keys, neighbours.rows, former)
+    stamp = f"{fitting} {joined} {texts}"
+    places = _former_places(rows, keys, neighbours.rows, former)
     memory = GroupMemory(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
     return replace(memory, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, memory.coarse)})
 
@@ -68,23 +87,54 @@ def _former_rows(keys: np.ndarray, former: GroupMemory) -> IntArray:
     return np.where(former.keys[rows] == keys, rows, -1)
 
 
-def _former_ids(keys: np.ndarray, former: GroupMemory) -> IntArray:
-    """The former fine group of each text (s,); -1 if it had none or was not in the sample."""
-    return np.append(former.fine, -1)[_former_rows(keys, former)].astype(np.int64)
+def _joined(
+    rows: IntArray,
+    known: IntArray,
+    keys: np.ndarray,
+    neighbours: Neighbours,
+    part: IntArray,
+    settings: GroupSettings,
+    former: GroupMemory,
+    stock: IntArray | None,
+) -> IntArray | None:
+    """The fine group of each text after new ones have joined those of their neighbours (s,).
+
+    ``None`` if enough for a group of their own are more like each other than like what there was, or vectors changed.
+    """
+    is_new, fine = rows < 0, known.copy()
+    if not is_new.any() or _share_as_before(rows, keys, neighbours.rows, former) < _AS_BEFORE:
+        return None
+    for value in np.unique(part[part >= 0]):
+        own = np.flatnonzero(part == value)
+        near = neighbours.of(own).first(settings.neighbours_among(len(own)))
+        unlike = is_new[own] & (is_new[near.rows].mean(1) > 1 / 2)
+        if unlike.sum() >= max(near.rows.shape[1] / 2, settings.least_share * len(own)):
+            return None
+        fine[own] = np.where(is_new[own], vote(near, known, lonely_below(near.cosines[:, 0])), known[own])
+    for value in np.unique(stock[is_new & (stock >= 0)]) if stock is not None else ():
+        groups = known[(stock == value) & (known >= 0)]
+        if not len(groups):
+            return None
+        fine[is_new & (stock == value)] = np.bincount(groups).argmax()
+    return fine
 
 
-def _former_places(keys: np.ndarray, neighbours: np.ndarray, former: GroupMemory) -> FloatArray:
+def _former_places(rows: IntArray, keys: np.ndarray, neighbours: np.ndarray, former: GroupMemory) -> FloatArray:
     """The former place of each text, NaN for new ones (s, 2); none if most have another nearest neighbour now."""
-    if not len(former.places):
-        return former.places
-    rows = _former_rows(keys, former)
+    if not len(former.places) or _share_as_before(rows, keys, neighbours, former) * (rows >= 0).mean() <= 1 / 2:
+        return no_memory().places
+    return np.append(former.places, np.full((1, 2), np.nan, np.float32), axis=0)[rows]
+
+
+def _share_as_before(rows: IntArray, keys: np.ndarray, neighbours: np.ndarray, former: GroupMemory) -> float:
+    """The share of the texts of a former sample that have the nearest neighbour that they had then."""
     kept = np.flatnonzero(rows >= 0)
     as_before = former.keys[former.neighbours[rows[kept], 0]] == keys[neighbours[kept, 0]]
-    if as_before.sum() <= len(keys) / 2:
-        return no_memory().places
-    places = np.full((len(keys), 2), np.nan, np.float32)
-    places[kept] = former.places[rows[kept]]
-    return places
+    return float(as_before.mean()) if len(kept) else 0.0
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def _fine_ids(labels: IntArray, known: IntArray, vectors: FloatArray, former: GroupMemory) -> tuple[IntArray, int]:

@@ -13,9 +13,10 @@ from turnwise._utils.optional import require
 from turnwise._utils.vectors import FloatArray
 from turnwise.explorer.groups.communities import neighbour_graph
 
-_BEGINNING = {"n_iter": 100, "exaggeration": 12, "momentum": 0.8}  # islands come together
-_REST = {"n_iter": 250, "exaggeration": 2, "momentum": 0.8}
+_BEGINNING = {"n_iter": 50, "exaggeration": 12, "momentum": 0.8}  # islands come together
+_REST = {"n_iter": 150, "exaggeration": 2, "momentum": 0.8}
 _AGAIN = _REST | {"n_iter": 50}
+_MANY = 1000  # vectors, from which on interpolation is quicker than the tree that openTSNE takes below 10,000
 _PLACED_BY = 3  # neighbours, between which a new vector starts
 _APART = 1e-3  # of the map's width, by which new vectors with the same neighbours start apart
 _FILLED = 0.95  # share of the map's width and height that all but the farthest points fill
@@ -40,7 +41,8 @@ def layout(neighbours: np.ndarray, seed: int, former: FloatArray | None = None) 
         start, steps = _with_new(former, neighbours, seed), [_AGAIN]
     else:
         start, steps = opentsne.initialization.spectral(affinities.P, random_state=seed), [_BEGINNING, _REST]
-    places = opentsne.TSNEEmbedding(start, affinities, random_state=seed)
+    forces = "fft" if count >= _MANY else "bh"
+    places = opentsne.TSNEEmbedding(start, affinities, random_state=seed, negative_gradient_method=forces)
     for step in steps:
         places = places.optimize(**step)
     return np.asarray(places, np.float32)

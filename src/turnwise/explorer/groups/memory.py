@@ -18,6 +18,7 @@ from turnwise.store.erasing import GROUPS_FILE
 
 Kind = Literal["message", "conversation"]
 KINDS: tuple[Kind, ...] = ("message", "conversation")
+ASKED: Literal["asked"] = "asked"  # all that the asker says, of which requests are a part
 FILE = GROUPS_FILE
 _FORMAT = 1
 _ARRAYS = ("keys", "fine", "neighbours", "places")
@@ -74,7 +75,7 @@ class GroupMemory:
     """The groups of messages or of conversations.
 
     Attributes:
-        stamp: Changes with the sample and the settings.
+        stamp: A hash of the settings, how many texts have joined since groups were found, and a hash of all texts.
         keys: The hash of each text of the sample, sorted, uint64 (s,).
         fine: The id of each text's fine group, -1 for none (s,).
         neighbours: The nearest neighbours of each text, among the sample (s, k).
@@ -96,6 +97,11 @@ class GroupMemory:
     basis: Basis | None = None
 
     @property
+    def joined(self) -> int:
+        """How many texts have joined the groups since they were found."""
+        return int(self.stamp.split()[1]) if self.stamp.count(" ") == 2 else 0  # turnwise 0.1.0 kept no such number
+
+    @property
     def coarse(self) -> IntArray:
         """The id of the coarse group of each text of the sample, -1 for none (s,)."""
         return self.parents_of(self.fine)
@@ -114,7 +120,7 @@ class GroupMemory:
         return replace(self, groups={id: group for id, group in groups.items() if id in fine or id in coarse})
 
 
-Memory = dict[Kind, GroupMemory]
+Memory = dict[Kind | Literal["asked"], GroupMemory]
 
 
 def no_memory() -> GroupMemory:
@@ -142,7 +148,7 @@ def read_memory_file(path: Path) -> Memory:
             facts = json.loads((file.metadata() or {})["groups"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
         if facts["format"] == _FORMAT:
-            return {kind: _from(facts[kind], arrays, kind) for kind in KINDS if kind in facts}
+            return {kind: _from(facts[kind], arrays, kind) for kind in (*KINDS, ASKED) if kind in facts}
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged: {error}; delete it, and the groups will be found again") from error
     raise ValueError(f"{path} has format {facts['format']}, this version reads {_FORMAT}: update turnwise")
@@ -182,7 +188,7 @@ def write_memory(store: Path, memory: Memory) -> None:
         save_file(arrays, temporary, metadata={"groups": json.dumps(facts, ensure_ascii=False)})
 
 
-def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: Kind) -> GroupMemory:
+def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str) -> GroupMemory:
     groups = {
         int(id): KnownGroup(**{**group, "phrases": tuple(group["phrases"])}) for id, group in facts["groups"].items()
     }
@@ -196,7 +202,7 @@ def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: Kind
     )
 
 
-def _basis(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: Kind) -> Basis | None:
+def _basis(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str) -> Basis | None:
     if "basis" not in facts or f"{kind}.vectors" not in arrays:
         return None
     stored: dict[str, Any] = {name: arrays[f"{kind}.{name}"] for name in _BASIS_ARRAYS}

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from turnwise._utils.progress import note, progress_bar, shows_progress
 from turnwise.explorer.boilerplate import Spans
 from turnwise.explorer.corpus import Corpus, with_history
-from turnwise.explorer.groups.memory import KINDS, Basis, GroupMemory, Kind, Memory
+from turnwise.explorer.groups.memory import ASKED, KINDS, Basis, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import Survey, survey
 from turnwise.explorer.progress import advance_of
@@ -52,7 +52,11 @@ def find_out(
         naming: Names new groups, see `turnwise.explorer.build_report`.
     """
     corpus = as_said(corpus, struck, store, folder)
-    is_request = requests_of(corpus, speakers, settings) if former is None else former.messages["request"]
+    asked = remembered.get(ASKED)
+    if former is None:
+        is_request, asked = requests_of(corpus, speakers, settings, asked)
+    else:
+        is_request = former.messages["request"]
     speakers = speakers.with_requests(is_request)
     with progress_bar() as bar:
         grouped = with_history(corpus, folder) if settings.history else corpus
@@ -61,6 +65,8 @@ def find_out(
         }
     groups, memory = named_groups(grouped, speakers, surveys, naming)
     memory["message"] = replace(memory["message"], basis=_basis(store, grouped, speakers, surveys["message"], settings))
+    if asked is not None:
+        memory[ASKED] = asked
     columns: dict[Kind, dict[str, np.ndarray]] = {
         kind: {"group": survey.groups.astype(np.int32)} for kind, survey in surveys.items()
     }

@@ -47,7 +47,10 @@ def named_groups(
         shown = corpus.texts if kind == "message" else corpus.ids
         both = [survey.memory.parents_of(survey.groups), survey.groups]  # coarse, fine
         members = {id: rows for ids in both for id, rows in members_of(vectors, ids, shown).items()}
-        described = _described(corpus, speakers, kind, survey, both)
+        known = [survey.memory.groups[id] for id in members]
+        # What only grew keeps its words: counting them anew takes longer than all else of a small update.
+        only_grew = survey.memory.joined > 0 and all(group.name and group.phrases for group in known)
+        described = {} if only_grew else _described(corpus, speakers, kind, survey, both)
         memory[kind] = _named(survey.memory, members, described, corpus, kind, naming)
         listed = _listed(memory[kind], members, len(survey.groups))
         if kind == "message":
