@@ -61,7 +61,7 @@ def test_search_shows_mistakes_in_one_line(store, tmp_path) -> None:
     assert result.exit_code == 1
     assert "error: filter, character 8: expected a text in quotes, got 'user'" in result.output
     assert "is not a store" in run("search", tmp_path / "none", "x").output
-    assert "belong to --level message" in run("search", store, "x", "--level", "reply", "--mode", "text").output
+    assert "belongs to --level message" in run("search", store, "x", "--level", "reply", "--mode", "text").output
 
 
 def test_looking_after_a_store(store, tmp_path, tiny_encoder_path) -> None:

@@ -66,17 +66,6 @@ def test_the_tokenizer_fits_the_languages(filled, texts: list[str], tokenizer: s
     assert [hit.turn for hit in store.search_messages(found, mode="text")] == [place]
 
 
-def test_a_cross_encoder_ranks_again(store) -> None:
-    class Longest:
-        def predict(self, pairs, show_progress_bar):
-            assert all(query == "card" for query, _ in pairs)
-            return np.array([len(text) for _, text in pairs])
-
-    hits = store.search_messages("card", limit=4, reranker=Longest())
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert hits[0].text == "i want to order a pizza"
-
-
 def test_settings_that_do_not_fit(store) -> None:
     with pytest.raises(ValueError, match="mode must be one of"):
         store.search_messages("x", mode="words")

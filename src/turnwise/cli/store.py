@@ -116,17 +116,14 @@ def search(
     where: Where = None,
     limit: Annotated[int, typer.Option(min=1, help="Number of hits to show.")] = 10,
     offset: Annotated[int, typer.Option(min=0, help="Number of hits to skip, from the best on.")] = 0,
-    reranker: Annotated[
-        str | None, typer.Option(help="A cross-encoder that ranks the best hits again: a folder or a Hub name.")
-    ] = None,
     json_output: PrintJson = False,
 ) -> None:
     """Find messages or conversations that are similar to a text, or replies that were given to similar texts.
 
     Example: `turnwise search talks "my card was stolen" --where "role = 'user' and label.domain = 'banking'"`
     """
-    if level != "message" and (mode != "vector" or reranker is not None):
-        raise ValueError(f"--mode and --reranker belong to --level message, not to {level}")
+    if level != "message" and mode != "vector":
+        raise ValueError(f"--mode belongs to --level message, not to {level}")
     quiet_transformers()
     use_one_thread()
     opened = opened_store(store, read_only=True)
@@ -137,8 +134,7 @@ def search(
         said = [{"role": "user", "content": query}]
         hits = opened.next_replies(said, where=where, limit=limit, offset=offset)
     else:
-        cross_encoder = None if reranker is None else _load_reranker(reranker)
-        hits = opened.search_messages(query, mode=mode, where=where, limit=limit, offset=offset, reranker=cross_encoder)
+        hits = opened.search_messages(query, mode=mode, where=where, limit=limit, offset=offset)
     rows = [asdict(hit) for hit in hits]
     if json_output:
         _print_json(rows)
@@ -253,12 +249,6 @@ def opened_store(path: str, read_only: bool = False) -> ConversationStore:
     from turnwise.store import ConversationStore
 
     return ConversationStore.open(path, create=False, read_only=read_only)
-
-
-def _load_reranker(name: str) -> Any:
-    from sentence_transformers import CrossEncoder
-
-    return CrossEncoder(name, model_kwargs={"use_safetensors": True})
 
 
 def _print_json(value: Any) -> None:

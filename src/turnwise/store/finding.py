@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnwise.store.lance_table import Tables
@@ -15,11 +14,7 @@ from turnwise.store.searching import fused
 
 _COLUMNS = ["conversation", "turn", "role", "text", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
-_DEPTH = 5  # candidates per hit, where hits are ranked again
 _FUSED = 50  # at least, of each ranking
-if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder
-
 _Hit = TypeVar("_Hit", bound=MessageHit)
 
 
@@ -30,12 +25,9 @@ def find_messages(
     where: str | None,
     limit: int,
     offset: int,
-    rerank: Callable[[Sequence[str]], np.ndarray] | None,
 ) -> list[MessageHit]:
     """Find messages similar to a vector (dim,), a text, or both; see `ConversationStore.search_messages`."""
     depth = limit + offset
-    if rerank is not None:
-        depth *= _DEPTH
     is_hybrid = vector is not None and text is not None
     fetched = max(depth, _FUSED) if is_hybrid else depth
     rankings = []
@@ -47,8 +39,6 @@ def find_messages(
     rows = tables.messages.ranked(ranking, _COLUMNS)
     if is_hybrid:
         rows = rows.sort_by([("score", "descending"), ("conversation", "ascending"), ("turn", "ascending")])[:depth]
-    if rerank is not None and len(rows):
-        rows = _reranked(rows, rerank)
     return [_hit(MessageHit, row) for row in rows.slice(offset, limit).to_pylist()]
 
 
@@ -68,11 +58,6 @@ def find_replies(
         count *= 4
 
 
-def cross_encoder_scores(reranker: CrossEncoder, query: str) -> Callable[[Sequence[str]], np.ndarray]:
-    """A function that scores texts for a query with a cross-encoder."""
-    return lambda texts: np.asarray(reranker.predict([(query, text) for text in texts], show_progress_bar=False))
-
-
 def find_conversations(
     tables: Tables, vector: np.ndarray, where: str | None, limit: int, offset: int
 ) -> list[ConversationHit]:
@@ -87,13 +72,6 @@ def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         first.setdefault(row["text"], row)
     return list(first.values())
-
-
-def _reranked(rows: pa.Table, rerank: Callable[[Sequence[str]], np.ndarray]) -> pa.Table:
-    """The rows, sorted by new scores of their texts."""
-    scores = np.asarray(rerank(rows["text"].to_pylist()), np.float32)
-    rows = rows.set_column(rows.column_names.index("score"), "score", pa.array(scores))
-    return rows.take(pa.array(np.argsort(-scores, kind="stable")))
 
 
 def _hit(kind: type[_Hit], row: dict[str, Any]) -> _Hit:

@@ -13,7 +13,7 @@ from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message, plain_messages
 from turnwise.data.reading.parts import instructions_apart
 from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
-from turnwise.store.finding import cross_encoder_scores, find_conversations, find_messages, find_replies
+from turnwise.store.finding import find_conversations, find_messages, find_replies
 from turnwise.store.folder import Folder
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit, StoreStats
 from turnwise.store.lance_table import Tables
@@ -22,8 +22,6 @@ from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import StoreState
 
 if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder
-
     from turnwise.store.encoding import StoreEncoder
 
 SearchMode = Literal["vector", "text", "hybrid"]
@@ -72,7 +70,6 @@ class StoreReader:
         where: str | None = None,
         limit: int = 10,
         offset: int = 0,
-        reranker: CrossEncoder | None = None,
     ) -> list[MessageHit]:
         """Find messages similar to a text or a vector.
 
@@ -84,7 +81,6 @@ class StoreReader:
                 of its conversation.
             limit: How many to return.
             offset: How many of the best to leave out.
-            reranker: A cross-encoder that ranks the best hits again; the query must be a text.
 
         Raises:
             ValueError: A setting is out of range, or the query does not fit the mode.
@@ -94,13 +90,12 @@ class StoreReader:
         _check_range(limit, offset)
         if mode not in _MODES:
             raise ValueError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
-        if not isinstance(query, str) and (mode != "vector" or reranker is not None):
-            raise ValueError(f"expected a text for mode {mode!r} or a reranker, got {type(query).__name__}")
+        if not isinstance(query, str) and mode != "vector":
+            raise ValueError(f"expected a text for mode {mode!r}, got {type(query).__name__}")
         tables = self._folder.tables()
         vector = None if mode == "text" else self._query_vector(tables.state, query)
         text = str(query) if mode != "vector" else None
-        rerank = None if reranker is None else cross_encoder_scores(reranker, str(query))
-        return find_messages(tables, vector, text, _condition(where), limit, offset, rerank)
+        return find_messages(tables, vector, text, _condition(where), limit, offset)
 
     def search_conversations(
         self, query: str | Sequence[Message], *, where: str | None = None, limit: int = 10, offset: int = 0
