@@ -86,13 +86,11 @@ def test_whitening_is_the_papers_formula(corpus: Dataset) -> None:
 
 
 @pytest.mark.parametrize("dim", [16, 13])
-def test_the_flow_is_invertible_and_raises_the_likelihood(corpus: Dataset, dim: int) -> None:
+def test_the_flow_raises_the_likelihood(corpus: Dataset, dim: int) -> None:
     flow = Flow(Fixed(dim=dim, rank=13), epochs=12).fit(corpus)
     embeddings = torch.from_numpy(flow.base.encode_messages(utterances(corpus)))
     with torch.no_grad():
         mapped = flow.glow(embeddings)
-        back = flow.glow.inverse(mapped)
-    assert (back - embeddings).abs().max() < 1e-4 * embeddings.abs().max()
     assert np.array_equal(flow.encode_messages(utterances(corpus)), mapped.numpy())
     # Most of what there is to gain, the first batch gives.
     assert len(flow.likelihoods) == 12 and flow.likelihoods[-1] > flow.likelihoods[0] + 0.05

@@ -50,10 +50,6 @@ class ActivationNorm(nn.Module):
             self.has_begun = True
         return (x + self.shift) * (_SPEED * self.log_scale).exp()
 
-    def inverse(self, z: Tensor) -> Tensor:
-        """The inverse of `forward` at ``z``."""
-        return z * (-_SPEED * self.log_scale).exp() - self.shift
-
     def log_determinant(self) -> Tensor:
         """Of the Jacobian, a scalar."""
         return _SPEED * self.log_scale.sum()
@@ -79,12 +75,6 @@ class Step(nn.Module):
         x = self.norm(x).flip(1)
         first, second = x[:, : self.first], x[:, self.first :]
         return torch.cat([first, second + self.added(first)], dim=1)
-
-    def inverse(self, z: Tensor) -> Tensor:
-        """The inverse of `forward` at ``z``."""
-        first, second = z[:, : self.first], z[:, self.first :]
-        x: Tensor = self.norm.inverse(torch.cat([first, second - self.added(first)], dim=1).flip(1))
-        return x
 
 
 class Glow(nn.Module):
@@ -115,17 +105,6 @@ class Glow(nn.Module):
                 x, rest = x[:, : x.shape[1] // 2], x[:, x.shape[1] // 2 :]
                 done.append(rest)
         return torch.cat([*done, x], dim=1)
-
-    def inverse(self, z: Tensor) -> Tensor:
-        """The inverse of `forward` at ``z``, (texts, dim) both."""
-        sizes = [z.shape[1] // 2**level for level in range(len(self.levels))]
-        *done, x = z.split([*(size - size // 2 for size in sizes[:-1]), sizes[-1]], dim=1)
-        for level in reversed(self.levels):
-            for step in reversed(level):  # type: ignore[call-overload]
-                x = step.inverse(x)
-            if done:
-                x = torch.cat([x, done.pop()], dim=1)
-        return x
 
     def log_likelihoods(self, x: Tensor) -> Tensor:
         """Of embeddings (texts, dim), under a standard normal in the latent space, in nats (texts,)."""

@@ -50,20 +50,8 @@ def write_report(out: str | os.PathLike[str], plots: bool = True) -> Path:
     return out / "report.md"
 
 
-def docs_section(out: str | os.PathLike[str]) -> str:
-    """The tables, what could not be run and the command, as a section for a page of documentation.
-
-    Args:
-        out: The folder with ``results.json``.
-
-    Raises:
-        ValueError: There are no results in the folder.
-    """
-    return "\n\n".join(_body(*_load(Path(out)), heading="###"))
-
-
 def write_into(out: str | os.PathLike[str], page: str | os.PathLike[str], name: str | None = None) -> None:
-    """Put ``docs_section(out)`` between ``<!-- bench: NAME -->`` and ``<!-- end bench: NAME -->`` of a page.
+    """Put tables, command and what could not be run between ``<!-- bench: NAME -->`` and ``<!-- end bench: NAME -->``.
 
     Args:
         out: The folder with ``results.json``.
