@@ -16,7 +16,7 @@ from turnwise.explorer.groups.communities import communities, neighbour_graph
 from turnwise.explorer.groups.fitting import closeness, fit_groups, split_group
 from turnwise.explorer.groups.layout import layout, scaled
 from turnwise.explorer.groups.members import members_of
-from turnwise.explorer.groups.merging import merged
+from turnwise.explorer.groups.merging import joined, merged
 from turnwise.explorer.groups.neighbours import Neighbours, nearest
 from turnwise.explorer.groups.sample import keys_of, sample_rows
 from turnwise.explorer.groups.settings import GroupSettings
@@ -140,6 +140,23 @@ def test_the_two_groups_are_merged_whose_union_costs_the_least_closeness() -> No
         expected = np.where(finer == b, a, finer)
         assert len(np.unique(coarser)) == len(groups) - 1
         assert adjusted_rand_score(expected, coarser) == 1
+
+
+@pytest.mark.parametrize("shared", [0, 3])
+def test_a_group_in_two_parts_is_joined_and_others_are_not(shared: float) -> None:
+    vectors, _, cloud = clouds(6, 60)
+    vectors = unit_vectors(vectors + shared * unit_vectors(np.ones(vectors.shape[1])))
+    parts = np.where((cloud == 2) & (np.arange(len(cloud)) % 4 == 0), 6, cloud)  # one small part, and a large one
+    sums = np.stack([vectors[parts == part].sum(0) for part in range(7)])
+    groups = joined(sums, np.bincount(parts), 0.6)
+    assert adjusted_rand_score(cloud, groups[parts]) == 1
+
+
+def test_few_parts_are_not_joined_for_want_of_a_measure() -> None:
+    vectors, _, cloud = clouds(2, 30)
+    assert joined(np.zeros((0, 4), np.float32), np.zeros(0, np.int64), 0.6).tolist() == []
+    sums = np.stack([vectors[cloud == part].sum(0) for part in range(2)])
+    assert joined(sums, np.bincount(cloud), 0.6).tolist() == [0, 1]
 
 
 def test_groups_do_not_depend_on_a_direction_that_all_vectors_share() -> None:

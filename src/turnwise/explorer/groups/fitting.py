@@ -4,7 +4,9 @@ Many small communities of the neighbour graph are merged two at a time. How many
 groups bring every vector nearer to the middle of its group, and cost more bits to name. Those are chosen for which the
 logarithm of closeness, less the price of these bits, as a share of those that would name each vector, is highest. Since
 a gain counts by what there was before, groups of noisy messages, which are never close, are as fine as others. Then
-each vector joins the group whose mean is nearest.
+each vector joins the group whose mean is nearest. Requests, which are hardly noise, have a lower price, so that small
+groups of them are found; a large one that is therefore in two parts is joined again, since these are much more alike
+than groups usually are.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from scipy import sparse
 
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.explorer.groups.communities import by_size, coarser, communities, neighbour_graph
-from turnwise.explorer.groups.merging import merged
+from turnwise.explorer.groups.merging import joined, merged
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.groups.settings import GroupSettings
 
@@ -28,6 +30,8 @@ _RESOLUTION = 64.0  # of the communities that are merged: far too many to be gro
 _STEPS = 4  # numbers of groups that are tried for each doubling
 _FINER = 3  # times as many are tried around the best of these
 _PRICE = 1.0  # of the logarithm of closeness: what as many groups as vectors would cost
+_PRICE_OF_REQUESTS = 0.7
+_ALIKE = 0.6  # groups of requests that are so much more alike than usual are one
 _TIMES = {"coarse": 0.5, "medium": 1, "fine": 2}  # as many groups as are best
 _LEAST_CLOSENESS = 1e-3
 _ROUNDS = 3  # in which vectors join the nearest group
@@ -48,7 +52,11 @@ class Fitted:
 
 
 def fit_groups(
-    vectors: FloatArray, neighbours: Neighbours, settings: GroupSettings, stock: IntArray | None = None
+    vectors: FloatArray,
+    neighbours: Neighbours,
+    settings: GroupSettings,
+    stock: IntArray | None = None,
+    requests: bool = False,
 ) -> Fitted:
     """Find the groups of a sample.
 
@@ -57,6 +65,7 @@ def fit_groups(
         neighbours: The neighbours of each of them, among the sample.
         settings: How groups are made.
         stock: The stock text of each, each of which is a group; -1 for none (s,).
+        requests: All of them are requests.
     """
     graph = neighbour_graph(neighbours.rows)
     parts = communities(graph, _RESOLUTION, settings.seed)
@@ -75,7 +84,10 @@ def fit_groups(
     if isinstance(settings.granularity, int):
         fine = groups_near(settings.granularity)
     else:
-        fine = _best(vectors, groups_at, len(levels))
+        fine = _best(vectors, groups_at, len(levels), _PRICE_OF_REQUESTS if requests else _PRICE)
+        if requests:
+            whole = joined(_sums(vectors, fine), np.bincount(fine[fine >= 0]), _ALIKE)
+            fine = by_size(np.append(whole, -1)[fine])
         if settings.granularity != "medium":
             fine = groups_near(_TIMES[settings.granularity] * _count(fine))
     if stock is not None:
@@ -91,6 +103,7 @@ def fit_parts(
     part: IntArray,
     settings: GroupSettings,
     stock: IntArray | None = None,
+    requests: int | None = None,
 ) -> Fitted:
     """Find the groups of each part of a sample by itself.
 
@@ -100,6 +113,7 @@ def fit_parts(
         part: The part of each vector, -1 for those that are to be in no group (s,).
         settings: How groups are made.
         stock: As for `fit_groups` (s,).
+        requests: The part of requests, if there is one.
     """
     fine = np.full(len(vectors), -1, np.int64)
     coarse = np.zeros(0, np.int64)
@@ -107,7 +121,7 @@ def fit_parts(
         rows = np.flatnonzero(part == value)
         own = neighbours.of(rows).first(settings.neighbours_among(len(rows)))
         near = replace(own, rows=np.searchsorted(rows, own.rows))
-        fitted = fit_groups(vectors[rows], near, settings, None if stock is None else stock[rows])
+        fitted = fit_groups(vectors[rows], near, settings, None if stock is None else stock[rows], value == requests)
         fine[rows] = np.where(fitted.fine >= 0, fitted.fine + len(coarse), -1)
         coarse = np.append(coarse, fitted.coarse + coarse.max(initial=-1) + 1)
     return Fitted(fine, coarse)
@@ -147,9 +161,9 @@ def _count(labels: IntArray) -> int:
     return int(labels.max(initial=-1)) + 1
 
 
-def _best(vectors: FloatArray, groups_at: Callable[[int], IntArray], largest: int) -> IntArray:
+def _best(vectors: FloatArray, groups_at: Callable[[int], IntArray], largest: int, price: float) -> IntArray:
     """The groups that are best: of some numbers for each doubling from 2 on, and of more around the best of these."""
-    price = _PRICE / max(log(len(vectors)), 1)
+    price /= max(log(len(vectors)), 1)
     centred = unit_vectors(vectors - vectors.mean(0))
 
     @cache

@@ -31,6 +31,7 @@ def remembered_groups(
     settings: GroupSettings,
     former: GroupMemory | None,
     stock: IntArray | None = None,
+    requests: int | None = None,
 ) -> GroupMemory:
     """The groups of a sample; those that match former groups get their ids.
 
@@ -42,6 +43,7 @@ def remembered_groups(
         settings: How groups are made.
         former: The memory of an earlier sample.
         stock: The stock text of each, each of which is a group; -1 for none (s,).
+        requests: The part of requests, if there is one.
     """
     fitting, texts = (_digest(part) for part in (repr(asdict(settings)).encode(), keys.tobytes()))
     before = former.stamp.split() if former is not None else []  # settings, how many have joined, texts
@@ -59,7 +61,7 @@ def remembered_groups(
         coarse_of.pop(-1, None)
         next_id = former.next_id
     else:
-        joined, fitted = 0, fit_parts(vectors, neighbours, part, settings, stock)
+        joined, fitted = 0, fit_parts(vectors, neighbours, part, settings, stock, requests)
         fine, next_id = _fine_ids(fitted.fine, known, vectors, former)
         coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)
     groups = {

@@ -11,6 +11,9 @@ import numpy as np
 
 from turnwise._utils.vectors import FloatArray, IntArray
 
+_USUAL = 3  # of the others that a part is most like: twins are much more alike than a part and its third
+_LEAST_WITHIN = 1e-4  # mean cosine within a group, so that it can be divided by
+
 
 def merged(sums: FloatArray) -> IntArray:
     """How parts are grouped when there are 1, 2, … groups, up to as many as parts (parts, parts).
@@ -36,3 +39,38 @@ def merged(sums: FloatArray) -> IntArray:
         costs[kept] = costs[:, kept] = np.where(np.isinf(costs[kept]), np.inf, row)
         levels[groups - 1] = np.where(levels[groups] == gone, kept, levels[groups])
     return levels
+
+
+def joined(sums: FloatArray, sizes: IntArray, least: float) -> IntArray:
+    """The group of each part (parts,), after the two that are most alike are joined as long as they are alike enough.
+
+    Two groups are as alike as the mean cosine of their vectors is large beside those within each of them. The cosine of
+    a vector with itself is left out, since it would make small groups look unlike all others.
+
+    Args:
+        sums: The sum of the vectors of each part, each of length 1 (parts, dim).
+        sizes: How many vectors each part has (parts,).
+        least: How alike two groups must be: from 0, as most parts are to the third that is most like them, to 1,
+            as a group is to itself.
+    """
+    sums, sizes = np.array(sums, np.float64), np.array(sizes, np.float64)
+    products = sums @ sums.T  # (groups, groups)
+    groups, needed = np.arange(len(sizes)), None
+    while len(sizes) > 1:
+        within = (products.diagonal() - sizes) / np.maximum(sizes * (sizes - 1), 1)
+        lengths = sizes * np.sqrt(np.maximum(within, _LEAST_WITHIN))
+        alike = products / np.outer(lengths, lengths)
+        np.fill_diagonal(alike, -np.inf)
+        if needed is None:
+            usual = float(np.median(np.sort(alike)[:, max(-_USUAL, 1 - len(sizes))]))
+            needed = usual + least * (1 - usual)
+        kept, gone = sorted(np.unravel_index(alike.argmax(), alike.shape))
+        if alike[kept, gone] < needed:
+            break
+        products[kept] += products[gone]
+        products[:, kept] += products[:, gone]
+        sizes[kept] += sizes[gone]
+        products, sizes = np.delete(np.delete(products, gone, 0), gone, 1), np.delete(sizes, gone)
+        groups = np.where(groups == gone, kept, groups)
+        groups -= groups > gone
+    return groups

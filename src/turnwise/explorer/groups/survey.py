@@ -69,11 +69,13 @@ def survey(
     among = neighbours.of(sample)
     has_groups = (sizes > count)[part]
     fitted, own_part = np.array(vectors[sample], np.float32), np.where(has_groups, part, -1)[sample]
+    opening = () if speakers is None else (part.opening for part in speakers.parts)
+    requests = next((number for number, is_opening in enumerate(opening) if is_opening), None)
     if speakers is None or settings.history:  # with what was said before, the same text may say different things
         stock = np.full(len(texts), -1)
     else:
         stock = stock_of(texts, speakers, settings.least_share)
-    memory = remembered_groups(keys[sample], fitted, among, own_part, settings, former, stock[sample])
+    memory = remembered_groups(keys[sample], fitted, among, own_part, settings, former, stock[sample], requests)
     groups = np.full(len(texts), -1, np.int64)
     for value in np.flatnonzero(sizes > count):  # a smaller part has too few neighbours of its own
         cosines = among.cosines[part[sample] == value, 0]
