@@ -207,8 +207,7 @@ def measure(options: argparse.Namespace) -> None:
     corpus = turnwise.read_conversations(options.data) if options.data.is_file() else turnwise.sample_conversations(500)
     merged = turnwise.data.merge_consecutive_messages(corpus)
     rows = turnwise.data.keep_long_enough(merged, min_turns=WINDOW).shuffle(seed=0).select(range(options.conversations))
-    loss, kind = options.measure
-    step = LOSSES[loss](rows)[kind]
+    step = LOSSES[options.measure[0]](rows)[options.measure[1]]
     times = []
     for _ in range(options.repeats):
         start = time.perf_counter()

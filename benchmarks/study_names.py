@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.feature_extraction.text import CountVectorizer
 
 import turnwise
 from quick import add_quick, data_folder
@@ -57,33 +56,11 @@ def halves(
     ]
 
 
-def class_tf_idf(half: Half) -> list[str]:
-    """Three phrases, as turnwise 0.1.0 and BERTopic name groups, with an English list of stop words."""
-    counter = CountVectorizer(
-        binary=True, stop_words="english", ngram_range=(1, 3), token_pattern=r"(?u)\b[^\W\d]\w+\b"
-    )
-    present = counter.fit_transform(half.texts)
-    shares = np.stack([present[half.groups == group].mean(0).A1 for group in range(half.groups.max() + 1)])
-    scores = shares * np.log1p(1 / np.maximum(shares.sum(0), 1e-9))
-    phrases = counter.get_feature_names_out()
-    return [", ".join(phrases[np.argsort(-row)[:3]]) for row in scores]
-
-
-def central(half: Half) -> list[str]:
-    names = []
-    for group in range(half.groups.max() + 1):
-        rows = np.flatnonzero(half.groups == group)
-        names.append(half.texts[rows[(half.vectors[rows] @ half.vectors[rows].mean(0)).argmax()]])
-    return names
-
-
 def keywords(half: Half) -> list[str]:
     return [", ".join(phrases[:4]) for phrases in name_phrases(half.texts, half.groups)]
 
 
 WAYS: dict[str, Callable[[Half], list[str]]] = {
-    "class TF-IDF (0.1.0)": class_tf_idf,
-    "the most central message, however long": central,
     "sentence": lambda half: name_sentences(half.texts, half.vectors, half.groups),
     "keywords": keywords,
     "sentence with keywords, as shown": lambda half: list(map(". ".join, zip(WAYS["sentence"](half), keywords(half)))),
