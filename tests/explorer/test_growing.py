@@ -14,6 +14,7 @@ from turnwise.explorer.groups.matching import match_groups, pinned_labels
 from turnwise.explorer.groups.memory import FILE, GroupMemory, read_memory, write_memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import Survey, survey
+from turnwise.explorer.speakers import Part, Speakers
 
 
 def first(groups: int = 4) -> tuple[Survey, np.ndarray]:
@@ -73,6 +74,24 @@ def test_a_little_that_is_unlike_all_else_is_a_new_group() -> None:
     assert after.memory.joined == 0
     groups = after.groups[len(texts) :]
     assert after.memory.groups[int(np.bincount(groups[groups >= 0]).argmax())].new
+
+
+def test_what_is_now_in_another_part_is_not_new() -> None:
+    vectors, texts, _ = clouds(4, 60)
+    more, further, _ = clouds(4, 3, seed=1)
+    part = np.zeros(len(texts) + len(further), np.int64)
+    part[::2] = 1
+    salts = np.asarray([1, 2], np.uint64)
+    parts = [Part("user"), Part("user", opening=True)]
+
+    def found(count: int, former: GroupMemory | None = None) -> GroupMemory:
+        speakers = Speakers("user", 1.0, parts, part[:count], salts)
+        both = np.concatenate([vectors, more])[:count]
+        return survey(both, [*texts, *further][:count], GroupSettings(), former, speakers=speakers).memory
+
+    before = found(len(texts))
+    part[:40] = 1 - part[:40]
+    assert found(len(part), before).joined == len(further)
 
 
 def test_groups_are_found_anew_when_a_fifth_has_joined() -> None:

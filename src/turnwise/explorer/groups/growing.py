@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
 from turnwise.explorer.groups.assigning import centroids_of, lonely_below, vote
 from turnwise.explorer.groups.fitting import Fitted, fit_parts
 from turnwise.explorer.groups.matching import match_groups, pinned_labels
@@ -32,6 +32,7 @@ def remembered_groups(
     former: GroupMemory | None,
     stock: IntArray | None = None,
     requests: int | None = None,
+    in_any_part: np.ndarray | None = None,
 ) -> GroupMemory:
     """The groups of a sample; those that match former groups get their ids.
 
@@ -44,6 +45,8 @@ def remembered_groups(
         former: The memory of an earlier sample.
         stock: The stock text of each, each of which is a group; -1 for none (s,).
         requests: The part of requests, if there is one.
+        in_any_part: The hashes that each text has in any part, since what has changed its part is not new (s, parts);
+            by default its own.
     """
     fitting, texts = (_digest(part) for part in (repr(asdict(settings)).encode(), keys.tobytes()))
     before = former.stamp.split() if former is not None else []  # settings, how many have joined, texts
@@ -53,9 +56,12 @@ def remembered_groups(
     marks_new, former = former is not None, former or no_memory()
     rows = _former_rows(keys, former)
     known = np.append(former.fine, -1)[rows].astype(np.int64)  # the former fine group of each text, -1 for none
-    joined = int(before[1]) + int((rows < 0).sum()) if same_settings else len(keys)
-    grew = joined < _GROWN * len(keys)
-    fine = _joined(rows, known, keys, neighbours, part, settings, former, stock) if grew else None
+    in_any_part = keys[:, None] if in_any_part is None else in_any_part
+    is_new = np.asarray(~np.isin(in_any_part, former.keys).any(1))
+    joined = int(before[1]) + int(is_new.sum()) if same_settings else len(keys)
+    fine = None
+    if joined < _GROWN * len(keys) and _share_as_before(rows, keys, neighbours.rows, former) > _AS_BEFORE:
+        fine = _joined(is_new, rows >= 0, known, neighbours, part, settings, stock)
     if fine is not None:
         coarse_of = dict(zip(np.unique(fine).tolist(), former.parents_of(np.unique(fine)).tolist()))
         coarse_of.pop(-1, None)
@@ -90,21 +96,20 @@ def _former_rows(keys: np.ndarray, former: GroupMemory) -> IntArray:
 
 
 def _joined(
-    rows: IntArray,
+    is_new: BoolArray,
+    was_there: BoolArray,
     known: IntArray,
-    keys: np.ndarray,
     neighbours: Neighbours,
     part: IntArray,
     settings: GroupSettings,
-    former: GroupMemory,
     stock: IntArray | None,
 ) -> IntArray | None:
-    """The fine group of each text after new ones have joined those of their neighbours (s,).
+    """The fine group of each text after others have joined those that were there in the same part (s,).
 
-    ``None`` if enough for a group of their own are more like each other than like what there was, or vectors changed.
+    ``None`` if nothing is new, or enough for a group of its own is more like each other than like what there was.
     """
-    is_new, fine = rows < 0, known.copy()
-    if not is_new.any() or _share_as_before(rows, keys, neighbours.rows, former) < _AS_BEFORE:
+    fine = known.copy()
+    if not is_new.any():
         return None
     for value in np.unique(part[part >= 0]):
         own = np.flatnonzero(part == value)
@@ -112,12 +117,12 @@ def _joined(
         unlike = is_new[own] & (is_new[near.rows].mean(1) > 1 / 2)
         if unlike.sum() >= max(near.rows.shape[1] / 2, settings.least_share * len(own)):
             return None
-        fine[own] = np.where(is_new[own], vote(near, known, lonely_below(near.cosines[:, 0])), known[own])
-    for value in np.unique(stock[is_new & (stock >= 0)]) if stock is not None else ():
+        fine[own] = np.where(was_there[own], known[own], vote(near, known, lonely_below(near.cosines[:, 0])))
+    for value in np.unique(stock[~was_there & (stock >= 0)]) if stock is not None else ():
         groups = known[(stock == value) & (known >= 0)]
         if not len(groups):
             return None
-        fine[is_new & (stock == value)] = np.bincount(groups).argmax()
+        fine[~was_there & (stock == value)] = np.bincount(groups).argmax()
     return fine
 
 

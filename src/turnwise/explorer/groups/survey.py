@@ -58,7 +58,9 @@ def survey(
     """
     usable: BoolArray = np.fromiter((bool(text.strip()) for text in texts), bool, len(texts))
     part = np.zeros(len(texts), np.int64) if speakers is None else speakers.part
-    keys = keys_of(texts, settings.seed) ^ (0 if speakers is None else speakers.salts[part])
+    salts = np.zeros(1, np.uint64) if speakers is None else speakers.salts
+    plain = keys_of(texts, settings.seed)
+    keys = plain ^ salts[part]
     sample = sample_rows(keys, settings.sample, usable)
     if len(sample) < 2:
         return _nothing(len(texts))
@@ -75,7 +77,10 @@ def survey(
         stock = np.full(len(texts), -1)
     else:
         stock = stock_of(texts, speakers, settings.least_share)
-    memory = remembered_groups(keys[sample], fitted, among, own_part, settings, former, stock[sample], requests)
+    in_any_part = (plain[sample] ^ salts[:, None]).T  # (s, parts)
+    memory = remembered_groups(
+        keys[sample], fitted, among, own_part, settings, former, stock[sample], requests, in_any_part
+    )
     groups = np.full(len(texts), -1, np.int64)
     for value in np.flatnonzero(sizes > count):  # a smaller part has too few neighbours of its own
         cosines = among.cosines[part[sample] == value, 0]
