@@ -60,6 +60,16 @@ def test_views_are_accessible(
         assert not result.response["violations"], f"{view}: {result.generate_report()}"
 
 
+def test_the_map_says_what_its_colours_mean_on_the_way_back(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    watched = open_page(make_report())
+    page = watched.open("map")
+    page.locator("#colour").select_option("time")
+    page.go_back()
+    page.wait_for_function("document.querySelector('#colour').value === 'group'")
+
+
 @pytest.mark.parametrize(
     "options", [{"times": False, "surprise": False}, {"topics": 1}, {"conversations": 1, "turns": 1}]
 )

@@ -38,6 +38,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
 _PUNCTUATION = re.compile(r"[^\w\s'’-]+|\n")
 _MARKS = re.compile(r"\s*([,.!?;:…])(?:\s*\1)*")  # the same one, perhaps several times
+_LONG_NUMBER = re.compile(r"\b\d{5,}\b")  # of somebody's telephone or order
 _LOOSE = " ,;:，；：、-–—"
 _CLOSING = _LOOSE + ".!?…)]}»”"  # does not begin a name
 
@@ -98,6 +99,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
     strongest = sorted(telling.values(), reverse=True)[:_TELLING_WORDS]
     kept = {word for word, weight in telling.items() if weight >= strongest[0] / 2}
     usual = _USUAL * words.sizes[group]
+    shared = min(_SHARED, words.sizes[group])  # a macro's words may be in no other text
     best, highest = "", -np.inf
     for text, cosine in zip(texts, cosines.tolist()):
         for clause in _clauses(text):
@@ -108,7 +110,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             told = sum(telling.get(word, 0) for word in set(tokens)) / max(sum(strongest), 1e-9)
             common = [0 if word[0].isdigit() else min(1, words.within[group][word] / usual) for word in tokens]
             rare = 1 - sum(common) / len(common)
-            private = any(word[0].isdigit() or words.everywhere[word] < _SHARED for word in tokens)
+            private = any(word[0].isdigit() or words.everywhere[word] < shared for word in tokens)
             too_wide = max(0, _width(shown) / _WIDEST - 1)
             score = cosine + _TELLING * min(1, told) - _RARE * rare - _PRIVATE * private
             score -= clause.costs + 2 * too_wide + _SHORT * max(0, 3 - len(tokens))
@@ -189,7 +191,8 @@ def _without_asides(text: str, asides: frozenset[str]) -> str:
 
 
 def _tidy(name: str) -> str:
-    """The name with a capital, and punctuation once and close to the word before it."""
+    """The name with a capital, without long numbers, and punctuation once and close to the word before it."""
+    name = " ".join(_LONG_NUMBER.sub(" ", name).split())
     name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).rstrip("…")
     return name[:1].upper() + name[1:]
 

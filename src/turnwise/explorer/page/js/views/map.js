@@ -118,6 +118,7 @@ turnwise.views.map = (() => {
 
     function update(newRoute, newSelection) {
       state = {route: newRoute, selection: only(newSelection)};
+      main.querySelector("#colour").value = newRoute.options.colour || "group"; // the way back changes only the address
       describe();
       paint();
       const isDrawn = newRoute.filter.lasso?.[0].startsWith(level);
@@ -173,7 +174,7 @@ turnwise.views.map = (() => {
         !route.filter.role &&
         turnwise.listing.asker() !== null &&
         choice("Said by", [...turnwise.report.summary.roles.map((name) => [name, turnwise.dom.shortened(name, 40)]), ["all", "everybody"]], shownRole(route, level) ?? "all", change("by")),
-      choice("Colour", turnwise.colouring.choices(level), route.options.colour || "group", change("colour")),
+      choice("Colour", turnwise.colouring.choices(level), route.options.colour || "group", change("colour"), {id: "colour"}),
       buttons,
     );
   }

@@ -5,7 +5,12 @@ turnwise.views.overview = (() => {
   const {add, element, button} = turnwise.dom;
   const {integer, percent, plural, day} = turnwise.numbers;
   const {panel, note, group, badges, table, NOUNS} = turnwise.parts;
-  const OTHERS = 8;
+  const OTHERS = 8,
+    ABOUT = {
+      repeats: "Repeats: how often a conversation asks the same again after an answer.",
+      wait: "Wait: its longest wait for an answer, in minutes.",
+      minutes: "Minutes: from its first to its last message.",
+    };
 
   function render(main, route, selection) {
     const asker = turnwise.listing.asker(),
@@ -74,6 +79,7 @@ turnwise.views.overview = (() => {
         asker !== null && ` in which ${asker} says something`,
         mine.compared && `; the trend compares ${mine.compared.words}`,
         ". ▲ and ▼ mark what is more than chance.",
+        Object.entries(ABOUT).map(([name, about]) => turnwise.measures.names().includes(name) && ` ${about}`),
         exceptions > 0 && [
           ` You have moved ${plural(exceptions, "group")}, which the address keeps. `,
           button("Put back", () => turnwise.route.setOptions({moved: ""}), {class: "quiet", id: "put-back"}),
