@@ -4,8 +4,8 @@ Many small communities of the neighbour graph are merged two at a time. How many
 groups bring every vector nearer to the middle of its group, and cost more bits to name. Those are chosen for which the
 logarithm of closeness, less the price of these bits, as a share of those that would name each vector, is highest. Since
 a gain counts by what there was before, groups of noisy messages, which are never close, are as fine as others. Then
-each vector joins the group whose mean is nearest. Requests have a lower price, unless they are so noisy that it would
-double their number, so that small groups of them are found; a large one that is therefore in two parts is joined again,
+each vector joins the group whose mean is nearest. Requests have a lower price, unless they are so noisy that there
+would be far more of them, so that small groups are found; a large one that is therefore in two parts is joined again,
 since these are much more alike than groups usually are.
 """
 
@@ -31,7 +31,7 @@ _STEPS = 4  # numbers of groups that are tried for each doubling
 _FINER = 3  # times as many are tried around the best of these
 _PRICE = 1.0  # of the logarithm of closeness: what as many groups as vectors would cost
 _PRICE_OF_REQUESTS = 0.7
-_NOISY = 2  # times as many groups at this lower price: noise, which would be split ever further
+_NOISY = 1.6  # times as many groups at this lower price: noise, which would be split ever further
 _ALIKE = 0.6  # groups of requests that are so much more alike than usual are one
 _TIMES = {"coarse": 0.5, "medium": 1, "fine": 2}  # as many groups as are best
 _LEAST_CLOSENESS = 1e-3
