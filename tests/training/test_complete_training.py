@@ -15,15 +15,13 @@ from sklearn.metrics import adjusted_rand_score
 import turnwise
 from turnwise.training.choosing import Choose
 from turnwise.training.embedding import Read
-from turnwise.training.held_out import STABILITY, HeldOut, compare_figures
+from turnwise.training.held_out import HeldOut, compare_figures
 from turnwise.training.learning import Learn
 from turnwise.training.recipes import Complete
 from turnwise.training.reply_head import FitReplyHead
 from turnwise.training.run import Run
 from turnwise.training.state import TrainingState
 
-MAIN = "in_context"
-JUDGES = (MAIN, STABILITY)
 RECIPE = Complete(batch_size=64, max_steps=3, learning_rate=1e-3)
 
 
@@ -68,8 +66,8 @@ def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
     values = iter([float(number == best) for number in range(5)])
     choose, learned, record = Choose.__call__, {}, {}
 
-    def figures(self: HeldOut, vectors: np.ndarray, head: object = None) -> dict[str, np.ndarray]:
-        return {MAIN: np.ones(10), STABILITY: np.full(10, next(values, 0.0))}
+    def stability(self: HeldOut, vectors: np.ndarray) -> np.ndarray:
+        return np.full((4, 10), next(values, 0.0))
 
     def watched(self: Choose, state: TrainingState, run: Run) -> None:
         learned.update(state.learned)
@@ -77,7 +75,7 @@ def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
         record.update(state.record["learned"])
         assert record in (self.shares[best - 1], {})
 
-    monkeypatch.setattr(HeldOut, "figures", figures)
+    monkeypatch.setattr(HeldOut, "stability", stability)
     monkeypatch.setattr(Choose, "__call__", watched)
     chosen = turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
     assert same(tiny_encoder, start) and set(learned) == {"answers", "context"}
@@ -88,37 +86,24 @@ def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
 
 
 def test_what_made_it_worse_is_kept_only_if_asked_for(tiny_encoder_path, corpus, monkeypatch) -> None:
-    """The first vectors are better by every figure, as they come first."""
     for keep in (False, True):
         encoder = turnwise.load_encoder(tiny_encoder_path, device="cpu")
         start = weights_of(encoder)
         values = iter(range(100, 0, -1))
         monkeypatch.setattr(
-            HeldOut,
-            "figures",
-            lambda self, vectors, head=None, values=values: dict.fromkeys(JUDGES, np.full(10, next(values))),
+            HeldOut, "stability", lambda self, vectors, values=values: np.full((4, 10), float(next(values)))
         )
         trained = turnwise.train(corpus, method=dataclasses.replace(RECIPE, keep_anyway=keep), encoder=encoder)
         assert same(trained, start) is not keep
 
 
-def test_a_gain_that_may_be_chance_is_not_kept(tiny_encoder, corpus, monkeypatch) -> None:
+@pytest.mark.parametrize("by", ["conversations", "draws"])
+def test_a_gain_that_may_be_chance_is_not_kept(by: str, tiny_encoder, corpus, monkeypatch) -> None:
     start = weights_of(tiny_encoder)
-    values = iter([np.zeros(10), *4 * [np.array([9.0] + 9 * [-0.5])], np.zeros(10), np.zeros(10)])
-    monkeypatch.setattr(
-        HeldOut, "figures", lambda self, vectors, head=None: {MAIN: np.zeros(10), STABILITY: next(values)}
-    )
-    assert same(turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder), start)
-
-
-def test_a_gain_that_makes_groups_less_stable_is_not_kept(tiny_encoder, corpus, monkeypatch) -> None:
-    start = weights_of(tiny_encoder)
-    values = iter(range(100))
-    monkeypatch.setattr(
-        HeldOut,
-        "figures",
-        lambda self, vectors, head=None: {MAIN: np.full(10, value := next(values)), STABILITY: np.full(10, -value / 2)},
-    )
+    gain = np.broadcast_to([9.0] + 9 * [-0.5], (10, 10))
+    values = iter([np.zeros((10, 10))])
+    gains = gain if by == "conversations" else gain.T
+    monkeypatch.setattr(HeldOut, "stability", lambda self, vectors: next(values, gains))
     assert same(turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder), start)
 
 

@@ -9,7 +9,7 @@ from typing_extensions import override
 from turnwise._utils.bootstrap import bootstrap_interval
 from turnwise.data.messages import Messages
 from turnwise.training.apart import add_learned
-from turnwise.training.held_out import STABILITY, HeldOut, compare_figures
+from turnwise.training.held_out import HeldOut, compare_figures
 from turnwise.training.recipes.in_context import InContext
 from turnwise.training.run import Run, Step
 from turnwise.training.state import TrainingState
@@ -21,9 +21,9 @@ Shares = dict[str, float]  # of what each step has learned
 class Choose(Step):
     """Add to the given weights the shares of what was learned that suit the held-out conversations best.
 
-    The best have the most stable groups. Nothing is added unless the 95 % interval of this gain is above 0. The record
-    tells which shares were added (``learned``, empty if none), and ``held_out`` are the vectors of the held-out
-    messages then.
+    The best have the most stable groups. Nothing is added unless this gain is above 0 by its 95 % intervals, both over
+    conversations and over the draws of halves by which stability is told. The record tells which shares were added
+    (``learned``, empty if none), and ``held_out`` are the vectors of the held-out messages then.
 
     Attributes:
         recipe: How messages are read.
@@ -40,12 +40,13 @@ class Choose(Step):
     def __call__(self, state: TrainingState, run: Run) -> None:
         held, judge = held_out_of(state)
         before = state.vectors["alone"][: len(judge.text)]
-        tried = [] if self.keep_anyway else [(Shares(), before, judge.figures(before))]
+        tried = [] if self.keep_anyway else [(Shares(), before, judge.stability(before))]
         for shares in self.shares:
             vectors = self.recipe.alone(add_learned(state, shares), held)
-            tried.append((shares, vectors, judge.figures(vectors)))
-        learned, vectors, figures = max(tried, key=lambda option: option[2][STABILITY].mean())
-        if not self.keep_anyway and bootstrap_interval(figures[STABILITY] - tried[0][2][STABILITY])[0] <= 0:
+            tried.append((shares, vectors, judge.stability(vectors)))
+        learned, vectors, stability = max(tried, key=lambda option: option[2].mean())
+        gain = stability - tried[0][2]  # (draws, conversations)
+        if not self.keep_anyway and min(bootstrap_interval(gain.mean(axis))[0] for axis in (0, 1)) <= 0:
             learned, vectors, _ = tried[0]  # a gain that may be chance
         add_learned(state, learned)
         state.record["learned"], state.vectors["held_out"] = learned, vectors

@@ -98,12 +98,20 @@ class HeldOut:
                 _nearest(vectors[start:end] @ vectors.T, others) for vectors in (alone, in_context)
             )
             shares[conversation] = (near & near_in_context).sum() / max(1, near_in_context.sum())
-        return {"next_message": ranks, "in_context": shares, "stability": self._stability(alone)}
+        return {"next_message": ranks, "in_context": shares, STABILITY: self.stability(vectors).mean(axis=0)}
 
-    def _stability(self, vectors: FloatArray) -> FloatArray:
-        """The adjusted Rand index of two groupings, as parts that the conversations have in it (conversations,)."""
+    def stability(self, vectors: FloatArray) -> FloatArray:
+        """The adjusted Rand index of two groupings, for each draw of halves, as parts that conversations have in it.
+
+        Args:
+            vectors: As for `figures`.
+
+        Returns:
+            (draws, conversations)
+        """
+        vectors = _centred(vectors)
         count = len(vectors)
-        agreement = np.zeros(count)
+        agreement = np.zeros((_DRAWS, count))
         for seed in range(_DRAWS):
             halves = np.array_split(np.random.default_rng(seed).permutation(count), 2)
             with threadpool_limits(limits=1):  # several add up in any order
@@ -114,9 +122,9 @@ class HeldOut:
             in_one, in_other = ((sizes**2).sum() / count - 1 for sizes in (common.sum(axis=1), common.sum(axis=0)))
             chance, most = in_one * in_other / (count - 1), (in_one + in_other) / 2
             if most > chance:  # nothing can agree beyond chance if all is one group
-                agreement += (common[one, other] - 1 - chance) / (most - chance)
+                agreement[seed] = (common[one, other] - 1 - chance) / (most - chance)
         starts = np.cumsum(self.turns) - self.turns
-        return np.asarray(np.add.reduceat(agreement, starts) / _DRAWS / self.turns)
+        return np.asarray(np.add.reduceat(agreement, starts, axis=1) / self.turns)
 
     def _groups(self, vectors: FloatArray, learned: IntArray, seed: int) -> IntArray:
         """The group of each message, of groups of some of them (messages,)."""
