@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 import turnwise
 from assistant_export import write_observations
 from tiny_encoder import save_random_encoder
+from turnwise._utils.names import DEFAULT_METHOD
 from turnwise.cli.main import app
 from turnwise.cli.options import parse_settings
 from turnwise.encoders import loading
@@ -116,7 +117,7 @@ def check_values(context: click.Context) -> None:
             for stage in method.stages:
                 resolve_stage(stage, **settings_it_has(stage, settings))
     elif name == "train":
-        get_recipe(given["method"], settings=settings, preset=given["preset"])
+        get_recipe(given["method"] or DEFAULT_METHOD, settings=settings, preset=given["preset"])
     for task in given.get("tasks") or []:
         find_task(task)
 
