@@ -16,8 +16,8 @@ from tests.test_commands_of_pages import ROOT, blocks_of
 pytest.importorskip("lancedb", reason="needs the extra store")
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
-ASKED = ("card", "flight", "pizza", "hotel", "train")
-FAILING = ("card", "pizza", "train")
+ASKED = ("a", "b", "c", "d", "e")  # far apart for the random encoder, which joins requests that are alike
+FAILING = ("a", "c", "e")
 
 
 def test_the_requests_that_fail_and_their_examples(

@@ -240,7 +240,7 @@ def _holds_time(time: str, example: dict[str, Any]) -> bool:
 @lru_cache(1024)
 def time_fields(names: tuple[str, ...]) -> tuple[str, ...]:
     """The fields of a message whose names say that they hold a time; empty if there are none."""
-    fields = list(names)
+    fields = [name for name in names if name.lower() != "start"]  # of a message: seconds from where a recording starts
     time = _known(fields, TIMES)
     if time is None:
         time = next((_with_its_other_half(name, fields) for name in fields if tells_when(name)), None)
