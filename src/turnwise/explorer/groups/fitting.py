@@ -73,6 +73,7 @@ def fit_groups(
     levels = merged(_sums(vectors, parts))  # (parts, parts)
     least = max(neighbours.rows.shape[1] / 2, settings.least_share * len(vectors))
 
+    @cache
     def groups_at(level: int) -> IntArray:
         labels = levels[level][parts]
         return _settled(vectors, by_size(np.where(np.bincount(labels)[labels] >= least, labels, -1)))

@@ -49,18 +49,17 @@ def remembered_groups(
             by default its own.
     """
     fitting, texts = (_digest(part) for part in (repr(asdict(settings)).encode(), keys.tobytes()))
-    before = former.stamp.split() if former is not None else []  # settings, how many have joined, texts
-    same_settings = len(before) == 3 and before[0] == fitting
-    if former is not None and same_settings and before[2] == texts and _same(former.neighbours, neighbours.rows):
+    same_settings = former is not None and former.stamp.startswith(f"{fitting} ")
+    same_texts = former is not None and former.stamp.endswith(f" {texts}")
+    if former is not None and same_settings and same_texts and _same(former.neighbours, neighbours.rows):
         return former
     marks_new, former = former is not None, former or no_memory()
     rows = _former_rows(keys, former)
     known = np.append(former.fine, -1)[rows].astype(np.int64)  # the former fine group of each text, -1 for none
-    in_any_part = keys[:, None] if in_any_part is None else in_any_part
-    is_new = np.asarray(~np.isin(in_any_part, former.keys).any(1))
-    joined = int(before[1]) + int(is_new.sum()) if same_settings else len(keys)
-    fine = None
-    if joined < _GROWN * len(keys) and _share_as_before(rows, keys, neighbours.rows, former) > _AS_BEFORE:
+    as_before = _share_as_before(rows, keys, neighbours.rows, former)
+    is_new = np.asarray(~np.isin(keys[:, None] if in_any_part is None else in_any_part, former.keys).any(1))
+    joined, fine = former.joined + int(is_new.sum()), None
+    if same_settings and is_new.any() and joined < _GROWN * len(keys) and as_before > _AS_BEFORE:
         fine = _joined(is_new, rows >= 0, known, neighbours, part, settings, stock)
     if fine is not None:
         coarse_of = dict(zip(np.unique(fine).tolist(), former.parents_of(np.unique(fine)).tolist()))
@@ -77,7 +76,7 @@ def remembered_groups(
         for id in sorted({*coarse_of, *coarse_of.values()})
     }
     stamp = f"{fitting} {joined} {texts}"
-    places = _former_places(rows, keys, neighbours.rows, former)
+    places = _former_places(rows, as_before, former)
     memory = GroupMemory(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
     return replace(memory, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, memory.coarse)})
 
@@ -106,11 +105,9 @@ def _joined(
 ) -> IntArray | None:
     """The fine group of each text after others have joined those that were there in the same part (s,).
 
-    ``None`` if nothing is new, or enough for a group of its own is more like each other than like what there was.
+    ``None`` if enough for a group of its own is more like each other than like what there was.
     """
     fine = known.copy()
-    if not is_new.any():
-        return None
     for value in np.unique(part[part >= 0]):
         own = np.flatnonzero(part == value)
         near = neighbours.of(own).first(settings.neighbours_among(len(own)))
@@ -126,9 +123,9 @@ def _joined(
     return fine
 
 
-def _former_places(rows: IntArray, keys: np.ndarray, neighbours: np.ndarray, former: GroupMemory) -> FloatArray:
+def _former_places(rows: IntArray, as_before: float, former: GroupMemory) -> FloatArray:
     """The former place of each text, NaN for new ones (s, 2); none if most have another nearest neighbour now."""
-    if not len(former.places) or _share_as_before(rows, keys, neighbours, former) * (rows >= 0).mean() <= 1 / 2:
+    if not len(former.places) or as_before * (rows >= 0).mean() <= 1 / 2:
         return no_memory().places
     return np.append(former.places, np.full((1, 2), np.nan, np.float32), axis=0)[rows]
 

@@ -36,7 +36,7 @@ def add_shown(
     if former is not None and former.has_map:
         shown = {kind: {name: former.columns(kind)[name] for name in _COLUMNS} for kind in KINDS}
         return _with(findings, shown, former.surprise), memory
-    memory = {**memory, **{kind: _laid_out(memory[kind], seed) for kind in KINDS}}
+    memory = memory | {kind: _laid_out(memory[kind], seed) for kind in KINDS}
     surprise, surprises, heads = measure_surprise(store, corpus, seed, findings.heads)
     of_conversations = means_of(surprises, corpus.first).astype(np.float32)
     shown = {
