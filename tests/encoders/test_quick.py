@@ -14,10 +14,10 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 import turnwise
 from closeness import assert_same_vectors
 from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders import kept_queries, loading
+from turnwise.encoders import loading, quick_cache
 from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.kept_queries import keep_quick, quick_encoder
 from turnwise.encoders.quick import QuickEncoder
+from turnwise.encoders.quick_cache import keep_quick, quick_encoder
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.store import ConversationStore, StoreError, encoding
 from turnwise.store.encoding import StoreEncoder
@@ -137,5 +137,5 @@ def test_nothing_is_kept_under_the_name_of_another_encoder(folder: Path, monkeyp
 
 def test_another_version_of_what_loads_the_encoder_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(folder)
-    monkeypatch.setattr(kept_queries, "version", lambda package: "99")
+    monkeypatch.setattr(quick_cache, "version", lambda package: "99")
     assert quick_encoder(folder) is None

@@ -22,7 +22,7 @@ from turnwise.cli.explore import _stem
 from turnwise.cli.main import app
 from turnwise.explorer import Report, build_report, export_report
 from turnwise.explorer.labels import Label
-from turnwise.explorer.report.mailed import write_mailed
+from turnwise.explorer.report.html_file import write_html_file
 from turnwise.explorer.summary import summary_table
 from turnwise.store import ConversationStore
 
@@ -124,7 +124,9 @@ def test_the_mailed_report_is_three_pages_of_paper_and_fits_a_phone(
         replace(request, id=10_000 + place, name=f"A request with a rather long name {place}") for place in range(30)
     ]
     groups = {**report.groups, "message": [*report.groups["message"], *many]}
-    write_mailed(replace(report, groups=groups, texts=["many words " * 40] * len(report.texts)), tmp_path / "long.html")
+    write_html_file(
+        replace(report, groups=groups, texts=["many words " * 40] * len(report.texts)), tmp_path / "long.html"
+    )
     page = browser.new_page(viewport={"width": 390, "height": 800})
     page.goto((tmp_path / "long.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -135,8 +137,8 @@ def test_the_mailed_report_is_three_pages_of_paper_and_fits_a_phone(
 
 def test_a_report_is_one_file_to_mail_with_or_without_texts(report: Report, tmp_path: Path) -> None:
     report = replace(report, conversation_labels={"Team": Label(("Claims", "Orders"), np.ones(40, np.int32))})
-    write_mailed(report, tmp_path / "with.html")
-    write_mailed(report, tmp_path / "without.html", texts=False)
+    write_html_file(report, tmp_path / "with.html")
+    write_html_file(report, tmp_path / "without.html", texts=False)
     whole, bare = ((tmp_path / name).read_text(encoding="utf-8") for name in ("with.html", "without.html"))
     rows = summary_table(report, [group for group in report.groups["message"] if group.level == 1]).to_pylist()
     examples = [html.escape(row["example"]) for row in rows if row["kind"] in ("request", "message")]

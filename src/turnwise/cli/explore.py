@@ -234,9 +234,9 @@ def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool
 
 def _write(report: Report, export: Path, force: bool, texts: bool = True) -> None:
     if export.suffix == _PAGE:
-        from turnwise.explorer.report.mailed import write_mailed
+        from turnwise.explorer.report.html_file import write_html_file
 
-        write_mailed(report, export, texts)
+        write_html_file(report, export, texts)
         console.print(f"Wrote {export}, {'with examples' if texts else 'without texts'}.", soft_wrap=True)
     else:
         from turnwise.explorer.export import export_report

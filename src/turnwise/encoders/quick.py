@@ -37,7 +37,7 @@ class QuickEncoder:
     """An encoder for queries. Threads may share it.
 
     Args:
-        data: A file that `turnwise.encoders.kept_queries` has written.
+        data: A file that `turnwise.encoders.quick_cache` has written.
 
     Attributes:
         source: Where the encoder was loaded from.

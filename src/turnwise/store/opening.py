@@ -22,7 +22,7 @@ _ORDER = "the folder comes first, then the conversations: ConversationStore.crea
 def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
     """The encoder as a store uses it; if only its name is given, it is loaded now or when it is needed."""
     # Imported only when an encoder is needed: without one, most of the time would go into loading its libraries.
-    from turnwise.encoders.kept_queries import forget_quick, keep_quick, quick_encoder
+    from turnwise.encoders.quick_cache import forget_quick, keep_quick, quick_encoder
     from turnwise.store.encoding import StoreEncoder
 
     if isinstance(encoder, StoreEncoder):

@@ -21,7 +21,7 @@ from turnwise.evaluation import (
     load_task,
 )
 from turnwise.evaluation.conversations.ranking import rank_conversations
-from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
+from turnwise.evaluation.metrics.one_query import average_precision, reciprocal_rank
 from turnwise.papers import evaluate_categorization, evaluate_relatedness
 from turnwise.papers.dial2vec.alignment_uniformity import (
     evaluate_alignment_uniformity,

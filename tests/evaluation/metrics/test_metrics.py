@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from turnwise.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
-from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
+from turnwise.evaluation.metrics.one_query import average_precision, reciprocal_rank
 from turnwise.papers.dialogue_cse.correlation import spearman, spearman_rows
 from turnwise.papers.domain_categorization import purity
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
+from turnwise.evaluation.metrics.one_query import average_precision, reciprocal_rank
 from turnwise.evaluation.metrics.ranking_rows import (
     average_precision_rows,
     rank_rows,

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from turnwise.evaluation.metrics.ranking import reciprocal_rank
+from turnwise.evaluation.metrics.one_query import reciprocal_rank
 from turnwise.evaluation.replies.tied_ranks import rank_true_items, recall_among
 
 

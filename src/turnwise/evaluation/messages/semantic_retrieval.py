@@ -13,7 +13,7 @@ from turnwise.errors import ConversationError
 from turnwise.evaluation.bm25 import bm25_candidates
 from turnwise.evaluation.levels import MESSAGE
 from turnwise.evaluation.messages.released import tab_separated_lines
-from turnwise.evaluation.metrics.ranking import retrieval_metrics
+from turnwise.evaluation.metrics.one_query import retrieval_metrics
 from turnwise.evaluation.queries import sample_queries, warn_of_left_out
 from turnwise.evaluation.ranking_result import RankingResult
 from turnwise.evaluation.scoring import Encode, cosines, unit_embeddings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnwise._utils.bootstrap import bootstrap_interval, mean_rows, paired_bootstrap_p
 from turnwise.evaluation.metrics.clustering import discovery_figures
-from turnwise.evaluation.metrics.ranking import average_precision, reciprocal_rank
+from turnwise.evaluation.metrics.one_query import average_precision, reciprocal_rank
 
 __all__ = [
     "average_precision",

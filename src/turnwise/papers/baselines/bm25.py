@@ -18,7 +18,7 @@ from turnwise.evaluation.bm25 import bm25_scorer
 from turnwise.evaluation.conversations.conversation_retrieval import ConversationRetrievalResult
 from turnwise.evaluation.conversations.labelled import LabelledConversations
 from turnwise.evaluation.messages.semantic_retrieval import RetrievalResult, RetrievalTask
-from turnwise.evaluation.metrics.ranking import retrieval_metrics
+from turnwise.evaluation.metrics.one_query import retrieval_metrics
 
 # A query, its candidates, and which of those are relevant.
 Query = tuple[int, IntArray, BoolArray]

@@ -33,7 +33,7 @@ blockquote { margin: .2em 0; padding-left: .7em; border-left: 3px solid #d8dde4;
 """
 
 
-def write_mailed(report: Report, path: Path, texts: bool = True) -> None:
+def write_html_file(report: Report, path: Path, texts: bool = True) -> None:
     """Write the report's requests to an HTML file without scripts, which nothing else belongs to.
 
     Args:
