@@ -193,9 +193,10 @@ def batch_softmax(
     """Mean cross-entropy of each response against the others of the batch; the scores are inner products.
 
     Args:
-        contexts: The vector of the context before each turn of this process (turns, dim).
-        responses: The vector of each turn (turns, dim).
-        has_context: Whether anything precedes the turn; where nothing does, ``contexts`` is ignored (turns,).
+        contexts: The vector of the context of each turn of this process; for cosines, of length 1 / temperature
+            (turns, dim).
+        responses: The vector of each turn; for cosines, of length 1 (turns, dim).
+        has_context: Whether the turn has a context; where it has none, ``contexts`` is ignored (turns,).
         conversation: The position in the batch of each turn's conversation (turns,).
         text_key: Equal for equal texts (turns,).
         negatives: See `turnwise.losses.in_batch.InBatchSettings`.
