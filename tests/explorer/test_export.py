@@ -124,13 +124,16 @@ def test_the_mailed_report_is_three_pages_of_paper_and_fits_a_phone(
         replace(request, id=10_000 + place, name=f"A request with a rather long name {place}") for place in range(30)
     ]
     groups = {**report.groups, "message": [*report.groups["message"], *many]}
-    write_html_file(
-        replace(report, groups=groups, texts=["many words " * 40] * len(report.texts)), tmp_path / "long.html"
-    )
+    numbers = {name: 1000 + 90 * np.random.default_rng(0).standard_normal(40) for name in ("cost", "a", "b", "c")}
+    long = replace(report, groups=groups, numbers=numbers, texts=["many words " * 40] * len(report.texts))
+    write_html_file(long, tmp_path / "long.html")
     page = browser.new_page(viewport={"width": 390, "height": 800})
     page.goto((tmp_path / "long.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     paper = page.pdf(prefer_css_page_size=True)
+    page.set_viewport_size({"width": 680, "height": 1000})  # of A4 between its margins
+    page.emulate_media(media="print")
+    assert page.evaluate("(table => table.scrollWidth - table.clientWidth)(document.querySelector('.wide'))") <= 0
     page.close()
     assert len(re.findall(rb"/Type\s*/Page\b(?!s)", paper)) <= 3
 

@@ -38,6 +38,15 @@ def test_the_same_data_has_the_same_groups() -> None:
     assert (again.groups == found.groups).all()
 
 
+def test_groups_that_are_made_otherwise_are_found_anew_and_none_of_them_is_new() -> None:
+    vectors, texts, _ = clouds(4, 60)
+    few = survey(vectors, texts, GroupSettings(granularity=2)).memory
+    more = survey(vectors, texts, GroupSettings(), few).memory
+    assert len(more.groups) > len(few.groups) and not any(group.new for group in more.groups.values())
+    version = replace(few, stamp=more.stamp.replace(more.stamp.split()[0], "earlier"))
+    assert survey(vectors, texts, GroupSettings(), version).memory.stamp == more.stamp
+
+
 def test_groups_keep_their_ids_when_data_grows_and_only_new_ones_are_new() -> None:
     before, cloud = first()
     after, all_clouds = grown(before.memory)

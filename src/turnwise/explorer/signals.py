@@ -17,8 +17,8 @@ _FARTHEST = 10  # requests between a request and its repetition
 def signals(corpus: Corpus, speakers: Speakers, is_request: BoolArray, neighbours: Neighbours) -> dict[str, np.ndarray]:
     """Numbers of each conversation (m,): repeats, and wait if times are known; none if nobody is known to ask.
 
-    ``repeats`` is how many requests say again, after an answer, what an earlier one has said. ``wait`` is the longest
-    time that the asker waited for an answer, in minutes, NaN where it is not known.
+    ``repeats`` is 1 where a request says again, after an answer, what an earlier one has said, else 0. ``wait`` is
+    the longest time that the asker waited for an answer, in minutes, NaN where it is not known.
 
     Args:
         corpus: The conversations.
@@ -44,7 +44,7 @@ def _repeats(corpus: Corpus, asks: BoolArray, is_request: BoolArray, neighbours:
         for some in np.array_split(later, len(later) // _AT_ONCE + 1):
             pairs = corpus.vectors[requests[some]], corpus.vectors[requests[some - back]]
             repeats[some] |= np.einsum("nd,nd->n", *pairs) >= alike
-    return np.bincount(conversation[repeats], minlength=len(corpus.ids)).astype(np.float64)
+    return np.isin(np.arange(len(corpus.ids)), conversation[repeats]).astype(np.float64)
 
 
 def _wait(corpus: Corpus, asks: BoolArray) -> np.ndarray:

@@ -150,7 +150,9 @@ def _growth(members: BoolArray, times: FloatArray, period: Period) -> tuple[floa
     before = members[known & (times < start) & (times >= (first if period == "half" else start - _SECONDS[period]))]
     if not len(before):
         return None
-    (share, low, high), (earlier, earlier_low, earlier_high) = _wilson(after), _wilson(before)
+    (share, low, high), (earlier, earlier_low, earlier_high) = (
+        wilson(part.mean(), len(part)) for part in (after, before)
+    )
     change = share - earlier
     return (
         change,
@@ -159,9 +161,8 @@ def _growth(members: BoolArray, times: FloatArray, period: Period) -> tuple[floa
     )
 
 
-def _wilson(hits: BoolArray) -> tuple[float, float, float]:
+def wilson(share: float, total: int) -> tuple[float, float, float]:
     """A share and its interval (Wilson 1927); Newcombe's interval of a difference (1998, method 10) is made of two."""
-    share, total = float(hits.mean()), len(hits)
     middle = (share + _Z**2 / (2 * total)) / (1 + _Z**2 / total)
     half = _Z / (1 + _Z**2 / total) * sqrt(share * (1 - share) / total + _Z**2 / (4 * total**2))
-    return share, max(middle - half, 0.0), min(middle + half, 1.0)
+    return float(share), max(middle - half, 0.0), min(middle + half, 1.0)

@@ -53,7 +53,7 @@ def remembered_groups(
     same_texts = former is not None and former.stamp.endswith(f" {texts}")
     if former is not None and same_settings and same_texts and _same(former.neighbours, neighbours.rows):
         return former
-    marks_new, former = former is not None, former or no_memory()
+    former = former or no_memory()
     rows = _former_rows(keys, former)
     known = np.append(former.fine, -1)[rows].astype(np.int64)  # the former fine group of each text, -1 for none
     as_before = _share_as_before(rows, keys, neighbours.rows, former)
@@ -71,7 +71,7 @@ def remembered_groups(
         coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)
     groups = {
         id: replace(
-            former.groups.get(id, KnownGroup()), parent=coarse_of.get(id), new=marks_new and id not in former.groups
+            former.groups.get(id, KnownGroup()), parent=coarse_of.get(id), new=same_settings and id not in former.groups
         )
         for id in sorted({*coarse_of, *coarse_of.values()})
     }

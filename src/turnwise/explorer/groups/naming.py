@@ -39,6 +39,7 @@ _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
 _PUNCTUATION = re.compile(r"[^\w\s'’-]+|\n")
 _MARKS = re.compile(r"\s*([,.!?;:…])(?:\s*\1)*")  # the same one, perhaps several times
 _LONG_NUMBER = re.compile(r"\b\d{5,}\b")  # of somebody's telephone or order
+_QUOTED = re.compile(r"[“„«‹\"]([^“”„«»‹›\"]*)[“”»›\"]?")
 _LOOSE = " ,;:，；：、-–—"
 _CLOSING = _LOOSE + ".!?…)]}»”"  # does not begin a name
 
@@ -191,8 +192,9 @@ def _without_asides(text: str, asides: frozenset[str]) -> str:
 
 
 def _tidy(name: str) -> str:
-    """The name with a capital, without long numbers, and punctuation once and close to the word before it."""
+    """The name with a capital, without long numbers or quotation marks around it, and each punctuation mark once."""
     name = " ".join(_LONG_NUMBER.sub(" ", name).split())
+    name = quoted[1] if (quoted := _QUOTED.fullmatch(name)) else name
     name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).rstrip("…")
     return name[:1].upper() + name[1:]
 

@@ -149,7 +149,7 @@ def _report(
         },
         message_labels=corpus.message_labels,
         conversation_labels=corpus.conversation_labels,
-        numbers=signals(corpus, speakers, findings.columns["message"]["request"], findings.neighbours["message"])
-        | dict(corpus.numbers),
+        numbers=dict(corpus.numbers)
+        | signals(corpus, speakers, findings.columns["message"]["request"], findings.neighbours["message"]),
         neighbours=findings.neighbours,
     )

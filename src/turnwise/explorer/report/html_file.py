@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from html import escape
 from math import sqrt
@@ -13,7 +13,7 @@ import numpy as np
 
 from turnwise._utils.files import atomic_path
 from turnwise.explorer.report.report import Report
-from turnwise.explorer.summary import MOST_VALUES, summary_table
+from turnwise.explorer.summary import MOST_VALUES, summary_table, wilson
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
@@ -27,7 +27,7 @@ h3 { font-size: 1em; margin: .9em 0 .2em } p { margin: .2em 0 } .muted { color: 
 article, tr { break-inside: avoid } table { border-collapse: collapse; width: 100% } th { text-align: left }
 .wide { overflow-x: auto } td .muted { display: block; font-size: .9em }
 td, th { padding: .25em .8em .25em 0; border-bottom: 1px solid #d8dde4; vertical-align: top }
-.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+.number { text-align: right; font-variant-numeric: tabular-nums } td.number { white-space: nowrap }
 blockquote { margin: .2em 0; padding-left: .7em; border-left: 3px solid #d8dde4; overflow-wrap: anywhere }
 @media print { body { margin: 0; padding: 0; max-width: none } }
 """
@@ -78,20 +78,21 @@ def _table(report: Report, requests: Iterable[Mapping[str, Any]], rest: Iterable
     numbers = list(report.numbers)[:_NUMBERS]
     header = ["conversations", "share", "change (95 %)", *numbers]
     means = {name: float(np.nanmean(report.numbers[name])) for name in numbers}
+    shares = {name for name in numbers if np.isin(np.nan_to_num(report.numbers[name]), (0, 1)).all()}
     body = [
-        [row["group_name"] or "none of these", _where(report, row), *_cells(row, means)] for row in (*requests, *rest)
+        [(row["group_name"] or "none of these", _where(report, row)), *_cells(row, means, shares)]
+        for row in (*requests, *rest)
     ]
     head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in header)
     lines = "".join(
-        f'<tr><td>{escape(first)}<span class="muted">{escape(where)}</span></td>'
-        f"{''.join(f'<td class=number>{escape(cell)}</td>' for cell in cells)}</tr>"
-        for first, where, *cells in body
+        f"<tr><td>{_two_lines(first)}</td>{''.join(f'<td class=number>{_two_lines(cell)}</td>' for cell in cells)}</tr>"
+        for first, *cells in body
     )
     note = (
         "Shares are of conversations. The change is that of the share from the earlier half of the time to the later, "
-        "in points, with its interval. Other numbers are means ± standard deviations. ▲ and ▼ mark a change, or a mean "
-        "unlike that of all, that is more than chance. Beneath a request stands what more than half of its "
-        "conversations have in common."
+        "in points, with its interval. Other numbers are means ± standard deviations, or shares. ▲ and ▼ mark a "
+        "change, or a mean unlike that of all, that is more than chance. Beneath a request stands what more than half "
+        "of its conversations have in common."
     )
     return (
         f'<div class="wide"><table><thead><tr><th scope="col">request</th>{head}</tr></thead><tbody>{lines}</tbody>'
@@ -109,15 +110,22 @@ def _where(report: Report, row: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _cells(row: Mapping[str, Any], means: Mapping[str, float]) -> list[str]:
+def _two_lines(cell: tuple[str, str]) -> str:
+    return f'{escape(cell[0])}<span class="muted">{escape(cell[1])}</span>'
+
+
+def _cells(row: Mapping[str, Any], means: Mapping[str, float], shares: Collection[str]) -> list[tuple[str, str]]:
     low, high = row["growth_low"], row["growth_high"]
     sign = "" if low is None or low <= 0 <= high else "▲ " if low > 0 else "▼ "
-    change = "–" if low is None else f"{sign}{_points(row['growth'], '+')} ({_points(low)} to {_points(high)})"
+    change = ("–", "") if low is None else (sign + _points(row["growth"], "+"), f"{_points(low)} to {_points(high)}")
     return [
-        f"{row['conversations']:,}",
-        f"{row['share']:.0%}",
-        change.replace("-", "−"),
-        *(_spread(row[f"{name}_mean"], row[f"{name}_sd"], row[f"{name}_known"], mean) for name, mean in means.items()),
+        (f"{row['conversations']:,}", ""),
+        (f"{row['share']:.0%}", ""),
+        (change[0].replace("-", "−"), change[1].replace("-", "−")),
+        *(
+            _mean(row[f"{name}_mean"], row[f"{name}_sd"], row[f"{name}_known"], mean, name in shares)
+            for name, mean in means.items()
+        ),
     ]
 
 
@@ -127,13 +135,15 @@ def _points(share: float, sign: str = "") -> str:
     return f"{points:{sign if points else ''}d}"
 
 
-def _spread(mean: float | None, sd: float | None, known: int, of_all: float) -> str:
+def _mean(mean: float | None, sd: float | None, known: int, of_all: float, is_share: bool) -> tuple[str, str]:
     if mean is None:
-        return "–"
-    if sd is None:
-        return f"{mean:.3g}"
-    away = (mean - of_all) * sqrt(known) / sd if sd and known >= _FEW else 0.0
-    return f"{'▲ ' if away > _Z else '▼ ' if away < -_Z else ''}{mean:.3g} ± {sd:.2g}"
+        return "–", ""
+    half = _Z * (sd or np.inf) / sqrt(known)
+    _, low, high = wilson(mean, known) if is_share else (mean, mean - half, mean + half)
+    sign = "" if known < _FEW or low <= of_all <= high else "▲ " if low > of_all else "▼ "
+    if is_share:
+        return f"{sign}{mean:.0%}", ""
+    return f"{sign}{mean:.3g}", "" if sd is None else f"± {sd:.2g}"
 
 
 def _examples(report: Report, row: Mapping[str, Any]) -> str:

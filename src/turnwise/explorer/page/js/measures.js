@@ -31,11 +31,17 @@ turnwise.measures = (() => {
     return {count, mean, sd: count > 1 ? Math.sqrt(squares / (count - 1)) : NaN};
   }
 
-  /** Whether a mean is surely lower (-1) or higher (1) than that of everything shown, by its 95 % interval. */
-  function compared({count, mean, sd}, all) {
-    if (count < FEW || Number.isNaN(sd)) return 0;
-    const away = mean - all.mean;
-    return Math.abs(away) > (Z * sd) / Math.sqrt(count) ? Math.sign(away) : 0;
+  /** Whether a mean, or a share, is surely lower (-1) or higher (1) than that of everything shown, by its 95 % interval. */
+  function compared({count, mean, sd}, all, share) {
+    if (count < FEW) return 0;
+    const half = (Z * sd) / Math.sqrt(count);
+    const [low, high] = share ? turnwise.numbers.wilson(mean * count, count) : [mean - half, mean + half];
+    return high < all.mean ? -1 : low > all.mean ? 1 : 0;
+  }
+
+  /** Whether a number is 1 for yes and 0 for no, so that its mean is a share. */
+  function isShare(name) {
+    return column(name).every((value) => Number.isNaN(value) || value === 0 || value === 1);
   }
 
   /** Whether a number is a rating: few whole numbers, from 0 or 1 on. */
@@ -65,5 +71,5 @@ turnwise.measures = (() => {
     return first;
   }
 
-  return {names, of, compared, isRating, categories, FEW};
+  return {names, of, compared, isRating, isShare, categories, FEW};
 })();

@@ -65,7 +65,7 @@ turnwise.requestTable = (() => {
         title: name,
         rising: measures.isRating(name),
         value: ({members}) => mean(measures.of(name, members)),
-        cell: ({members}) => number(measures.of(name, members), all),
+        cell: ({members}) => number(measures.of(name, members), all, measures.isShare(name)),
       });
     }
     for (const [code, value] of (category?.values || []).entries()) {
@@ -80,7 +80,7 @@ turnwise.requestTable = (() => {
         value: (row) => (ofNumber ? mean(measures.of(shownNumber, inside(row))) : inside(row).length),
         cell: (row) =>
           ofNumber
-            ? number(measures.of(shownNumber, inside(row)), all, true)
+            ? number(measures.of(shownNumber, inside(row)), all, measures.isShare(shownNumber), true)
             : [
                 percent(known(row) ? inside(row).length / known(row) : 0),
                 element("span", {class: "muted"}, ` ${integer(inside(row).length)}`),
@@ -96,18 +96,19 @@ turnwise.requestTable = (() => {
   }
 
   /** A mean with its spread, or of how many it is, marked where it is surely lower or higher than that of everything shown. */
-  function number(stats, all, counted = false) {
+  function number(stats, all, isShare, counted = false) {
     if (stats.count === 0) return element("span", {class: "muted"}, "–");
-    const side = turnwise.measures.compared(stats, all);
+    const side = turnwise.measures.compared(stats, all, isShare);
     const few = stats.count < turnwise.measures.FEW;
-    const title = `${integer(stats.count)} known${side ? `; surely ${side < 0 ? "lower" : "higher"} than ${measured(all.mean)}, the mean of all` : ""}`;
+    const written = isShare ? percent : measured;
+    const title = `${integer(stats.count)} known${side ? `; surely ${side < 0 ? "lower" : "higher"} than ${written(all.mean)}, the mean of all` : ""}`;
     return element(
       "span",
       {title},
-      element(side ? "strong" : "span", {class: few ? "muted" : null}, {"-1": "▼ ", 0: "", 1: "▲ "}[side], measured(stats.mean)),
+      element(side ? "strong" : "span", {class: few ? "muted" : null}, {"-1": "▼ ", 0: "", 1: "▲ "}[side], written(stats.mean)),
       counted
         ? element("span", {class: "muted"}, ` (${integer(stats.count)})`)
-        : !Number.isNaN(stats.sd) && element("span", {class: "muted"}, ` ± ${measured(stats.sd, 2)}`),
+        : !isShare && !Number.isNaN(stats.sd) && element("span", {class: "muted"}, ` ± ${measured(stats.sd, 2)}`),
     );
   }
 

@@ -7,7 +7,7 @@ turnwise.views.overview = (() => {
   const {panel, note, group, badges, table, NOUNS} = turnwise.parts;
   const OTHERS = 8,
     ABOUT = {
-      repeats: "Repeats: how often a conversation asks the same again after an answer.",
+      repeats: "Repeats: in what share of conversations the same is asked again after an answer.",
       wait: "Wait: its longest wait for an answer, in minutes.",
       minutes: "Minutes: from its first to its last message.",
     };
