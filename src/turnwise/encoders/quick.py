@@ -7,11 +7,11 @@ import mmap
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 from tokenizers import Tokenizer
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FEW = 64  # texts, which are embedded sooner than torch is loaded
 WORTH_LOADING = 200_000  # tokens, which torch embeds as much sooner as it takes to load
-_TOKENS_AT_ONCE = 512
+_TOKENS_AT_ONCE = 256
 _ROWS_IN_CACHE = 32  # tokens: what is computed number by number then stays in a processor's cache
 # Numerator and denominator of erf(x) / x in x², to the last bit of a float32 (Eigen, XLA).
 _ERF = (
@@ -110,11 +110,13 @@ class QuickEncoder:
         ends = np.cumsum([len(row) for row in rows])
         split = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(ends // _TOKENS_AT_ONCE)) + 1)
         parts = [[rows[row] for row in part] for part in split]
-        if len(parts) == 1:
-            vectors = self._forward(parts[0])
-        else:  # products are small: threads of the library would wait for each other most of the time
-            with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
-                vectors = np.concatenate(list(pool.map(self._forward, parts)))
+        # Products are small: threads of the library would wait for each other most of the time.
+        with _libraries().limit(limits=1, user_api="blas"):
+            if len(parts) == 1:
+                vectors = self._forward(parts[0])
+            else:
+                with ThreadPoolExecutor(os.cpu_count()) as pool:
+                    vectors = np.concatenate(list(pool.map(self._forward, parts)))
         return unit_vectors(vectors) if self._scales else vectors
 
     def _forward(self, rows: Sequence[Sequence[int]]) -> FloatArray:
@@ -147,6 +149,11 @@ class QuickEncoder:
         variance = np.einsum("td,td->t", states, states)[:, None] / states.shape[1]
         states *= self._arrays[f"{name}.weight"] / np.sqrt(variance + np.float32(self._epsilon))
         return states + self._arrays[f"{name}.bias"]
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _attention(states: FloatArray) -> FloatArray:
