@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing_extensions import override
 
 from turnwise._compat import restore_unlogged_loss, unlogged_loss
 from turnwise._utils.files import atomic_path
+from turnwise._utils.memory import give_back_memory
 from turnwise._utils.progress import note, progress_bar
 from turnwise.training.checkpoints import save_loss
 
@@ -135,6 +137,22 @@ class EvaluateLastStep(TrainerCallback):
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if state.global_step >= state.max_steps:
             control.should_evaluate = True
+
+
+class GiveBackMemory(TrainerCallback):
+    """Returns to the system what steps have freed, once a second.
+
+    Batches differ in length, so that the C library finds room in little of it, and would grow with every step.
+    """
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    @override
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if time.monotonic() - self._last > 1:
+            give_back_memory()
+            self._last = time.monotonic()
 
 
 class Snapshots(TrainerCallback):

@@ -15,7 +15,14 @@ from typing_extensions import override
 from turnwise._compat import LoadsCheckpoints
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
-from turnwise.training.callbacks import EvaluateLastStep, LossState, StopInGoodOrder, TellEpoch, TrainingProgress
+from turnwise.training.callbacks import (
+    EvaluateLastStep,
+    GiveBackMemory,
+    LossState,
+    StopInGoodOrder,
+    TellEpoch,
+    TrainingProgress,
+)
 from turnwise.training.checkpoints import load_loss, loss_parameters, newest_unfinished, unlogged_loss_of
 from turnwise.training.precision import runs_in_bf16
 from turnwise.training.recipes.settings import Schedule
@@ -99,7 +106,7 @@ def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
     loss = LossState(trainer, loss_parameters(trainer), unlogged_loss_of(newest))
     stop, progress = StopInGoodOrder(), TrainingProgress(stage)
     trainer.remove_callback(PrinterCallback)
-    for callback in (stop, loss, progress):
+    for callback in (stop, loss, progress, GiveBackMemory()):
         trainer.add_callback(callback)
     if hasattr(trainer.data_collator, "set_epoch"):
         trainer.add_callback(TellEpoch(trainer.data_collator.set_epoch))
