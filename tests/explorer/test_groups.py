@@ -159,6 +159,20 @@ def test_few_parts_are_not_joined_for_want_of_a_measure() -> None:
     assert joined(sums, np.bincount(cloud), 0.6).tolist() == [0, 1]
 
 
+def test_two_of_three_parts_are_not_joined_because_the_third_is_far_from_both() -> None:
+    middles = np.asarray([[1, 0, 0, 0], [1, 0.9, 0, 0], [0, 0, 1, 0]])  # the first two have a cosine of 0.74
+    vectors = unit_vectors(np.repeat(unit_vectors(middles), 40, 0) + np.random.default_rng(0).normal(0, 0.05, (120, 4)))
+    part = np.repeat([0, 1, 2], 40)
+    assert joined(np.stack([vectors[part == one].sum(0) for one in range(3)]), np.bincount(part), 0.6).tolist() == [
+        0,
+        1,
+        2,
+    ]
+    part[:20] = 3  # a part of the first
+    groups = joined(np.stack([vectors[part == one].sum(0) for one in range(4)]), np.bincount(part), 0.6)
+    assert adjusted_rand_score(groups[part], np.repeat([0, 1, 2], 40)) == 1
+
+
 def test_groups_do_not_depend_on_a_direction_that_all_vectors_share() -> None:
     vectors, _, cloud = clouds(6, 60)
     shifted = unit_vectors(vectors + 3 * unit_vectors(np.ones(vectors.shape[1]))).astype(np.float32)

@@ -51,7 +51,7 @@ def joined(sums: FloatArray, sizes: IntArray, least: float) -> IntArray:
         sums: The sum of the vectors of each part, each of length 1 (parts, dim).
         sizes: How many vectors each part has (parts,).
         least: How alike two groups must be: from 0, as most parts are to the third that is most like them, to 1,
-            as a group is to itself.
+            as a group is to itself. Among few parts the third may be far away: 0 is at least the mean cosine of all.
     """
     sums, sizes = np.array(sums, np.float64), np.array(sizes, np.float64)
     products = sums @ sums.T  # (groups, groups)
@@ -63,6 +63,7 @@ def joined(sums: FloatArray, sizes: IntArray, least: float) -> IntArray:
         np.fill_diagonal(alike, -np.inf)
         if needed is None:
             usual = float(np.median(np.sort(alike)[:, max(-_USUAL, 1 - len(sizes))]))
+            usual = max(usual, (products.sum() - sizes.sum()) / (sizes.sum() * (sizes.sum() - 1)))
             needed = usual + least * (1 - usual)
         kept, gone = sorted(np.unravel_index(alike.argmax(), alike.shape))
         if alike[kept, gone] < needed:
