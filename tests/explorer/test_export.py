@@ -138,6 +138,17 @@ def test_the_mailed_report_is_three_pages_of_paper_and_fits_a_phone(
     assert len(re.findall(rb"/Type\s*/Page\b(?!s)", paper)) <= 3
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_file_to_mail_is_accessible(report: Report, tmp_path: Path, browser: Any, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
+    write_html_file(report, tmp_path / "report.html")
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto((tmp_path / "report.html").as_uri())
+    result = axe.run(page)
+    page.close()
+    assert not result.response["violations"], result.generate_report()
+
+
 def test_a_report_is_one_file_to_mail_with_or_without_texts(report: Report, tmp_path: Path) -> None:
     report = replace(report, conversation_labels={"Team": Label(("Claims", "Orders"), np.ones(40, np.int32))})
     write_html_file(report, tmp_path / "with.html")

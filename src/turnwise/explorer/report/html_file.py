@@ -53,11 +53,11 @@ def write_html_file(report: Report, path: Path, texts: bool = True) -> None:
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>{_STYLE}</style></head><body><h1>{title}</h1>",
+        f"<style>{_STYLE}</style></head><body><main><h1>{title}</h1>",
         f'<p class="muted">{_about(report)}</p><h2>What do people ask?</h2>',
         _table(report, requests[:_REQUESTS], rest),
         *(["<h2>Examples</h2>", *(_examples(report, row) for row in requests[:_WITH_EXAMPLES])] if texts else []),
-        "</body></html>\n",
+        "</main></body></html>\n",
     ]
     with atomic_path(path) as temporary:
         temporary.write_text("".join(parts), encoding="utf-8", errors="replace")
@@ -95,7 +95,8 @@ def _table(report: Report, requests: Iterable[Mapping[str, Any]], rest: Iterable
         "of its conversations have in common."
     )
     return (
-        f'<div class="wide"><table><thead><tr><th scope="col">request</th>{head}</tr></thead><tbody>{lines}</tbody>'
+        '<div class="wide" tabindex="0" role="region" aria-label="Requests"><table><thead><tr>'
+        f'<th scope="col">request</th>{head}</tr></thead><tbody>{lines}</tbody>'
         f'</table></div><p class="muted">{note}</p>'
     )
 
