@@ -75,7 +75,8 @@ def _described(
     counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
     for ids in levels:
         rows = survey.sample if kind == "message" else _few_of_each(survey.sample, ids)
-        texts = [without_placeholders(corpus.texts[row] if kind == "message" else _whole(corpus, row)) for row in rows]
+        said = (corpus.texts[row] if kind == "message" else _whole(corpus, row, speakers.asker) for row in rows)
+        texts = [without_placeholders(text) for text in said]
         messages = rows if kind == "message" else _requests(corpus, speakers, rows)
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
@@ -109,9 +110,11 @@ def _few_of_each(sample: IntArray, ids: IntArray) -> IntArray:
     return sample[np.sort(order[place < _NAMED_BY])]
 
 
-def _whole(corpus: Corpus, row: int) -> str:
-    first = int(corpus.first[row])
-    return "\n".join(corpus.texts[first : first + int(corpus.turns[row])])[:_LONGEST_TEXT]
+def _whole(corpus: Corpus, row: int, role: str | None = None) -> str:
+    """All that is said in a conversation, or what this role says there."""
+    turns = range(int(corpus.first[row]), int(corpus.first[row] + corpus.turns[row]))
+    said = (corpus.texts[turn] for turn in turns if role in (None, corpus.roles[corpus.role[turn]]))
+    return "\n".join(said)[:_LONGEST_TEXT]
 
 
 def _named(
