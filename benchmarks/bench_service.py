@@ -38,7 +38,7 @@ from turnwise.store import ConversationStore
 
 SINGLE_CLIENTS = 16
 TEXTS, CLIENTS, QUEUE = 8 if is_quick() else 64, 4, 4096
-OVERLOAD, ARRIVING_TEXTS = 4, 32
+OVERLOAD, ARRIVING_TEXTS = 4, 4 if is_quick() else 32
 ARRIVING_QUEUES = 10  # how many full queues arrive in the end
 
 
