@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import torch
 from scipy import stats
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
@@ -63,8 +64,14 @@ def embedding(folder: Path, messages: int) -> Callable[[], object]:
 
 
 def static(folder: Path, messages: int) -> Callable[[], object]:
-    table = StaticEmbedding(turnwise.load_encoder().tokenizer.backend_tokenizer, embedding_dim=256)
-    return _embedding(turnwise.ConversationEncoder(modules=[table, Normalize()], device="cpu"), messages)
+    return _embedding(static_encoder(256), messages)
+
+
+def static_encoder(dim: int) -> turnwise.ConversationEncoder:
+    """An encoder of random word vectors, which takes hardly any time."""
+    torch.manual_seed(0)
+    table = StaticEmbedding(turnwise.load_encoder().tokenizer.backend_tokenizer, embedding_dim=dim)
+    return turnwise.ConversationEncoder(modules=[table, Normalize()], device="cpu")
 
 
 def _embedding(encoder: SentenceTransformer, messages: int) -> Callable[[], object]:

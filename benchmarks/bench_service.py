@@ -27,6 +27,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import numpy as np
@@ -63,11 +64,15 @@ def numbered(texts: list[str], mark: int | str) -> list[str]:
     return [f"{text} {mark}" for text in texts]
 
 
+def wait_until_embedded(url: str, body: dict[str, Any]) -> None:
+    """Ask for an embedding until the service gives it."""
+    while httpx2.post(f"{url}/v1/embeddings", json=body, timeout=60).status_code != 200:
+        time.sleep(0.02)
+
+
 def wait_until_loaded(url: str) -> None:
     """Wait until torch is there: until then only texts are embedded, while loading takes half of the time."""
-    probe = {"messages": [{"role": "user", "content": "a probe"}]}
-    while httpx2.post(f"{url}/v1/embeddings", json=probe, timeout=60).status_code != 200:
-        time.sleep(0.5)
+    wait_until_embedded(url, {"messages": [{"role": "user", "content": "a probe"}]})
 
 
 async def post(client: httpx2.AsyncClient, texts: list[str]) -> httpx2.Response:

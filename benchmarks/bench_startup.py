@@ -18,10 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import httpx2
-
 import turnwise
-from bench_service import server
+from bench_service import server, wait_until_embedded
 from quick import add_quick
 
 COMMANDS = (
@@ -72,8 +70,7 @@ def report(name: str, arguments: list[str], folder: Path, runs: int) -> None:
 def report_service(*options: str) -> None:
     start = time.perf_counter()
     with server(*options) as (url, process):
-        while httpx2.post(f"{url}/v1/embeddings", json={"input": "my card is gone"}).status_code != 200:
-            time.sleep(0.02)
+        wait_until_embedded(url, {"input": "my card is gone"})
         seconds, cpu = time.perf_counter() - start, sum(process.cpu_times()[:2])
     print(f"{cpu:6.2f} CPU s  ({seconds:.2f} s by the clock)  turnwise serve {' '.join(options)}, its first embedding")
 

@@ -21,31 +21,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
-
 import turnwise
+from bench_growth import static_encoder
 from bench_startup import cpu_seconds
 from bench_store import cpu
 from quick import add_quick, data_folder, is_quick
 from turnwise.data.conversations import write_chats
 
 
-def corpus(count: int) -> list[dict[str, Any]]:
-    if is_quick() or "--static" in sys.argv:
+def corpus(count: int, generated: bool) -> list[dict[str, Any]]:
+    if generated:
         return turnwise.sample_conversations(count).to_list()
     return turnwise.read_conversations(data_folder() / "twitter_support" / "train.jsonl.gz").to_list()[:count]
 
 
 def texts_of(rows: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(message["content"] for row in rows for message in row["messages"]))
-
-
-def static_encoder() -> turnwise.ConversationEncoder:
-    """An encoder of random word vectors, which takes hardly any time."""
-    torch.manual_seed(0)
-    table = StaticEmbedding(turnwise.load_encoder().tokenizer.backend_tokenizer, embedding_dim=384)
-    return turnwise.ConversationEncoder(modules=[table, Normalize()], device="cpu")
 
 
 def main() -> None:
@@ -55,9 +46,9 @@ def main() -> None:
     parser.add_argument("--static", action="store_true", help="random word vectors and generated conversations")
     add_quick(parser, conversations=60, kept_back=10)
     arguments = parser.parse_args()
-    rows = corpus(arguments.conversations)
+    rows = corpus(arguments.conversations, generated=arguments.static or is_quick())
     first, new = rows[: -arguments.kept_back], rows[-arguments.kept_back :]
-    encoder = static_encoder() if arguments.static else turnwise.load_encoder()
+    encoder = static_encoder(384) if arguments.static else turnwise.load_encoder()
     parts = {"first": first, "new": new}
     encoder.encode_messages(texts_of(new)[:50])
     passes = {name: cpu(partial(encoder.encode_messages, texts_of(part))) for name, part in parts.items()}

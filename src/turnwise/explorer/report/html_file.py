@@ -122,7 +122,7 @@ def _cells(row: Mapping[str, Any], means: Mapping[str, float], shares: Collectio
     return [
         (f"{row['conversations']:,}", ""),
         (f"{row['share']:.0%}", ""),
-        (change[0].replace("-", "−"), change[1].replace("-", "−")),
+        change,
         *(
             _mean(row[f"{name}_mean"], row[f"{name}_sd"], row[f"{name}_known"], mean, name in shares)
             for name, mean in means.items()
@@ -133,7 +133,7 @@ def _cells(row: Mapping[str, Any], means: Mapping[str, float], shares: Collectio
 def _points(share: float, sign: str = "") -> str:
     """Percentage points, of which none is neither more nor less."""
     points = round(100 * share)
-    return f"{points:{sign if points else ''}d}"
+    return f"{points:{sign if points else ''}d}".replace("-", "−")
 
 
 def _mean(mean: float | None, sd: float | None, known: int, of_all: float, is_share: bool) -> tuple[str, str]:

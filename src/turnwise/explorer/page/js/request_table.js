@@ -60,12 +60,13 @@ turnwise.requestTable = (() => {
     for (const name of measures.names()) {
       const all = measures.of(name, spoken.all);
       if (all.count === 0 || (category && name !== shownNumber)) continue; // the columns of a split need the room
+      const isShare = measures.isShare(name);
       columns.push({
         key: `number:${name}`,
         title: name,
         rising: measures.isRating(name),
         value: ({members}) => mean(measures.of(name, members)),
-        cell: ({members}) => number(measures.of(name, members), all, measures.isShare(name)),
+        cell: ({members}) => number(measures.of(name, members), all, isShare),
       });
     }
     for (const [code, value] of (category?.values || []).entries()) {
@@ -73,6 +74,7 @@ turnwise.requestTable = (() => {
       const known = ({members}) => [...members].filter((c) => category.codes[c] >= 0).length;
       const ofNumber = measures.names().includes(shownNumber);
       const all = ofNumber && measures.of(shownNumber, spoken.all);
+      const isShare = ofNumber && measures.isShare(shownNumber);
       columns.push({
         key: `split:${value}`,
         title: value,
@@ -80,7 +82,7 @@ turnwise.requestTable = (() => {
         value: (row) => (ofNumber ? mean(measures.of(shownNumber, inside(row))) : inside(row).length),
         cell: (row) =>
           ofNumber
-            ? number(measures.of(shownNumber, inside(row)), all, measures.isShare(shownNumber), true)
+            ? number(measures.of(shownNumber, inside(row)), all, isShare, true)
             : [
                 percent(known(row) ? inside(row).length / known(row) : 0),
                 element("span", {class: "muted"}, ` ${integer(inside(row).length)}`),
