@@ -13,6 +13,7 @@ from datasets import Dataset
 from sklearn.metrics import adjusted_rand_score
 
 import turnwise
+from turnwise.training.apart import LearnApart
 from turnwise.training.choosing import Choose
 from turnwise.training.embedding import Read
 from turnwise.training.held_out import HeldOut, compare_figures
@@ -56,6 +57,13 @@ def test_the_default_gives_encoder_head_centre_and_figures(tiny_encoder, corpus,
     assert "next message" in card and corpus[0]["messages"][0]["content"] not in card
     loaded = turnwise.load_encoder(tmp_path / "model")
     assert loaded.reply_head is not None and same(loaded, weights_of(trained))
+
+
+def test_what_is_learned_apart_shares_temperature_and_length(tiny_encoder, corpus) -> None:
+    recipe = Complete(temperature=0.2, max_length=32, max_steps=3)
+    steps = recipe.steps(recipe.begin(corpus, tiny_encoder, None))
+    apart = [step.recipe for step in steps if isinstance(step, LearnApart)]
+    assert [(part.temperature, part.max_length, part.max_steps) for part in apart] == [(0.2, 32, 3)] * 2
 
 
 @pytest.mark.parametrize("best", range(5))

@@ -16,7 +16,7 @@ from turnwise.papers.dialogue_cse.published import PublishedDialogueCSE
 from turnwise.papers.dialogue_cse.recipe import DialogueCSE
 from turnwise.papers.triple_encoders.c3l import C3LSettings
 from turnwise.papers.triple_encoders.recipe import C3L, CCL
-from turnwise.training.recipes import METHODS, EncoderRecipe, get_recipe, read_recipe
+from turnwise.training.recipes import METHODS, EncoderRecipe, get_recipe, read_recipe, registry
 
 
 def test_the_papers_settings() -> None:
@@ -54,6 +54,15 @@ def test_settings_change_a_recipe_and_nothing_else() -> None:
     recipe = get_recipe("dialogue-cse", settings={"temperature": 0.05, "adaptation": {"epochs": 1.0}})
     assert recipe == DialogueCSE(temperature=0.05, adaptation=Adaptation(epochs=1.0))
     assert get_recipe("dialogue-cse") == DialogueCSE()
+
+
+def test_a_recipe_that_is_no_dataclass_is_refused(monkeypatch) -> None:
+    class Undecorated(DialogueCSE):
+        temperature = 0.2  # which __init__ of the class it extends would not see
+
+    monkeypatch.setattr(registry, "METHODS", {"dialogue-cse": Undecorated})
+    with pytest.raises(ValueError, match=r"put @dataclass\(frozen=True\) before .*Undecorated"):
+        get_recipe("dialogue-cse")
 
 
 def test_what_is_as_published_starts_from_an_encoder_that_knows_no_conversations() -> None:

@@ -37,6 +37,7 @@ from turnwise.training.state import TrainingState
 FEWEST = 50  # conversations, below which there is nothing to learn for an encoder
 _FEWEST_HELD_OUT = 10
 MOST_STEPS = 20
+_SHARED = ("max_steps", "max_length", "temperature", "seed", "recompute")  # by learning in context and from answers
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Complete(InContext):
     """`InContext` and `RequestAnswer`, each apart, then a reply head and a centre for the vectors.
 
     A part of the conversations tells which shares of what was learned are added to the weights, if any. ``epochs`` are
-    at most 20 steps; ``max_steps`` are those of each. By default it runs in bfloat16 also on processors made for it.
+    at most 20 steps. ``max_steps``, ``max_length`` and ``temperature`` are those of each; batch size and learning rate
+    are those of learning in context. By default it runs in bfloat16 also on processors made for it.
 
     Attributes:
         held_out: Share of the sample that is not learned from (at least ten conversations).
@@ -104,7 +106,7 @@ class Complete(InContext):
         learning, shares = [LearnApart(paced, "context")], [{"context": 0.5}, {"context": 1.0}]
         pairs = sum(len({message["role"] for message in messages}) > 1 for messages in conversations)
         if 2 * pairs > len(conversations):
-            shared = {name: getattr(self, name) for name in ("max_steps", "max_length", "seed", "recompute")}
+            shared = {name: getattr(self, name) for name in _SHARED}
             answers = RequestAnswer(bf16=bf16, **shared)
             answers = dataclasses.replace(answers, max_steps=answers.steps_for(pairs, MOST_STEPS))
             learning.append(LearnApart(answers, "answers", validates=False))

@@ -24,12 +24,18 @@ def get_recipe(method: str, *, settings: Mapping[str, Any] | None = None, preset
         preset: ``"paper"`` for the settings of the method's paper; by default our own.
 
     Raises:
-        ValueError: An unknown method, preset or setting, or a value out of range.
+        ValueError: An unknown method, preset or setting, a value out of range, or the recipe of an extension that is
+            no dataclass.
     """
     method = check_method(method)
     if preset is not None and (preset != _PAPER or method not in PUBLISHED):
         raise ValueError(f"{method} has no preset {preset!r}: there is {_PAPER!r}, of {', '.join(PUBLISHED)}")
-    recipe: Recipe = (METHODS if preset is None else PUBLISHED)[method]()
+    kind: type[Recipe] = (METHODS if preset is None else PUBLISHED)[method]
+    if "__dataclass_params__" not in vars(kind):  # silently, its defaults would be those of the class it extends
+        raise ValueError(
+            f"the recipe of {method} is no dataclass: put @dataclass(frozen=True) before {kind.__qualname__}"
+        )
+    recipe = kind()
     return replace_settings(recipe, recipe.parsed(settings or {}), method)
 
 
