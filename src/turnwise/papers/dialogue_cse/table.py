@@ -94,8 +94,8 @@ _DATA = (
 
 # --- Studies
 
-# Adapted first, as in the paper. Its Figure 3 and Tables 3 and 4 leave out MDC, whose utterances have few intents.
-_STUDIED = ("dialogue-cse-adapted", "siamese-multi-adapted")
+# Adapted first, DialogueCSE with the paper's settings. Its Figure 3 and Tables 3 and 4 leave out MDC, whose utterances have few intents.
+_STUDIED = ("dialogue-cse-paper", "siamese-multi-adapted")
 
 _STUDIES = (
     Study(
@@ -105,7 +105,7 @@ _STUDIES = (
         "context_turns",
         (1, 2, 3, 4, 5),
         {
-            "dialogue-cse-adapted": {"context_count": "in-all"}
+            "dialogue-cse-paper": {"context_count": "in-all"}
         },  # as many turns as SiameseBERT_M joins, not twice as many
     ),
     Study("data-size", "Data size (Figure 3)", _STUDIED, "train_conversations", (50, 200, 800, 3200), not_on=("mdc",)),
