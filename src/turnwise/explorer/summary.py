@@ -16,7 +16,7 @@ import pyarrow as pa
 from turnwise._utils.vectors import BoolArray, FloatArray
 from turnwise.explorer.report.report import Group, Report
 
-_Z = NormalDist().inv_cdf(0.975)  # of intervals of 95 %
+Z_95 = NormalDist().inv_cdf(0.975)  # of intervals of 95 %
 _KINDS = ("request", "message", "answer", "along the way", "no request")  # in this order
 _KEYWORDS = 5
 MOST_VALUES = 20  # of a category whose values have columns
@@ -163,6 +163,6 @@ def _growth(members: BoolArray, times: FloatArray, period: Period) -> tuple[floa
 
 def wilson(share: float, total: int) -> tuple[float, float, float]:
     """A share and its interval (Wilson 1927); Newcombe's interval of a difference (1998, method 10) is made of two."""
-    middle = (share + _Z**2 / (2 * total)) / (1 + _Z**2 / total)
-    half = _Z / (1 + _Z**2 / total) * sqrt(share * (1 - share) / total + _Z**2 / (4 * total**2))
+    middle = (share + Z_95**2 / (2 * total)) / (1 + Z_95**2 / total)
+    half = Z_95 / (1 + Z_95**2 / total) * sqrt(share * (1 - share) / total + Z_95**2 / (4 * total**2))
     return float(share), max(middle - half, 0.0), min(middle + half, 1.0)

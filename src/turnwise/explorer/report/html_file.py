@@ -13,12 +13,11 @@ import numpy as np
 
 from turnwise._utils.files import atomic_path
 from turnwise.explorer.report.report import Report
-from turnwise.explorer.summary import MOST_VALUES, summary_table, wilson
+from turnwise.explorer.summary import MOST_VALUES, Z_95, summary_table, wilson
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
 _FEW = 5  # values, of which a mean says little
-_Z = 1.96  # standard errors, beyond which a mean is surely lower or higher than that of all
 _STYLE = """
 @page { size: A4; margin: 15mm }
 body { font: 10pt/1.4 system-ui, sans-serif; color: #1a2029; background: #fff; max-width: 60rem; margin: 2rem auto }
@@ -139,7 +138,7 @@ def _points(share: float, sign: str = "") -> str:
 def _mean(mean: float | None, sd: float | None, known: int, of_all: float, is_share: bool) -> tuple[str, str]:
     if mean is None:
         return "–", ""
-    half = _Z * (sd or np.inf) / sqrt(known)
+    half = Z_95 * (sd or np.inf) / sqrt(known)
     _, low, high = wilson(mean, known) if is_share else (mean, mean - half, mean + half)
     sign = "" if known < _FEW or low <= of_all <= high else "▲ " if low > of_all else "▼ "
     if is_share:
