@@ -94,7 +94,8 @@ _DATA = (
 
 # --- Studies
 
-# Adapted first, DialogueCSE with the paper's settings. Its Figure 3 and Tables 3 and 4 leave out MDC, whose utterances have few intents.
+# Adapted first, as in the paper, whose settings DialogueCSE has. Its Figure 3 and Tables 3 and 4 leave out MDC, whose
+# utterances have few intents.
 _STUDIED = ("dialogue-cse-paper", "siamese-multi-adapted")
 
 _STUDIES = (
