@@ -105,9 +105,7 @@ _STUDIES = (
         _STUDIED,
         "context_turns",
         (1, 2, 3, 4, 5),
-        {
-            "dialogue-cse-paper": {"context_count": "in-all"}
-        },  # as many turns as SiameseBERT_M joins, not twice as many
+        {"dialogue-cse-paper": {"context_count": "in-all"}},  # as many turns as SiameseBERT_M joins, not twice as many
     ),
     Study("data-size", "Data size (Figure 3)", _STUDIED, "train_conversations", (50, 200, 800, 3200), not_on=("mdc",)),
     Study("temperature", "Temperature (Table 3)", _STUDIED[:1], "temperature", (0.05, 0.1, 0.2, 0.5), not_on=("mdc",)),
