@@ -59,8 +59,11 @@ def communities(graph: Any, resolution: float, seed: int) -> IntArray:
 
 
 def coarser(graph: Any, labels: IntArray, resolution: float, seed: int) -> IntArray:
-    """The coarse community of each fine one (groups,), from the weights between them."""
-    members = sparse.csr_matrix((np.ones(len(labels), np.float32), (np.arange(len(labels)), labels)))
+    """The coarse community of each fine one (groups,), from the weights between them; a label of -1 is no group."""
+    inside = np.flatnonzero(labels >= 0)
+    members = sparse.csr_matrix(
+        (np.ones(len(inside), np.float32), (inside, labels[inside])), (len(labels), labels.max() + 1)
+    )
     between = (members.T @ graph @ members).tocsr()
     between.setdiag(0)
     return communities(between, resolution, seed)

@@ -11,7 +11,7 @@ since these are much more alike than groups usually are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import log, log2
@@ -22,6 +22,7 @@ from scipy import sparse
 
 from turnwise._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnwise.explorer.groups.communities import by_size, coarser, communities, neighbour_graph
+from turnwise.explorer.groups.matters import with_matters
 from turnwise.explorer.groups.merging import joined, merged
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.groups.settings import GroupSettings
@@ -57,7 +58,7 @@ def fit_groups(
     neighbours: Neighbours,
     settings: GroupSettings,
     stock: IntArray | None = None,
-    requests: bool = False,
+    requests: Sequence[str] | None = None,
 ) -> Fitted:
     """Find the groups of a sample.
 
@@ -66,7 +67,7 @@ def fit_groups(
         neighbours: The neighbours of each of them, among the sample.
         settings: How groups are made.
         stock: The stock text of each, each of which is a group; -1 for none (s,).
-        requests: All of them are requests.
+        requests: Their texts, if all of them are requests (s).
     """
     graph = neighbour_graph(neighbours.rows)
     parts = communities(graph, _RESOLUTION, settings.seed)
@@ -87,11 +88,11 @@ def fit_groups(
         fine = groups_near(settings.granularity)
     else:
         fine = _best(vectors, groups_at, len(levels), _PRICE)
-        if requests:
+        if requests is not None:
             finer = _best(vectors, groups_at, len(levels), _PRICE_OF_REQUESTS)
             fine = finer if _count(finer) < _NOISY * _count(fine) else fine
             whole = joined(_sums(vectors, fine), np.bincount(fine[fine >= 0]), _ALIKE)
-            fine = by_size(np.append(whole, -1)[fine])
+            fine = by_size(with_matters(np.append(whole, -1)[fine], vectors, requests))
         if settings.granularity != "medium":
             fine = groups_near(_TIMES[settings.granularity] * _count(fine))
     if stock is not None:
@@ -107,7 +108,7 @@ def fit_parts(
     part: IntArray,
     settings: GroupSettings,
     stock: IntArray | None = None,
-    requests: int | None = None,
+    requests: tuple[int, Sequence[str]] | None = None,
 ) -> Fitted:
     """Find the groups of each part of a sample by itself.
 
@@ -117,7 +118,7 @@ def fit_parts(
         part: The part of each vector, -1 for those that are to be in no group (s,).
         settings: How groups are made.
         stock: As for `fit_groups` (s,).
-        requests: The part of requests, if there is one.
+        requests: The part of requests, if there is one, and all texts (s).
     """
     fine = np.full(len(vectors), -1, np.int64)
     coarse = np.zeros(0, np.int64)
@@ -125,7 +126,8 @@ def fit_parts(
         rows = np.flatnonzero(part == value)
         own = neighbours.of(rows).first(settings.neighbours_among(len(rows)))
         near = replace(own, rows=np.searchsorted(rows, own.rows))
-        fitted = fit_groups(vectors[rows], near, settings, None if stock is None else stock[rows], value == requests)
+        asked = [requests[1][row] for row in rows.tolist()] if requests is not None and value == requests[0] else None
+        fitted = fit_groups(vectors[rows], near, settings, None if stock is None else stock[rows], asked)
         fine[rows] = np.where(fitted.fine >= 0, fitted.fine + len(coarse), -1)
         coarse = np.append(coarse, fitted.coarse + coarse.max(initial=-1) + 1)
     return Fitted(fine, coarse)

@@ -7,6 +7,7 @@ else groups are found anew, and matched to the former ones.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -31,7 +32,7 @@ def remembered_groups(
     settings: GroupSettings,
     former: GroupMemory | None,
     stock: IntArray | None = None,
-    requests: int | None = None,
+    requests: tuple[int, Sequence[str]] | None = None,
     in_any_part: np.ndarray | None = None,
 ) -> GroupMemory:
     """The groups of a sample; those that match former groups get their ids.
@@ -44,7 +45,7 @@ def remembered_groups(
         settings: How groups are made.
         former: The memory of an earlier sample.
         stock: The stock text of each, each of which is a group; -1 for none (s,).
-        requests: The part of requests, if there is one.
+        requests: The part of requests, if there is one, and all texts (s).
         in_any_part: The hashes that each text has in any part, since what has changed its part is not new (s, parts);
             by default its own.
     """

@@ -105,7 +105,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
     for text, cosine in zip(texts, cosines.tolist()):
         for clause in _clauses(text):
             shown = _without_asides(clause.text, words.asides - kept)
-            tokens = _tokens(shown)
+            tokens = tokens_of(shown)
             if not tokens:
                 continue
             told = sum(telling.get(word, 0) for word in set(tokens)) / max(sum(strongest), 1e-9)
@@ -137,7 +137,7 @@ def _words_of(texts: Sequence[str], labels: IntArray) -> _Words:
     every: Counter[str] = Counter()
     alone: Counter[str] = Counter()
     for text, label in zip(texts, labels.tolist()):
-        words = set(_tokens(text[:_READ]))
+        words = set(tokens_of(text[:_READ]))
         every.update(words)
         alone.update(words & {clause.strip().lower() for clause in _PUNCTUATION.split(text[:_READ])})
         if label >= 0:
@@ -149,7 +149,7 @@ def _words_of(texts: Sequence[str], labels: IntArray) -> _Words:
     return _Words(everywhere, within, sizes, asides)
 
 
-def _tokens(text: str) -> list[str]:
+def tokens_of(text: str) -> list[str]:
     """The words and numbers of a text, and pairs of CJK characters."""
     tokens = []
     for token in TOKEN.findall(text.lower()):
@@ -186,7 +186,7 @@ def _without_asides(text: str, asides: frozenset[str]) -> str:
     """The text without words at its beginning that are said in passing, if at least two words are left."""
     while True:
         first = TOKEN.search(text)
-        if first is None or first[0].lower() not in asides or len(_tokens(text)) < 3:
+        if first is None or first[0].lower() not in asides or len(tokens_of(text)) < 3:
             return text
         text = text[first.end() :].lstrip(_LOOSE + ".!?。！？")
 

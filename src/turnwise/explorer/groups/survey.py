@@ -72,7 +72,8 @@ def survey(
     has_groups = (sizes > count)[part]
     fitted, own_part = np.array(vectors[sample], np.float32), np.where(has_groups, part, -1)[sample]
     opening = () if speakers is None else (part.opening for part in speakers.parts)
-    requests = next((number for number, is_opening in enumerate(opening) if is_opening), None)
+    asked = next((number for number, is_opening in enumerate(opening) if is_opening), None)
+    requests = None if asked is None else (asked, [texts[row] for row in sample.tolist()])
     if speakers is None or settings.history:  # with what was said before, the same text may say different things
         stock = np.full(len(texts), -1)
     else:
@@ -87,9 +88,11 @@ def survey(
         rows = np.flatnonzero(part == value)
         near = neighbours.of(rows).first(settings.neighbours_among(int(sizes[value])))
         groups[rows] = vote(near, memory.fine, lonely_below(cosines))
-    own = np.append(memory.fine, -1)[neighbours.copy_of]  # what neighbours cannot outvote, if a user decided on it
+    own = np.append(memory.fine, -1)[neighbours.copy_of]
     pinned = [id for id, group in memory.groups.items() if group.pinned]
-    groups = np.where(np.isin(own, pinned) | (stock >= 0) & (own >= 0), own, groups)
+    # Neighbours cannot outvote what a user decided, nor give a group to a request that names no matter.
+    is_decided = np.isin(own, pinned) | (stock >= 0) & (own >= 0) | (neighbours.copy_of >= 0) & (own < 0)
+    groups = np.where(is_decided, own, groups)
     return Survey(sample, neighbours, memory, np.where(usable & has_groups, groups, -1))
 
 
