@@ -15,6 +15,14 @@ _PAPER = (Stage("dial2vec:paper"),)
 # Footnote 1: BERT knows no turns and roles, so tokens that end turns are all there is.
 _BERT = (Stage("dial2vec:paper", {"turn_inputs": False, "relative_positions": False}),)
 
+# Tables 4 and 5.
+_POOLINGS = (
+    ("-p1", "who starts", one_interlocutor(first=True)),
+    ("-p2", "the other", one_interlocutor(first=False)),
+    ("-mean", "mean pooling", whole_dialogue("mean")),
+    ("", "interlocutor pooling", whole_dialogue("interlocutor")),
+)
+
 # The language models of Table 2, as in the authors' code. They are run if the Hugging Face cache has their weights.
 _MODELS = {
     "bert": ("BERT", "bert-base-uncased"),
@@ -41,11 +49,14 @@ _METHODS = (
     Method("untouched-p1", "encoder, untouched: who starts", one_interlocutor(first=True)),
     Method("untouched-p2", "encoder, untouched: the other", one_interlocutor(first=False)),
     Method("untouched-interlocutor", "encoder, untouched: interlocutor pooling", whole_dialogue("interlocutor")),
-    Method("dial2vec-p1", "dial2vec: who starts", one_interlocutor(first=True), _DIAL2VEC, proposed=True),
-    Method("dial2vec-p2", "dial2vec: the other", one_interlocutor(first=False), _DIAL2VEC, proposed=True),
-    Method("dial2vec-mean", "dial2vec: mean pooling", whole_dialogue("mean"), _DIAL2VEC, proposed=True),
-    Method("dial2vec", "dial2vec: interlocutor pooling", whole_dialogue("interlocutor"), _DIAL2VEC, proposed=True),
-    Method("dial2vec-paper", "dial2vec, settings of the paper", whole_dialogue("interlocutor"), _PAPER, proposed=True),
+    *(
+        Method(name + suffix, f"{title}: {pooling}", represent, stages, proposed=True)
+        for name, title, stages in (
+            ("dial2vec", "dial2vec", _DIAL2VEC),
+            ("dial2vec-paper", "dial2vec, settings of the paper", _PAPER),
+        )
+        for suffix, pooling, represent in _POOLINGS
+    ),
     Method("dial2vec-bert", "dial2vec from BERT (footnote 1)", whole_dialogue("interlocutor"), _BERT, proposed=True),
 )
 
