@@ -8,7 +8,7 @@ from torch.nn.functional import normalize
 
 from closeness import rounding
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.losses.composed import ComposedSettings, composed_loss, last_turns
+from turnwise.losses.composed import ComposedSettings, composed_loss, composed_ranks, last_turns
 
 
 def random_head(dim: int, turns: int) -> ReplyHead:
@@ -81,6 +81,19 @@ def test_hand_arithmetic() -> None:
     assert loss.item() == pytest.approx(
         math.log(math.exp(0.6) + 1.0) - 0.6, abs=rounding()
     )  # cosines 0.6 with the true one, 0
+
+
+def test_ranks_are_among_other_conversations_without_equal_texts() -> None:
+    head = ReplyHead(2, turns=1)  # untouched: the query is the turn before
+    data = {
+        "vectors": torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.8, 0.6], [1.0, 0.0], [0.0, 1.0], [0.96, 0.28]]),
+        "speaker": torch.tensor([0, 1, 0, 0, 1, 0]),
+        "conversation": torch.tensor([0, 0, 0, 1, 1, 2]),
+        "text_key": torch.tensor([1, 2, 3, 4, 5, 2]),
+    }
+    # Cosines of the second turn with the first: 0.6, and of others 1, 0; the last has its text. Of the third with the
+    # second: 0.96, and of others 0.6, 0.8, 0.8. Of the fifth with the fourth: 0, and of others 1, 0.6, 0.8, 0.96.
+    assert composed_ranks(head, **data).tolist() == [2, 1, 5]
 
 
 @pytest.mark.parametrize("turns", [1, 2, 10])

@@ -17,6 +17,7 @@ from turnwise.encoders.identity import encoder_source, weights_digest
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.evaluation import TaskEvaluator
 from turnwise.replies.reply_model import ReplyModel
+from turnwise.training.embedded_messages import EmbeddedMessages
 from turnwise.training.recipes import ReplyHeadRecipe
 from turnwise.training.reply_head import fit_reply_head
 
@@ -80,6 +81,22 @@ def test_half_way_lies_between_the_sum_of_cosines_and_what_was_learned(tiny_enco
     for name, weight in half.state_dict().items():
         torch.testing.assert_close(weight, (start[name] + learned.state_dict()[name]) / 2)
     assert not same(half.state_dict(), learned.state_dict())
+
+
+def test_by_default_it_goes_as_far_as_held_out_conversations_say(tiny_encoder, corpus) -> None:
+    """With far too high a learning rate, the way back is better."""
+    table, recipe = embed_messages(tiny_encoder, corpus), replace(RECIPE, learning_rate=0.3, held_out=0.5)
+    messages = EmbeddedMessages.of(table)
+    held_out = torch.randperm(40, generator=torch.Generator().manual_seed(recipe.seed))[:20]
+    chosen, history = fit_reply_head(table, recipe)
+    share = history[-1]["interpolation"]
+    assert share < 1
+    assert same(chosen.state_dict(), fit_reply_head(table, replace(recipe, interpolation=share))[0].state_dict())
+    far, near = (fit_reply_head(table, replace(recipe, interpolation=part))[0] for part in (1.0, 0.1))
+    ranks = [sum(messages.ranks(head, part).sum() for part in held_out.split(8)) for head in (chosen, far, near)]
+    assert ranks[0] <= min(ranks)
+    _, history = fit_reply_head(table, replace(recipe, held_out=0.0))
+    assert history[-1]["interpolation"] == 1
 
 
 def test_without_a_map_candidates_keep_their_vectors_and_stores_need_no_others(tiny_encoder, corpus) -> None:

@@ -16,7 +16,7 @@ from turnwise._utils.settings import check_positive
 from turnwise.encoders.forward import take
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.base import CosineSettings
-from turnwise.losses.in_batch import InBatchSettings, batch_softmax
+from turnwise.losses.in_batch import InBatchSettings, Turns, batch_softmax
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,36 @@ def composed_loss(
     Returns:
         The mean over turns, a scalar.
     """
-    earlier = last_turns(conversation, head.turns)  # (turns, D)
-    rows = earlier.clamp(min=0)
-    queries = head.queries(take(vectors, rows), speaker[rows] == speaker[:, None], earlier >= 0)
+    queries, has_context = _queries(head, vectors, speaker, conversation)
     return batch_softmax(
         queries / settings.temperature,
         head.candidates(vectors),
-        earlier[:, 0] >= 0,
+        has_context,
         conversation,
         text_key,
         settings.negatives,
         None if teacher is None else (teacher[0] / settings.temperature, teacher[1]),
     )
+
+
+def composed_ranks(head: ReplyHead, vectors: Tensor, speaker: Tensor, conversation: Tensor, text_key: Tensor) -> Tensor:
+    """The rank of each turn that has a predecessor among itself and the turns of other conversations, 1 for the best.
+
+    Arguments are those of `composed_loss`.
+
+    Returns:
+        (turns with a predecessor,)
+    """
+    queries, has_context = _queries(head, vectors, speaker, conversation)
+    rows = has_context.nonzero().squeeze(1)
+    scores = queries[rows] @ head.candidates(vectors).T  # (rows, turns)
+    better = scores > scores.gather(1, rows[:, None])
+    return 1 + (better & Turns.gather(conversation, text_key).negatives(rows, "batch")).sum(1)
+
+
+def _queries(head: ReplyHead, vectors: Tensor, speaker: Tensor, conversation: Tensor) -> tuple[Tensor, Tensor]:
+    """The query for each turn (turns, dim), and whether anything precedes the turn (turns,)."""
+    earlier = last_turns(conversation, head.turns)  # (turns, D)
+    rows = earlier.clamp(min=0)
+    queries = head.queries(take(vectors, rows), speaker[rows] == speaker[:, None], earlier >= 0)
+    return queries, earlier[:, 0] >= 0

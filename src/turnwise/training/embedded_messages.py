@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from turnwise.collators.texts import text_key
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.losses.composed import ComposedSettings, composed_loss
+from turnwise.losses.composed import ComposedSettings, composed_loss, composed_ranks
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,26 @@ class EmbeddedMessages:
 
     def loss(self, head: ReplyHead, chosen: Tensor, settings: ComposedSettings) -> tuple[Tensor, int]:
         """The loss on some conversations, and the number of turns over which it is the mean."""
+        rows, turns = self._turns(chosen)
+        teacher = None if self.teacher is None else (self.teacher[0][rows], self.teacher[1][rows])
+        return composed_loss(head, **turns, settings=settings, teacher=teacher), len(rows) - len(chosen)
+
+    def ranks(self, head: ReplyHead, chosen: Tensor) -> Tensor:
+        """The rank of each message of some conversations, but their first, among those of the others of them."""
+        return composed_ranks(head, **self._turns(chosen)[1])
+
+    def _turns(self, chosen: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """The rows of the messages of some conversations, and what losses and ranks are told of them."""
         lengths = self.starts[chosen + 1] - self.starts[chosen]
         rows = torch.cat(
             [torch.arange(int(self.starts[index]), int(self.starts[index + 1])) for index in chosen.tolist()]
         )
-        conversation = torch.arange(len(chosen)).repeat_interleave(lengths)
-        teacher = None if self.teacher is None else (self.teacher[0][rows], self.teacher[1][rows])
-        loss = composed_loss(
-            head, self.vectors[rows], self.speaker[rows], conversation, self.text_key[rows], settings, teacher
-        )
-        return loss, len(rows) - len(chosen)
+        return rows, {
+            "vectors": self.vectors[rows],
+            "speaker": self.speaker[rows],
+            "conversation": torch.arange(len(chosen)).repeat_interleave(lengths),
+            "text_key": self.text_key[rows],
+        }
 
 
 def _units(table: pa.Table, name: str) -> Tensor:

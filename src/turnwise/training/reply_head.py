@@ -32,6 +32,9 @@ from turnwise.training.recipes.reply_head_settings import ReplyHeadSettings
 from turnwise.training.run import Run, Step
 from turnwise.training.state import TrainingState
 
+# Those that are tried when none is given. The largest come first, as what was learned is kept unless less is better.
+_INTERPOLATIONS = tuple(tenths / 10 for tenths in range(10, 0, -1))
+
 
 @dataclass(frozen=True)
 class FitReplyHead(Step):
@@ -80,7 +83,7 @@ def fit_reply_head(table: pa.Table, recipe: ReplyHeadSettings) -> tuple[ReplyHea
 
     Returns:
         The head of the epoch with the lowest loss on the held-out conversations, interpolated as the recipe says, and
-        the losses of all epochs.
+        the losses of all epochs, the last one with the interpolation.
 
     Raises:
         ValueError: Too few conversations, or training has diverged.
@@ -122,8 +125,25 @@ def fit_reply_head(table: pa.Table, recipe: ReplyHeadSettings) -> tuple[ReplyHea
                 if measured is None or measured < best_loss:
                     best, best_loss = copy.deepcopy(head.state_dict()), measured or best_loss
     head.load_state_dict(best)
-    interpolate_weights(head, start, recipe.interpolation)
+    share = recipe.interpolation or _best_interpolation(messages, head, start, held_out, recipe.batch_size)
+    interpolate_weights(head, start, share)
+    history[-1]["interpolation"] = share
     return head, history
+
+
+def _best_interpolation(
+    messages: EmbeddedMessages, head: ReplyHead, start: dict[str, Tensor], held_out: Tensor, size: int
+) -> float:
+    """The interpolation with the best mean rank on the held-out conversations, the largest if several are as good."""
+    if not len(held_out):
+        return 1.0
+    ranks = {}
+    for share in _INTERPOLATIONS:
+        between = copy.deepcopy(head)
+        interpolate_weights(between, start, share)
+        with torch.inference_mode():
+            ranks[share] = sum(int(messages.ranks(between, batch).sum()) for batch in held_out.split(size))
+    return min(ranks, key=ranks.__getitem__)
 
 
 def _batches(learned: Tensor, size: int, total: int, generator: torch.Generator) -> Iterator[Tensor]:
