@@ -59,6 +59,7 @@ class StoreEncoder:
         """The same encoder, which also keeps vectors of messages on disk for next time, if that saves time."""
         other = copy.copy(self)
         other._keeps = True
+        other.__dict__.pop("_cache", None)  # it may have been found that this one keeps none
         return other
 
     @property
