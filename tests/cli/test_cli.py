@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 
 import pytest
 
+from turnwise.cli import main
 from turnwise.cli.options import parse_settings
 from turnwise.data import conversations
 
@@ -85,6 +87,16 @@ def test_mistakes_are_one_line_and_exit_with_1(
     assert result.exit_code == 1
     assert message in result.output and "Traceback" not in result.output
     assert not (tmp_path / "out").exists()
+
+
+def test_threads_sleep_while_they_wait_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "app", lambda: None)
+    for given, expected in (("", "PASSIVE"), ("ACTIVE", "ACTIVE")):
+        monkeypatch.setenv("OMP_WAIT_POLICY", given)
+        if not given:
+            monkeypatch.delenv("OMP_WAIT_POLICY")
+        main.main()
+        assert os.environ["OMP_WAIT_POLICY"] == expected
 
 
 def test_settings_are_toml_values_or_words() -> None:
