@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from transformers import BertForMaskedLM
 
 import turnwise
-from turnwise.papers.adaptation import Adaptation, MaskingCollator, masked_language_model
+from turnwise.papers.adaptation import Adaptation, MaskingCollator, masked_language_model, predicting_masked_only
 from turnwise.training.callbacks import StopInGoodOrder
 
 
@@ -63,6 +63,26 @@ def test_a_head_that_no_checkpoint_has_is_told(tmp_path, tiny_encoder_path, plac
     encoder.transformers_model.config._name_or_path = str(path)
     masked_language_model(encoder)
     assert f"{path} has no prediction head" in caplog.text and "with a random one" in caplog.text
+
+
+def test_the_head_sees_only_the_tokens_to_predict_and_loss_and_gradients_stay(tiny_encoder) -> None:
+    model = masked_language_model(tiny_encoder).eval()
+    batch = MaskingCollator(tiny_encoder, Adaptation(mask_probability=0.5))([{"text": "thanks"}, {"text": "a pizza"}])
+
+    def loss_gradient_and_tokens() -> tuple[torch.Tensor, torch.Tensor, int]:
+        model.zero_grad()
+        output = model(**batch)
+        output.loss.backward()
+        gradient = model.get_input_embeddings().weight.grad.clone()
+        return output.loss.detach(), gradient, output.logits[..., 0].numel()
+
+    loss, gradient, tokens = loss_gradient_and_tokens()
+    with predicting_masked_only(model):
+        loss_then, gradient_then, predicted = loss_gradient_and_tokens()
+    assert predicted == (batch["labels"] != -100).sum() < tokens
+    torch.testing.assert_close(loss_then, loss)
+    torch.testing.assert_close(gradient_then, gradient)
+    assert loss_gradient_and_tokens()[2] == tokens  # afterwards the encoder is as it was
 
 
 def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path, conversations) -> None:

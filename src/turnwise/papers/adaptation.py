@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
+from transformers.modeling_outputs import BaseModelOutput
 from typing_extensions import override
 
 from turnwise._compat import loaded_from
@@ -147,7 +149,8 @@ class Adapt(Step):
                 train_dataset=messages,
                 data_collator=MaskingCollator(encoder, self.settings),
             )
-            fit(trainer, checkpoints, "adaptation")
+            with predicting_masked_only(model):
+                fit(trainer, checkpoints, "adaptation")
         encoder.eval()
 
 
@@ -180,6 +183,32 @@ def masked_language_model(encoder: SentenceTransformer) -> PreTrainedModel:
     model.to(transformer.device)
     _share(model, transformer)
     return model
+
+
+@contextmanager
+def predicting_masked_only(model: PreTrainedModel) -> Iterator[None]:
+    """Inside the block, the prediction head sees only the tokens to predict, and the loss is the same.
+
+    Otherwise every token has a logit for every word of the vocabulary: gigabytes, with a multilingual encoder.
+    """
+
+    def mark(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        predicted = module.base_model.predicted = named["labels"] != -100
+        return arguments, {**named, "labels": named["labels"][predicted][None]}
+
+    def keep(module: Any, arguments: tuple[Any, ...], output: Any) -> BaseModelOutput:
+        return BaseModelOutput(last_hidden_state=output[0][module.predicted][None])
+
+    hooks = (
+        model.register_forward_pre_hook(mark, with_kwargs=True),
+        model.base_model.register_forward_hook(keep),
+    )
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+        vars(model.base_model).pop("predicted", None)
 
 
 def _share(model: PreTrainedModel, transformer: nn.Module) -> None:
