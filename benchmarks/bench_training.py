@@ -1,4 +1,4 @@
-"""A training step of each paper's loss against the literal formula of the paper, with the same encoder.
+"""A training step of each loss of the papers against its literal formula, with the same encoder.
 
 Prints, for each loss, how many times as fast it is, and the peak memory of both:
 
@@ -7,7 +7,8 @@ Prints, for each loss, how many times as fast it is, and the peak memory of both
 - dial2vec, against rows padded to 512 tokens and n x n correlation matrices for both interlocutors, masked by the
   window, multiplied with the embeddings and then pooled, a batch at once;
 - C3L, against encoding the three texts of every triple: of a window of 5 that is 6 positive and 12 negative triples, 54
-  texts, over slices of similar length. Shorter conversations have fewer windows for each text, and so a smaller ratio.
+  texts, over slices of similar length. Shorter conversations have fewer windows for each text, and so a smaller ratio;
+- adaptation as a masked language model, against logits for every token.
 
 Run: python benchmarks/bench_training.py [--conversations 8] [--repeats 3] [--data FILE]
 Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations.
@@ -39,6 +40,7 @@ from quick import add_quick, data_folder, is_quick, output_of
 from turnwise.collators.texts import TextCollator
 from turnwise.encoders.forward import encode_sliced, sliced_means
 from turnwise.encoders.rendering import make_conversational
+from turnwise.papers.adaptation import Adaptation, MaskingCollator, masked_language_model, predicting_masked_only
 from turnwise.papers.dial2vec.collator import ConversationCollator
 from turnwise.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings
 from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
@@ -193,13 +195,30 @@ def literal_triples(encoder: SentenceTransformer, row: dict[str, Any], every: li
     return {"input_ids": ids, "attention_mask": mask}, torch.tensor(targets)
 
 
+def adaptation(rows: Dataset) -> Steps:
+    encoder = turnwise.load_encoder(device="cpu")
+    model = masked_language_model(encoder).train()
+    messages = [{"text": message["content"]} for row in rows for message in row["messages"]]
+    batches = [MaskingCollator(encoder, Adaptation())(messages[i : i + 50]) for i in range(0, len(messages), 50)]
+
+    def literal() -> None:
+        for batch in batches:
+            (model(**batch).loss / len(batches)).backward()
+
+    def ours() -> None:
+        with predicting_masked_only(model):
+            literal()
+
+    return {"ours": ours, "literal": literal}
+
+
 def frozen(encoder: SentenceTransformer, step: Callable[[], None], dropout: bool = True) -> None:
     """Take a step with the lower three layers frozen."""
     with frozen_lower_layers(encoder, 3), nullcontext() if dropout else no_attention_dropout(encoder):
         step()
 
 
-LOSSES = {"DialogueCSE": dialogue_cse, "dial2vec": dial2vec, "C3L": c3l}
+LOSSES = {"DialogueCSE": dialogue_cse, "dial2vec": dial2vec, "C3L": c3l, "adaptation": adaptation}
 
 
 def measure(options: argparse.Namespace) -> None:
