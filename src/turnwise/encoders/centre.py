@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors import safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from turnwise._utils.vectors import FloatArray, unit_vectors
 
-# The name of its file, and the name that it had in turnwise 0.1.0.
-CENTRE_FILES = ("centre.safetensors", "centre.safetensors")
+CENTRE_FILES = ("centre.safetensors",)  # the name of its file
 _PARTS = ("mean", "stretch", "weight")
 
 
@@ -91,8 +89,7 @@ def read_centre(path: Path) -> dict[str, Centre]:
     Raises:
         ValueError: The file does not hold a centre.
     """
-    with safe_open(path, framework="numpy") as file:
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+    arrays = load_file(path)
     poolings = sorted({name.rpartition(".")[0] for name in arrays})
     if set(arrays) != {f"{pooling}.{part}" for pooling in poolings for part in _PARTS}:
         raise ValueError(f"{path}: expected tensors <pooling>.mean, .stretch and .weight, got {sorted(arrays)}")

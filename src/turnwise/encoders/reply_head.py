@@ -14,8 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
@@ -93,8 +92,7 @@ def read_head(path: Path) -> ReplyHead:
     Raises:
         ValueError: The file does not hold such a head.
     """
-    with safe_open(path, framework="pt") as file:
-        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+    weights = load_file(path)
     shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
     dim, turns = shapes.get("candidate", (0,))[0], shapes.get("recency", (0, 0))[-1]
     if shapes != {"recency": (2, turns), "context": (2, dim, dim), "candidate": (dim, dim)} or not dim:

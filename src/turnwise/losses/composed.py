@@ -75,7 +75,7 @@ def composed_loss(
     Returns:
         The mean over turns, a scalar.
     """
-    queries, has_context = _queries(head, vectors, speaker, conversation)
+    queries, has_context = composed_queries(head, vectors, speaker, conversation)
     return batch_softmax(
         queries / settings.temperature,
         head.candidates(vectors),
@@ -95,14 +95,14 @@ def composed_ranks(head: ReplyHead, vectors: Tensor, speaker: Tensor, conversati
     Returns:
         (turns with a predecessor,)
     """
-    queries, has_context = _queries(head, vectors, speaker, conversation)
+    queries, has_context = composed_queries(head, vectors, speaker, conversation)
     rows = has_context.nonzero().squeeze(1)
     scores = queries[rows] @ head.candidates(vectors).T  # (rows, turns)
     better = scores > scores.gather(1, rows[:, None])
     return 1 + (better & Turns.gather(conversation, text_key).negatives(rows, "batch")).sum(1)
 
 
-def _queries(head: ReplyHead, vectors: Tensor, speaker: Tensor, conversation: Tensor) -> tuple[Tensor, Tensor]:
+def composed_queries(head: ReplyHead, vectors: Tensor, speaker: Tensor, conversation: Tensor) -> tuple[Tensor, Tensor]:
     """The query for each turn (turns, dim), and whether anything precedes the turn (turns,)."""
     earlier = last_turns(conversation, head.turns)  # (turns, D)
     rows = earlier.clamp(min=0)

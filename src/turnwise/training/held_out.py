@@ -21,7 +21,7 @@ from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vector
 from turnwise.collators.texts import text_key
 from turnwise.data.messages import Messages
 from turnwise.encoders.reply_head import ReplyHead
-from turnwise.losses.composed import last_turns
+from turnwise.losses.composed import composed_queries
 
 # Decides what an encoder keeps: it moves as labels do, also where messages come to mean their conversations and no
 # more, and where the answers teach what no context does, which "in_context" counts as a loss.
@@ -81,17 +81,18 @@ class HeldOut:
             - ``stability``: how far two groupings, each learned from a half of the messages, agree on what is in a
               group with a message. The mean over all messages is the adjusted Rand index (0 by chance, 1 at most).
         """
-        units = unit_vectors(vectors).astype(np.float32)
+        units, speaker = torch.from_numpy(unit_vectors(vectors).astype(np.float32)), torch.from_numpy(self.speaker)
         head = head or ReplyHead(units.shape[1])
-        candidates = head.candidates(torch.from_numpy(units)).detach().numpy()
-        alone, in_context = _centred(units), _centred(self.in_context)
+        candidates = head.candidates(units).detach().numpy()
+        alone, in_context = _centred(units.numpy()), _centred(self.in_context)
         ends = np.cumsum(self.turns)
         ranks, shares = np.zeros(len(self.turns)), np.zeros(len(self.turns))
         for conversation, (start, end) in enumerate(zip(ends - self.turns, ends)):
             # The messages that a message is compared with: those of other conversations that say something else.
             others = self.text[start:end, None] != self.text  # (turns, messages)
             others[:, start:end] = False
-            scores = self._queries(units, head, start, end) @ candidates.T
+            queries, _ = composed_queries(head, units[start:end], speaker[start:end], torch.zeros(end - start))
+            scores = queries[1:].detach().numpy() @ candidates.T
             true = scores[np.arange(end - start - 1), np.arange(start + 1, end)]
             ranks[conversation] = _reciprocal_ranks(scores, true, others[1:]).mean()
             near, near_in_context = (
@@ -130,14 +131,6 @@ class HeldOut:
         """The group of each message, of groups of some of them (messages,)."""
         count = min(_GROUPS, max(1, len(np.unique(self.text[learned])) // 2))
         return np.asarray(KMeans(count, n_init=1, random_state=seed).fit(vectors[learned]).predict(vectors))
-
-    def _queries(self, units: FloatArray, head: ReplyHead, start: int, end: int) -> FloatArray:
-        """The query for each message of a conversation but the first (turns - 1, dim)."""
-        vectors, speaker = torch.from_numpy(units[start:end]), torch.from_numpy(self.speaker[start:end])
-        earlier = last_turns(torch.zeros(end - start), head.turns)[1:]  # (turns - 1, D)
-        rows = earlier.clamp(min=0)
-        queries = head.queries(vectors[rows], speaker[rows] == speaker[1:, None], earlier >= 0)
-        return np.asarray(queries.detach().numpy())
 
 
 def _centred(vectors: FloatArray) -> FloatArray:
