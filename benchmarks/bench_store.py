@@ -117,7 +117,7 @@ def measure(folder: Path, messages: int) -> None:
     building = cpu(store.compact)
     whole += building
     facts = store.stats().indexes["vector"]
-    table = store._folder.tables().messages
+    table = store.tables().messages
 
     def exact(query: int) -> Any:
         return table.ranked(table.nearest("vector", queries[query], None, 10, is_exact=True), ["turn"])

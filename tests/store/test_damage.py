@@ -10,6 +10,7 @@ from filelock import FileLock
 
 from turnwise.store import SQL, ConversationStore, StoreError, StoreLockedError, damage
 from turnwise.store.state import state_stamp
+from turnwise.store.tables import transaction
 
 NEW = {"id": "new", "messages": [{"role": "user", "content": "i want a pizza"}]}
 USES: dict[str, Callable[[ConversationStore], object]] = {
@@ -98,7 +99,7 @@ def test_a_store_without_its_state_is_not_made_anew(store, tiny_encoder) -> None
 
 
 def test_rows_that_no_store_writes(store) -> None:
-    with store._folder.changes(0) as changes:
+    with transaction(store.path) as changes:
         rows = changes.tables.conversations.inner.to_arrow().slice(0, 1)
         for column, value in (("conversation", "alone"), ("fields", "{no json")):
             rows = rows.set_column(rows.schema.get_field_index(column), rows.schema.field(column), [[value]])

@@ -32,6 +32,7 @@ from turnwise.store import (
 )
 from turnwise.store.encoding import StoreEncoder
 from turnwise.store.state import writer_lock
+from turnwise.store.tables import transaction
 
 
 def places(store: ConversationStore) -> dict[str, list[str]]:
@@ -470,7 +471,7 @@ def test_a_store_of_0_1_0_whose_indexes_lancedb_kept(filled, monkeypatch) -> Non
     monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 300)
     store = filled(turnwise.sample_conversations(100))
     expected = store.search_messages("my order is late")
-    with store._folder.changes(1) as changes:
+    with transaction(store.path) as changes:
         table = changes.tables.messages.inner
         table.create_index("vector", config=lancedb.index.IvfFlat(distance_type="dot"))
         changes.commit()

@@ -61,7 +61,7 @@ def _alternatives(hint: Any) -> list[Any]:
     """The types and the values that a type hint allows."""
     if get_origin(hint) in (Union, UnionType):
         return [alternative for part in get_args(hint) for alternative in _alternatives(part)]
-    return list(get_args(hint)) if get_origin(hint) is Literal else [hint]
+    return list(get_args(hint)) if get_origin(hint) is Literal else [get_origin(hint) or hint]
 
 
 def _is_of(value: Any, allowed: Any) -> bool:

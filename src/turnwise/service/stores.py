@@ -29,10 +29,10 @@ _SECONDS_TO_WRITE = 3600  # the largest request is embedded within some minutes 
 def encoder_of(path: str | Path) -> str | None:
     """The place that the encoder of a store was loaded from; ``None`` where there is no store yet."""
     from turnwise.store import ConversationStore
-    from turnwise.store.folder import Folder
     from turnwise.store.opening import folder_of
+    from turnwise.store.state import state_stamp
 
-    if not Folder(folder_of(path)).exists():
+    if state_stamp(folder_of(path)) is None:
         return None
     return ConversationStore.open(path, create=False, read_only=True).stats().encoder
 

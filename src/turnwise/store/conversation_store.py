@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING, Self
 
 from turnwise._utils.texts import listed
 from turnwise.store.adding import add_batch, batches, delete_conversations
-from turnwise.store.folder import Folder
+from turnwise.store.damage import naming_damage
+from turnwise.store.erasing import erase
 from turnwise.store.hits import AddReport
-from turnwise.store.indexing import RETENTION
+from turnwise.store.indexing import RETENTION, tidy, tidy_if_due
 from turnwise.store.opening import folder_of, other_encoder, store_encoder
-from turnwise.store.state import LOCK_SECONDS, StoreError, no_store
+from turnwise.store.reindexing import forget_old, reindex
+from turnwise.store.state import LOCK_SECONDS, StoreError, no_store, state_stamp
 from turnwise.store.store_reader import StoreReader
+from turnwise.store.tables import Reader, Transaction, create_store, transaction
 
 if TYPE_CHECKING:
     from turnwise.data.reading.given import Given
@@ -80,16 +84,16 @@ class ConversationStore(StoreReader):
             StoreError: There is no store, the folder holds something else, or the store has another encoder.
         """
         path = folder_of(path)
-        folder = Folder(path)
-        if folder.exists():
-            given = None if encoder is None else store_encoder(encoder, folder.tables().state.pooling)
+        reader = Reader(path)
+        if state_stamp(path) is not None:
+            given = None if encoder is None else store_encoder(encoder, reader.tables().state.pooling)
         elif read_only or not create:
             raise no_store(path)
         else:
             given = store_encoder(encoder, pooling)
-            folder.create(given, tokenizer, language)
+            create_store(path, given, tokenizer, language)
         digest = given.digest() if given is not None else None
-        state = folder.tables().state
+        state = reader.tables().state
         if digest not in (None, state.digest):
             raise other_encoder(path, state, str(given and given.name))
         return cls(path, given, digest, read_only)
@@ -127,7 +131,7 @@ class ConversationStore(StoreReader):
             TypeError: The folder, which comes first, is no path.
         """
         path = folder_of(path)
-        if Folder(path).exists():
+        if state_stamp(path) is not None:
             raise StoreError(f"{path} is already a store: open it and add to it instead")
         from turnwise.data.conversations import rows_of
 
@@ -163,17 +167,16 @@ class ConversationStore(StoreReader):
         """
         from turnwise.data.conversations import rows_of
 
-        self._check_writable()
         report = AddReport()
-        with self._folder.changes(LOCK_SECONDS) as changes:
+        with self._changes() as changes:
             encoder = self._encoder(changes.tables.state)
             encoder = encoder.with_cache() if cache else encoder
             for records in batches(rows_of(data)):
                 report += add_batch(changes, encoder, records)
-                self._folder.tidy(changes, is_adding=True)
+                tidy_if_due(self.path, changes, is_adding=True)
                 if progress is not None:
                     progress(len(records))
-            self._folder.tidy(changes)
+            tidy_if_due(self.path, changes)
         return report
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -191,9 +194,8 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
             TypeError: A single id was given, not a list.
         """
-        self._check_writable()
         ids = list(dict.fromkeys(listed(ids, "ids")))
-        with self._folder.changes(LOCK_SECONDS) as changes:
+        with self._changes() as changes:
             return delete_conversations(changes, ids)
 
     def erase(self, ids: Sequence[str] = (), *, progress: Callable[[int], None] | None = None) -> int:
@@ -213,10 +215,9 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
             TypeError: As for `delete`.
         """
-        self._check_writable()
         ids = list(dict.fromkeys(listed(ids, "ids")))
-        with self._folder.changes(LOCK_SECONDS) as changes:
-            return self._folder.erase(changes, ids, LOCK_SECONDS, progress)
+        with self._changes() as changes:
+            return erase(self.path, changes, ids, progress)
 
     def compact(self, *, retention: timedelta = RETENTION) -> None:
         """Merge small files, update the indexes, build those that are worth it, and remove old versions.
@@ -227,9 +228,10 @@ class ConversationStore(StoreReader):
         Raises:
             StoreError: As for `add`.
         """
-        self._check_writable()
-        with self._folder.changes(LOCK_SECONDS) as changes:
-            self._folder.compact(changes, retention)
+        with self._changes() as changes:
+            with naming_damage(self.path):
+                tidy(changes, retention)
+            forget_old(self.path, changes.tables.state)
 
     def reindex(
         self,
@@ -252,17 +254,18 @@ class ConversationStore(StoreReader):
         Raises:
             StoreError: As for `add`.
         """
-        self._check_writable()
-        with self._folder.changes(LOCK_SECONDS) as changes:
+        with self._changes() as changes:
             state = changes.tables.state
             new = store_encoder(encoder, pooling or state.pooling)
             digest = new.digest()
             if (digest, new.pooling) != (state.digest, state.pooling):
-                self._folder.reindex(changes, new, LOCK_SECONDS, progress)
+                reindex(self.path, changes, new, progress)
             elif new.name != state.encoder:
                 changes.commit(encoder=new.name)
             self._given, self._loaded = new, (digest, new)
 
-    def _check_writable(self) -> None:
+    def _changes(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction as the only writer."""
         if self.read_only:
             raise StoreError(f"{self.path} was opened read-only: open it without read_only")
+        return transaction(self.path, LOCK_SECONDS)

@@ -32,9 +32,7 @@ FINDINGS_FILE = "report.safetensors"  # what the explorer has computed about eac
 OVERVIEW_FILE = "groups.json"  # its groups in brief
 
 
-def erase(
-    path: Path, changes: Transaction, ids: list[str], seconds: float, progress: Callable[[int], None] | None
-) -> int:
+def erase(path: Path, changes: Transaction, ids: list[str], progress: Callable[[int], None] | None) -> int:
     """Delete conversations, and remove every byte of them and of all that was deleted or replaced before.
 
     If the process is killed, the store is sound, and the same call finishes the work.
@@ -43,7 +41,6 @@ def erase(
         path: The store.
         changes: A transaction of the store, which keeps other writers out; it can only be left afterwards.
         ids: The ids of the conversations to delete.
-        seconds: How long to wait for a lock on the new folder, which nobody else uses.
         progress: Called with numbers of messages that were written.
 
     Returns:
@@ -55,7 +52,7 @@ def erase(
         shutil.rmtree(folder)
     copy = path / f"{ERASED}{uuid4().hex[:12]}"  # a new name each time, since LanceDB may cache by path
     write_state(copy, create_tables(copy, replace(old.state, folder=FIRST_FOLDER, indexes={})))
-    with transaction(copy, seconds) as copying, naming_damage(path):
+    with transaction(copy) as copying, naming_damage(path):
         _copy(old.messages, copying.tables.messages, progress)
         _copy(old.conversations, copying.tables.conversations, None)
         if has_text_index(old):

@@ -114,10 +114,6 @@ class StoreStats:
 
 
 def hits_table(hits: Sequence[MessageHit | ConversationHit]) -> pa.Table:
-    """Hits as an Arrow table (``.to_pandas()`` for pandas); labels and next messages are JSON."""
-    rows = [asdict(hit) for hit in hits]
-    for row in rows:
-        for name in ("labels", "next"):
-            if name in row:
-                row[name] = json.dumps(row[name], ensure_ascii=False, default=str)
+    """Hits as an Arrow table (``.to_pandas()`` for pandas); labels are JSON."""
+    rows = [asdict(hit) | {"labels": json.dumps(hit.labels, ensure_ascii=False, default=str)} for hit in hits]
     return pa.Table.from_pylist(rows)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from turnwise._utils.memory import give_back_memory
+from turnwise.store.damage import naming_damage
 from turnwise.store.lance_table import LanceTable, Tables
 from turnwise.store.state import IndexFacts
 from turnwise.store.tables import Transaction
@@ -22,7 +24,7 @@ SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs
 _LEAST_LIVE = 0.75  # of the rows of an index; if more were deleted, it is written again
 
 
-def tidy_is_due(tables: Tables, is_adding: bool = False) -> bool:
+def _is_due(tables: Tables, is_adding: bool) -> bool:
     """Whether there are many small files, or many texts outside their index.
 
     Tidying writes up to a million messages again and keeps the old files for a while. So the larger a store is, the
@@ -36,6 +38,13 @@ def tidy_is_due(tables: Tables, is_adding: bool = False) -> bool:
     outgrown = text is not None and text.num_unindexed_rows > largest * text.num_indexed_rows
     commits = _COMMITS_UNTIL_TIDY * max(1.0, tables.messages.count_rows() / _SMALL) ** 0.5
     return tables.state.commits >= commits or outgrown
+
+
+def tidy_if_due(path: Path, changes: Transaction, is_adding: bool = False) -> None:
+    """Tidy a store in which there are many small files; ``is_adding`` says that there will soon be more."""
+    with naming_damage(path):
+        if _is_due(changes.tables, is_adding):
+            tidy(changes, RETENTION)
 
 
 def tidy(changes: Transaction, retention: timedelta) -> None:

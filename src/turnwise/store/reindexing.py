@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from turnwise.store.adding import add_batch, batches, delete_conversations
 from turnwise.store.damage import naming_damage
-from turnwise.store.indexing import RETENTION, tidy, tidy_is_due
+from turnwise.store.indexing import RETENTION, tidy, tidy_if_due
 from turnwise.store.lance_table import Tables
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import STATE_FILE, StoreState, read_state, state_stamp, write_state
@@ -26,16 +26,13 @@ _PREFIX = "reindexed-"  # followed by the digest of the encoder
 ERASED = "erased-"  # followed by random digits
 
 
-def reindex(
-    path: Path, changes: Transaction, encoder: StoreEncoder, seconds: float, progress: Callable[[int], None] | None
-) -> None:
+def reindex(path: Path, changes: Transaction, encoder: StoreEncoder, progress: Callable[[int], None] | None) -> None:
     """Embed everything with another encoder, and switch to the result.
 
     Args:
         path: The store.
         changes: A transaction of the store, which keeps other writers out; it can only be left afterwards.
         encoder: The new encoder, with the pooling that the store will have.
-        seconds: How long to wait for another writer of the unfinished copy.
         progress: Called after each batch with the number of its conversations.
     """
     old = changes.tables
@@ -45,12 +42,10 @@ def reindex(
             shutil.rmtree(unfinished)
     if state_stamp(copy) is None:
         write_state(copy, create_tables(copy, new_state(encoder, old.state.tokenizer, old.state.language)))
-    with transaction(copy, seconds) as copying:
+    with transaction(copy) as copying:
         for records in batches(conversations_of(old, all_ids(old))):
             add_batch(copying, encoder, records)
-            with naming_damage(path):
-                if tidy_is_due(copying.tables, is_adding=True):
-                    tidy(copying, RETENTION)
+            tidy_if_due(path, copying, is_adding=True)
             if progress is not None:
                 progress(len(records))
         _delete_what_is_gone(old, copying)

@@ -12,7 +12,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -21,11 +21,11 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from turnwise._utils.files import atomic_path
+from turnwise._utils.settings import check_types
 from turnwise.errors import error_line
 
 _SCHEMA = 2
 _WITHOUT_INDEX_FILES = 1  # the schema of 0.1.0, where LanceDB kept the indexes
-_TYPES: dict[str, Any] = {"str": str, "int": int, "bool": bool, "float": (int, float)}
 STATE_FILE = "store.json"
 LOCK_FILE = "writer.lock"
 _HOLDER = "writer.json"
@@ -132,20 +132,12 @@ def holds_rows(path: Path) -> bool:
 def _state_of(content: dict[str, Any]) -> StoreState:
     indexes = {name: [IndexFacts(**facts) for facts in built] for name, built in content.pop("indexes").items()}
     state = StoreState(**content, indexes=indexes)
-    _check_types(state)
-    for facts in chain(*indexes.values()):
-        _check_types(facts)
+    for read in (state, *chain(*indexes.values())):
+        check_types(read)
     for path in (state.folder, *(facts.file for facts in chain(*indexes.values()))):
         if Path(path).is_absolute() or ".." in Path(path).parts:
             raise ValueError(f"a file is {path!r}")
     return state
-
-
-def _check_types(read: StoreState | IndexFacts) -> None:
-    for setting in fields(read):
-        value = getattr(read, setting.name)
-        if not isinstance(value, _TYPES.get(str(setting.type), object)):
-            raise TypeError(f"{setting.name} is {value!r}")
 
 
 def write_state(path: Path, state: StoreState) -> None:

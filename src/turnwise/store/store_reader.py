@@ -14,12 +14,12 @@ from turnwise.data.messages import Message, plain_messages
 from turnwise.data.reading.parts import instructions_apart
 from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 from turnwise.store.finding import find_conversations, find_messages, find_replies
-from turnwise.store.folder import Folder
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit, StoreStats
 from turnwise.store.lance_table import Tables
 from turnwise.store.opening import other_encoder, store_encoder
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import StoreState
+from turnwise.store.tables import Reader
 
 if TYPE_CHECKING:
     from turnwise.store.encoding import StoreEncoder
@@ -39,7 +39,7 @@ class StoreReader:
 
     def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None) -> None:
         self.path = path
-        self._folder = Folder(path)
+        self._reader = Reader(path)
         self._given = encoder
         self._loaded: tuple[str, StoreEncoder] | None = None if encoder is None else (str(digest), encoder)
 
@@ -47,20 +47,20 @@ class StoreReader:
         """A conversation as it was added; ``None`` if it is not there."""
         if not isinstance(id, str):
             raise TypeError(f"id: expected a text, got {id!r:.60}")
-        return next(conversations_of(self._folder.tables(), [id]), None)
+        return next(conversations_of(self.tables(), [id]), None)
 
     def export(self) -> Iterator[dict[str, Any]]:
         """All conversations that are in the store now, as they were added, in no particular order."""
-        tables = self._folder.tables()
+        tables = self.tables()
         return conversations_of(tables, all_ids(tables))
 
     def tables(self) -> Tables:
         """The tables as last committed, for going through all rows; later commits do not change them."""
-        return self._folder.tables()
+        return self._reader.tables()
 
     def encoder(self) -> StoreEncoder:
         """The store's encoder, loaded if it was not given."""
-        return self._encoder(self._folder.tables().state)
+        return self._encoder(self.tables().state)
 
     def search_messages(
         self,
@@ -92,7 +92,7 @@ class StoreReader:
             raise ValueError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
         if not isinstance(query, str) and mode != "vector":
             raise ValueError(f"expected a text for mode {mode!r}, got {type(query).__name__}")
-        tables = self._folder.tables()
+        tables = self.tables()
         vector = None if mode == "text" else self._query_vector(tables.state, query)
         text = str(query) if mode != "vector" else None
         return find_messages(tables, vector, text, _condition(where), limit, offset)
@@ -113,7 +113,7 @@ class StoreReader:
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
-        tables = self._folder.tables()
+        tables = self.tables()
         messages = [{"role": "user", "content": query}] if isinstance(query, str) else query
         vector = self._encoder(tables.state).conversation_query(_said(messages))
         condition = None if where is None else read_filter(where, CONVERSATION_COLUMNS)
@@ -146,19 +146,19 @@ class StoreReader:
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
-        tables = self._folder.tables()
+        tables = self.tables()
         plain = _said(messages)
         query = self._encoder(tables.state).reply_query(plain, mode, speaker)
         return find_replies(tables, query, _condition(where), limit, offset, distinct)
 
     def stats(self) -> StoreStats:
         """Count what the store holds."""
-        tables = self._folder.tables()
+        tables = self.tables()
         state = tables.state
         return StoreStats(
             conversations=tables.conversations.count_rows(),
             messages=tables.messages.count_rows(),
-            bytes=self._folder.bytes(),
+            bytes=sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file()),
             encoder=state.encoder,
             pooling=state.pooling,
             tokenizer=state.tokenizer,

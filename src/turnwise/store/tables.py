@@ -15,7 +15,18 @@ from turnwise._utils.optional import require
 from turnwise.store.damage import naming_damage
 from turnwise.store.lance_table import LanceTable, Tables
 from turnwise.store.records import conversation_schema, message_schema
-from turnwise.store.state import StoreError, StoreState, read_state, state_stamp, write_state, writer_lock
+from turnwise.store.state import (
+    LOCK_FILE,
+    LOCK_SECONDS,
+    StoreError,
+    StoreState,
+    holds_rows,
+    no_store,
+    read_state,
+    state_stamp,
+    write_state,
+    writer_lock,
+)
 from turnwise.store.text_index import add_text_index, has_text_index
 from turnwise.store.vector_search import VectorSearch
 
@@ -53,6 +64,22 @@ def create_tables(path: Path, state: StoreState) -> StoreState:
     messages = database.create_table("messages", schema=message_schema(state.dim, state.has_replies))
     conversations = database.create_table("conversations", schema=conversation_schema(state.dim))
     return replace(state, messages=messages.version, conversations=conversations.version)
+
+
+def create_store(path: Path, encoder: StoreEncoder, tokenizer: str, language: str) -> None:
+    """Create an empty store.
+
+    Raises:
+        StoreError: The folder holds something else.
+    """
+    # If there is a lock, a process was killed while it made the store.
+    if path.exists() and not (path / LOCK_FILE).is_file() and (not path.is_dir() or any(path.iterdir())):
+        raise StoreError(f"{path} holds something other than a store: choose another folder")
+    with writer_lock(path, LOCK_SECONDS):
+        if state_stamp(path) is None:  # no other process made it meanwhile
+            if holds_rows(path):
+                raise no_store(path)
+            write_state(path, create_tables(path, new_state(encoder, tokenizer, language)))
 
 
 class Reader:
@@ -135,7 +162,7 @@ class Transaction:
 
 
 @contextmanager
-def transaction(path: Path, seconds: float) -> Iterator[Transaction]:
+def transaction(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[Transaction]:
     """Write to a store, after undoing what a killed writer left uncommitted.
 
     Args:
