@@ -89,14 +89,14 @@ def test_mistakes_are_one_line_and_exit_with_1(
     assert not (tmp_path / "out").exists()
 
 
-def test_threads_sleep_while_they_wait_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("given", "expected"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")])
+def test_threads_sleep_while_they_wait_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], expected: str
+) -> None:
     monkeypatch.setattr(main, "app", lambda: None)
-    for given, expected in (("", "PASSIVE"), ("ACTIVE", "ACTIVE")):
-        monkeypatch.setenv("OMP_WAIT_POLICY", given)
-        if not given:
-            monkeypatch.delenv("OMP_WAIT_POLICY")
-        main.main()
-        assert os.environ["OMP_WAIT_POLICY"] == expected
+    monkeypatch.setattr(os, "environ", given)
+    main.main()
+    assert os.environ["OMP_WAIT_POLICY"] == expected
 
 
 def test_settings_are_toml_values_or_words() -> None:

@@ -11,19 +11,8 @@ import typer
 from turnwise._compat import leave_out_pandas
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
-from turnwise.cli.explore import explored_store, granularity_of, say_who_asks, seeds_of
-from turnwise.cli.options import (
-    ExploredStore,
-    Force,
-    GivenData,
-    GroupGranularity,
-    GroupHistory,
-    GroupRole,
-    GroupSeeds,
-    GroupTable,
-    Model,
-    Seed,
-)
+from turnwise.cli.explore import Grouping, explored_store, makes_groups, say_who_asks
+from turnwise.cli.options import ExploredStore, Force, GivenData, GroupTable, Model, Seed
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
@@ -36,9 +25,11 @@ _KEY = "TURNWISE_NAMING_KEY"
 
 
 @reads_conversations
+@makes_groups
 def cluster(
     output: GroupTable,
     reading: Reading,
+    grouping: Grouping,
     data: GivenData = None,
     store: ExploredStore = None,
     level: Annotated[
@@ -57,10 +48,6 @@ def cluster(
         typer.Option(help="Growth in the list of groups: the last week or month against that before, or the halves."),
     ] = "half",
     model: Model = None,
-    role: GroupRole = None,
-    seeds: GroupSeeds = None,
-    history: GroupHistory = False,
-    granularity: GroupGranularity = "medium",
     sample: Annotated[
         int,
         typer.Option(
@@ -100,19 +87,9 @@ def cluster(
         leave_out_pandas()
     from turnwise.explorer import cluster as find_groups
 
-    fineness, known = granularity_of(granularity), seeds_of(seeds)
+    chosen = grouping.arguments
     opened = explored_store(data, store, reading, model, "cluster")
-    groups = find_groups(
-        opened,
-        level=level,
-        role=role,
-        seeds=known,
-        history=history,
-        granularity=fineness,
-        sample=sample,
-        seed=seed,
-        naming=endpoint,
-    )
+    groups = find_groups(opened, level=level, sample=sample, seed=seed, naming=endpoint, **chosen)
     with only_writer(output):
         table = groups.to_arrow()
         write_table(table, output)

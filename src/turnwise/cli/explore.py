@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+import tomllib
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,17 +12,8 @@ import typer
 
 from turnwise._utils.files import check_file, discard, is_url
 from turnwise._utils.progress import console, note
-from turnwise.cli.options import (
-    ExploredStore,
-    Force,
-    GivenData,
-    GroupGranularity,
-    GroupHistory,
-    GroupRole,
-    GroupSeeds,
-    Model,
-    Seed,
-)
+from turnwise.cli.groups import takes
+from turnwise.cli.options import ExploredStore, Force, GivenData, Model, Seed
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.store import fill
 from turnwise.cli.terminal import quiet_transformers
@@ -30,17 +22,69 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
     from turnwise.explorer import Report
-    from turnwise.explorer.groups.settings import Granularity
-    from turnwise.explorer.seeds import Seeds
     from turnwise.store import ConversationStore
 
 _PAGE = ".html"
 _SHOWN = 500  # sample conversations in the demo's report: enough to look around in, embedded in seconds
 
 
+@dataclass(frozen=True)
+class Grouping:
+    """How groups are made; each field is an option of the commands that make some."""
+
+    role: Annotated[
+        str | None,
+        typer.Option(help="The role that asks, such as user; by default the one that opens most conversations."),
+    ] = None
+    seeds: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of groups that you know: a name and a sentence, or a list of examples, for each."),
+    ] = None
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history",
+            help="Group messages together with what was said before them, so that an answer is near its question.",
+        ),
+    ] = False
+    granularity: Annotated[
+        str, typer.Option(help="How fine groups are: coarse, medium or fine, or about how many to find of each role.")
+    ] = "medium"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """These options as arguments of `turnwise.cluster`.
+
+        Raises:
+            ValueError: The granularity is neither a known word nor a number from 1, or the seeds cannot be read.
+        """
+        from turnwise.explorer import GroupSettings
+
+        granularity: Any = int(self.granularity) if self.granularity.isdecimal() else self.granularity
+        GroupSettings(granularity=granularity)  # refuses what is none
+        return {"role": self.role, "seeds": self._seeds(), "history": self.history, "granularity": granularity}
+
+    def _seeds(self) -> dict[str, Any] | None:
+        if self.seeds is None:
+            return None
+        try:
+            seeds = tomllib.loads(self.seeds.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{self.seeds} is not valid TOML: {error}") from error
+        from turnwise.explorer.seeds import examples_of
+
+        examples_of(seeds)  # refuses what is none
+        return seeds
+
+
+makes_groups = takes(Grouping, "grouping")
+
+
 @reads_conversations
+@makes_groups
 def explore(
     reading: Reading,
+    grouping: Grouping,
     data: GivenData = None,
     store: ExploredStore = None,
     export: Annotated[
@@ -60,10 +104,6 @@ def explore(
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
     model: Model = None,
-    role: GroupRole = None,
-    seeds: GroupSeeds = None,
-    history: GroupHistory = False,
-    granularity: GroupGranularity = "medium",
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -82,8 +122,8 @@ def explore(
     quiet_transformers()
     from turnwise.explorer import GroupSettings, build_report
 
-    known = seeds_of(seeds)
-    settings = GroupSettings(granularity=granularity_of(granularity), history=history, role=role)
+    chosen = grouping.arguments
+    known, settings = chosen.pop("seeds"), GroupSettings(**chosen)
     opened = explored_store(data, store, reading, model, "explore")
     report = build_report(opened, seed=seed, settings=settings, seeds=known)
     say_who_asks(report)
@@ -126,38 +166,6 @@ def _check(export: Path, force: bool) -> None:
         check_file(export, force)
     else:
         check_export(export, force)
-
-
-def granularity_of(given: str) -> Granularity | int:
-    """How fine groups are to be, from the option ``--granularity``.
-
-    Raises:
-        ValueError: It is neither a known word nor a number from 1.
-    """
-    from turnwise.explorer import GroupSettings
-
-    granularity: Any = int(given) if given.isdecimal() else given
-    return GroupSettings(granularity=granularity).granularity
-
-
-def seeds_of(path: Path | None) -> Seeds | None:
-    """The groups that a user knows, from the option ``--seeds``.
-
-    Raises:
-        ValueError: The file is no TOML.
-    """
-    import tomllib
-
-    if path is None:
-        return None
-    try:
-        seeds = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not valid TOML: {error}") from error
-    from turnwise.explorer.seeds import examples_of
-
-    examples_of(seeds)  # refuses what is none
-    return seeds
 
 
 def say_who_asks(report: Report) -> None:

@@ -79,30 +79,6 @@ GroupTable = Annotated[
         help="The .parquet, .csv, .xlsx or .jsonl file to write; - writes JSON lines to the standard output.",
     ),
 ]
-GroupSeeds = Annotated[
-    Path | None,
-    typer.Option(
-        "--seeds", help="TOML file of groups that you know: a name and a sentence, or a list of examples, for each."
-    ),
-]
-GroupGranularity = Annotated[
-    str,
-    typer.Option(
-        "--granularity",
-        help="How fine groups are: coarse, medium or fine, or about how many to find of each role.",
-    ),
-]
-GroupHistory = Annotated[
-    bool,
-    typer.Option(
-        "--history",
-        help="Group messages together with what was said before them, so that an answer is near its question.",
-    ),
-]
-GroupRole = Annotated[
-    str | None,
-    typer.Option("--role", help="The role that asks, such as user; by default the one that opens most conversations."),
-]
 
 # The explorer
 GivenData = Annotated[

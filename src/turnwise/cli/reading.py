@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,15 +57,8 @@ class Reading:
     @property
     def arguments(self) -> dict[str, Any]:
         """These options as arguments of `read_conversations`."""
-        on_error = "skip" if self.skip_bad_rows else "raise"
-        return {
-            "format": self.format,
-            "on_error": on_error,
-            "columns": self.columns,
-            "redact": self.redact,
-            "encoding": self.encoding,
-            "split_by": self.split_by,
-        }
+        options = asdict(self)
+        return {"on_error": "skip" if options.pop("skip_bad_rows") else "raise", **options}
 
     @property
     def options(self) -> ReadingOptions:
