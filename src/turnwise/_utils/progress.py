@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -102,3 +103,11 @@ def progress_bar(show: bool = True) -> Progress:
         transient=True,
         disable=not (show and shows_progress()),
     )
+
+
+@contextmanager
+def progress_of(description: str, total: int | None, visible: bool = True) -> Iterator[Callable[[int], None]]:
+    """Inside the block, a progress bar, and the function that tells it how many more items are done."""
+    with progress_bar() as bar:
+        task = bar.add_task(description, total=total, visible=visible)
+        yield lambda count: bar.advance(task, count)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +10,7 @@ import typer
 
 from turnwise._compat import leave_out_pandas
 from turnwise._utils.memory import keep_little_free_memory
-from turnwise._utils.progress import console, note, progress_bar
+from turnwise._utils.progress import console, note, progress_of
 from turnwise._utils.strict_json import strict_json
 from turnwise.cli.options import Cache, Data, Model, Where
 from turnwise.cli.reading import Reading, reads_conversations
@@ -97,7 +95,7 @@ def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -
         note(f"{repeated:,} ids of conversations occur before: only the last of each is kept, so give each its own")
     if store.tables().state.encoder == DEFAULT_ENCODER and (foreign := advice(conversations, "--model")):
         note(foreign)
-    with _progress("indexing conversations", len(conversations)) as advance:
+    with progress_of("indexing conversations", len(conversations)) as advance:
         report = store.add(conversations, progress=advance, cache=cache)
     store.compact()  # even if nothing is new: a killed command may have left it undone
     return report
@@ -207,7 +205,7 @@ def erase(
 
     opened, named = opened_store(store), ids or []
     missing = _missing(opened, named)
-    with _progress("writing the store anew", opened.stats().messages) as advance:
+    with progress_of("writing the store anew", opened.stats().messages) as advance:
         count = opened.erase(named, progress=advance)
     kept = [forget_conversations(), forget_vectors()]
     console.print(
@@ -232,7 +230,7 @@ def reindex(
     """
     quiet_transformers()
     opened = opened_store(store)
-    with _progress("embedding anew", opened.stats().conversations) as advance:
+    with progress_of("embedding anew", opened.stats().conversations) as advance:
         opened.reindex(model, pooling=pooling, progress=advance)
     console.print(f"{store} now holds vectors of {opened.stats().encoder}")
 
@@ -256,10 +254,3 @@ def _print_json(value: Any) -> None:
     typer.echo(
         re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
     )  # JSON does not escape these control characters
-
-
-@contextmanager
-def _progress(description: str, total: int) -> Iterator[Callable[[int], None]]:
-    with progress_bar() as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda count: bar.advance(task, count)

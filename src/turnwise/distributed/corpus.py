@@ -8,7 +8,7 @@ from typing import Literal
 
 from typing_extensions import Unpack
 
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import progress_of
 from turnwise.data.reading.files import is_paths
 from turnwise.data.reading.given import Given
 from turnwise.data.reading.loop import SkippedRows, nothing_left
@@ -111,9 +111,8 @@ def _write_here(
 def _collected(shards: Iterator[Shard]) -> list[Shard]:
     """Each shard once, even if an engine has done it twice."""
     done: dict[tuple[int, int], Shard] = {}
-    with progress_bar() as bar:
-        task = bar.add_task("embedding conversations", total=None)
+    with progress_of("embedding conversations", None) as advance:
         for shard in shards:
             done[shard.file, shard.number] = shard
-            bar.advance(task, shard.conversations)
+            advance(shard.conversations)
     return list(done.values())

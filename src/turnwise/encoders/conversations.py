@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
 from turnwise._utils.names import check_pooling
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import progress_of
 from turnwise.data.messages import Messages
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.forward import full_precision
@@ -51,13 +51,13 @@ def encode_conversations(
     pool, renderer = token_pooling(pooling), Renderer(encoder, keep=keep)
     encoder.eval()
     embeddings = []
-    with progress_bar() as bar, inference(encoder.device, dtype):
-        task = bar.add_task("embedding conversations", total=len(conversations), visible=show_progress_bar)
+    progress = progress_of("embedding conversations", len(conversations), visible=show_progress_bar)
+    with progress as advance, inference(encoder.device, dtype):
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
             batch = conversations[start : start + _CONVERSATIONS_AT_ONCE]
             sums, counts = _sums_by_speaker(encoder, renderer, batch, long)
             embeddings.append(pool(SpokenTokens(sums, counts, batch, start, absent == "zero")))
-            bar.advance(task, len(batch))
+            advance(len(batch))
     renderer.warn_of_cuts()
     if not embeddings:
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)

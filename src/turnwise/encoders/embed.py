@@ -16,7 +16,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from turnwise._utils.files import atomic_path, is_standard
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import progress_of
 from turnwise._utils.runs import RunFolder
 from turnwise.data.fingerprint import fingerprint
 from turnwise.data.messages import texts_of
@@ -143,16 +143,15 @@ def write_embeddings(
     with (
         tempfile.TemporaryDirectory() as passing,
         RunFolder.open(Path(passing) / "vectors" if is_standard(target) else target, record, resume, force) as run,
-        progress_bar() as bar,
+        progress_of("embedding conversations", len(conversations)) as advance,
     ):
         parts = [run.folder / f"part-{start:09d}.parquet" for start in starts]
-        task = bar.add_task("embedding conversations", total=len(conversations))
         for start, part in zip(starts, parts):
             rows = conversations.select(range(start, min(start + _CONVERSATIONS_IN_PART, len(conversations))))
             if not part.is_file():
                 with atomic_path(part) as temporary:
                     pq.write_table(embed(rows), temporary)
-            bar.advance(task, len(rows))
+            advance(len(rows))
         rows_written = write_vectors(parts, target, {_METADATA: json.dumps(record)})
         run.close()
     return rows_written

@@ -9,7 +9,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import progress_of
 from turnwise._utils.vectors import FloatArray, unit_vectors
 from turnwise.data.messages import Messages
 from turnwise.encoders.inference import Half, inference
@@ -66,12 +66,12 @@ def sums_in_context(
     renderer = Renderer(encoder)
     encoder.eval()
     parts = [(torch.zeros(0, transformer_of(encoder).config.hidden_size), torch.zeros(0))]
-    with progress_bar() as bar, inference(encoder.device, dtype):
-        task = bar.add_task("embedding conversations", total=len(conversations), visible=show_progress_bar)
+    progress = progress_of("embedding conversations", len(conversations), visible=show_progress_bar)
+    with progress as advance, inference(encoder.device, dtype):
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
             batch = conversations[start : start + _CONVERSATIONS_AT_ONCE]
             parts.append(_sums(encoder, renderer, batch))
-            bar.advance(task, len(batch))
+            advance(len(batch))
     sums, counts = (torch.cat(of_parts).numpy() for of_parts in zip(*parts))
     return sums, counts
 

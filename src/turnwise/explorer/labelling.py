@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import progress_of
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.data.conversations import rows_of
 from turnwise.data.messages import plain_messages_in
@@ -162,11 +162,10 @@ def label(
     labeller.check(embedder.digest())
     tables = []
     rows = enumerate(rows_of(data))
-    with progress_bar() as bar:
-        task = bar.add_task("labelling conversations", total=None)
+    with progress_of("labelling conversations", None) as advance:
         while batch := list(islice(rows, _CONVERSATIONS_AT_ONCE)):
             tables.append(_labelled(batch, labeller, embedder))
-            bar.advance(task, len(batch))
+            advance(len(batch))
     if not tables:
         raise ValueError("expected one conversation or more to label, got none")
     return pa.concat_tables(tables)

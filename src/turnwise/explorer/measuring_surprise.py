@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import progress_of
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.encoders.head_arrays import HeadArrays
 from turnwise.encoders.quick import head_of
@@ -76,11 +76,8 @@ def _fitted(corpus: Corpus, learned: IntArray, seed: int) -> HeadArrays:
 
 
 def _ranked(head: HeadArrays, corpus: Corpus, ranked: np.ndarray, seed: int) -> FloatArray:
-    with progress_bar() as bar:
-        task = bar.add_task("measuring surprise", total=len(ranked))
-        return surprise_of_turns(
-            head, corpus.vectors, corpus.role, corpus.turn, ranked, seed=seed, advance=lambda n: bar.advance(task, n)
-        )
+    with progress_of("measuring surprise", len(ranked)) as advance:
+        return surprise_of_turns(head, corpus.vectors, corpus.role, corpus.turn, ranked, seed=seed, advance=advance)
 
 
 def _smallest_keys(keys: np.ndarray, usable: np.ndarray) -> IntArray:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import progress_of
 from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.given import Given
 from turnwise.store import ConversationStore
@@ -35,7 +35,6 @@ def open_explored(
     conversations = read_conversations(data)
     passing = tempfile.TemporaryDirectory(prefix="turnwise-")
     store = ConversationStore.open(Path(passing.name) / "store", encoder=encoder)
-    with progress_bar() as bar:
-        task = bar.add_task("embedding conversations", total=len(conversations))
-        store.add(conversations, progress=lambda count: bar.advance(task, count))
+    with progress_of("embedding conversations", len(conversations)) as advance:
+        store.add(conversations, progress=advance)
     return store, passing

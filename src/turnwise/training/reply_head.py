@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import get_linear_schedule_with_warmup
 from typing_extensions import override
 
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import progress_of
 from turnwise.encoders.embed import (
     embed_messages,
     embed_taught,
@@ -108,15 +108,14 @@ def fit_reply_head(table: pa.Table, recipe: ReplyHeadSettings) -> tuple[ReplyHea
     schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * total), total)
     history: list[dict[str, Any]] = []
     best, best_loss = head.state_dict(), float("inf")
-    with progress_bar() as bar:
-        task = bar.add_task("training the reply head", total=total)
+    with progress_of("training the reply head", total) as advance:
         for step, batch in enumerate(_batches(learned, recipe.batch_size, total, generator), start=1):
             loss, _ = messages.loss(head, batch, settings)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
-            bar.advance(task)
+            advance(1)
             if not loss.isfinite():
                 raise ValueError(f"training has diverged at step {step}: use a lower learning rate")
             if step % steps == 0 or step == total:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import progress_of
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.evaluation.metrics.ranking_rows import RETRIEVAL_METRICS, rank_rows, spearman_binary_rows
 
@@ -63,8 +63,7 @@ def rank_conversations(
     values: dict[str, FloatArray] = {name: np.zeros(len(queries)) for name in _METRICS}
     done = 0
     step = max(1, min(block, _RANKED) // len(units))
-    with progress_bar() as bar:
-        task = bar.add_task("ranking conversations", total=len(queries))
+    with progress_of("ranking conversations", len(queries)) as advance:
         for batch, products in product_blocks(units, queries, block):
             for start in range(0, len(batch), step):
                 part = batch[start : start + step]
@@ -73,5 +72,5 @@ def rank_conversations(
                 for name, metric in _METRICS.items():
                     values[name][done : done + len(part)] = metric(ranked)
                 done += len(part)
-            bar.update(task, completed=done)
+            advance(len(batch))
     return values

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.progress import progress_bar
+from turnwise._utils.progress import progress_of
 from turnwise._utils.texts import listed
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.evaluation.levels import REPLY
@@ -111,13 +111,12 @@ def _figures_of_contexts(
 ) -> dict[str, dict[str, FloatArray]]:
     """For each mode the figures and their values for all contexts of all depths, (contexts,)."""
     parts: dict[str, list[dict[str, FloatArray]]] = {name: [] for name in names}
-    with progress_bar() as bar:
-        task = bar.add_task("ranking messages", total=len(names) * sum(len(depth.contexts) for depth in depths))
+    with progress_of("ranking messages", len(names) * sum(len(depth.contexts) for depth in depths)) as advance:
         for depth in depths:
             tables = _value_tables(depth.items)
             for name, scores, true in scored_blocks(modes, depth, names):
                 parts[name].append(rank_true_items(scores, true, depth.counts).figures(tables))
-                bar.advance(task, len(true))
+                advance(len(true))
     return {
         name: {figure: np.concatenate([part[figure] for part in of_mode]) for figure in of_mode[0]}
         for name, of_mode in parts.items()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from turnwise._utils.progress import note, progress_bar
+from turnwise._utils.progress import note, progress_of
 
 _LONGEST_EXAMPLE = 300  # characters
 _LONGEST_NAME = 60
@@ -57,11 +57,10 @@ class Endpoint:
         sent = sum(map(len, examples))
         note(f"Sending {sent:,} central texts of {len(examples):,} groups to {self.url}, to have them named")
         names = []
-        with progress_bar() as bar:
-            task = bar.add_task("naming groups", total=len(examples))
+        with progress_of("naming groups", len(examples)) as advance:
             for own, texts in zip(phrases, examples):
                 names.append(self._name(own, texts) or ", ".join(own[:3]))
-                bar.advance(task)
+                advance(1)
         return names
 
     def _name(self, phrases: Sequence[str], texts: Sequence[str]) -> str:

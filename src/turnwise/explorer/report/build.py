@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnwise._utils.progress import note, progress_bar
+from turnwise._utils.progress import note, progress_of
 from turnwise.explorer.boilerplate import Spans, boilerplate
 from turnwise.explorer.corpus import Corpus, read_corpus
 from turnwise.explorer.groups.memory import Memory, is_remembered, read_memory, write_memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.overview import write_overview
-from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings, read_findings, read_heads, write_findings
 from turnwise.explorer.report.report import Report
 from turnwise.explorer.seeds import Seeds, aside_of, examples_of, plant
@@ -67,8 +66,7 @@ def build_report(
         raise StoreError(f"{store.path}: groups are kept in a store's folder: turnwise index --store DIR makes one")
     tables = store.tables()
     with tempfile.TemporaryDirectory(prefix="turnwise-") as folder:
-        with progress_bar() as bar:
-            advance = advance_of(bar, "reading", tables.messages.count_rows())
+        with progress_of("reading", tables.messages.count_rows()) as advance:
             corpus = read_corpus(tables, Path(folder), advance)
         speakers = speakers_of(corpus, settings.role)
         fitting = replace(settings, role=None)  # what it changes is in the parts

@@ -7,15 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from rich.progress import Progress
 
-from turnwise._utils.progress import note, progress_bar, shows_progress
+from turnwise._utils.progress import note, progress_of, shows_progress
 from turnwise.explorer.boilerplate import Spans
 from turnwise.explorer.corpus import Corpus, with_history
 from turnwise.explorer.groups.memory import ASKED, KINDS, Basis, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import Survey, survey
-from turnwise.explorer.progress import advance_of
 from turnwise.explorer.report.findings import Findings
 from turnwise.explorer.report.groups import Naming, named_groups
 from turnwise.explorer.report.report import Report
@@ -58,11 +56,8 @@ def find_out(
     else:
         is_request = former.messages["request"]
     speakers = speakers.with_requests(is_request)
-    with progress_bar() as bar:
-        grouped = with_history(corpus, folder) if settings.history else corpus
-        surveys = {
-            kind: _survey(grouped, speakers, kind, settings, remembered.get(kind), former, bar) for kind in KINDS
-        }
+    grouped = with_history(corpus, folder) if settings.history else corpus
+    surveys = {kind: _survey(grouped, speakers, kind, settings, remembered.get(kind), former) for kind in KINDS}
     groups, memory = named_groups(grouped, speakers, surveys, naming)
     memory["message"] = replace(memory["message"], basis=_basis(store, grouped, speakers, surveys["message"], settings))
     if asked is not None:
@@ -82,15 +77,14 @@ def _survey(
     settings: GroupSettings,
     memory: GroupMemory | None,
     former: Report | None,
-    bar: Progress,
 ) -> Survey:
     known = None if former is None else former.neighbours[kind]
     vectors = corpus.vectors if kind == "message" else corpus.conversation_vectors
     texts = corpus.texts if kind == "message" else corpus.ids
     if not shows_progress():
         note(f"Grouping {len(texts):,} {kind}s")
-    advance = advance_of(bar, f"grouping {kind}s", len(texts))
-    return survey(vectors, texts, settings, memory, known, speakers if kind == "message" else None, advance)
+    with progress_of(f"grouping {kind}s", len(texts)) as advance:
+        return survey(vectors, texts, settings, memory, known, speakers if kind == "message" else None, advance)
 
 
 def _basis(
