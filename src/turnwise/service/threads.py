@@ -83,13 +83,7 @@ class BoundedThreads:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            if job.future.set_running_or_notify_cancel():
-                try:
-                    result = job.call()
-                except BaseException as error:
-                    job.future.set_exception(error)
-                else:
-                    job.future.set_result(result)
+            fulfil(job.future, job.call)
             with self._lock:
                 if job.is_given_up:
                     self._stuck -= 1
@@ -112,6 +106,17 @@ class BoundedThreads:
         for thread in list(self._threads):
             thread.join(max(0.0, end - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
+
+
+def fulfil(future: Future[Any], call: Callable[[], Any]) -> None:
+    """Give a future the result of a call, or its error, unless it was cancelled."""
+    if future.set_running_or_notify_cancel():
+        try:
+            result = call()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

@@ -7,34 +7,22 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from turnwise._utils.vectors import FloatArray
 from turnwise.service.batching import Batch, CallJob, Job, JobQueue, RowsJob, TokenRow
 from turnwise.service.errors import Refusal
+from turnwise.service.model import ServedModel
+from turnwise.service.threads import fulfil
 
 _Result = TypeVar("_Result")
 _LOADING_SECONDS = 5  # after this time, clients should try again while the model is loading
 _MEMORY = 0.9  # the weight of earlier batches in the measured speed
 
 
-class Model(Protocol):
-    """The model that the thread owns."""
-
-    @property
-    def batch_tokens(self) -> int:
-        """How many tokens go through it at a time."""
-
-    def embed(self, rows: Sequence[TokenRow]) -> FloatArray:
-        """The vectors of token rows (rows, dim)."""
-
-
-_Model = TypeVar("_Model", bound=Model)
-
-
-class ModelWorker(Generic[_Model]):
+class ModelWorker:
     """Runs everything that needs the model in one thread, and batches the rows of many requests.
 
     Tokenizers and stores are not safe for several threads, and running one model twice at the same time is no faster.
@@ -46,8 +34,8 @@ class ModelWorker(Generic[_Model]):
         batch_wait: How long an idle model waits for others to join the first request, in seconds.
     """
 
-    def __init__(self, load: Callable[[], _Model], queue_tokens: int, batch_wait: float) -> None:
-        self.loaded: Future[_Model] = Future()
+    def __init__(self, load: Callable[[], ServedModel], queue_tokens: int, batch_wait: float) -> None:
+        self.loaded: Future[ServedModel] = Future()
         self._load = load
         self._queue_tokens = queue_tokens
         self._batch_wait = batch_wait
@@ -73,7 +61,7 @@ class ModelWorker(Generic[_Model]):
 
     def fail(self, error: Exception) -> None:
         """Refuse everything from now on, since what was still being loaded cannot be."""
-        failed: Future[_Model] = Future()
+        failed: Future[ServedModel] = Future()
         failed.set_exception(error)
         self.loaded = failed
 
@@ -163,7 +151,7 @@ class ModelWorker(Generic[_Model]):
             tokens, start = self._tokens_of(batch), time.monotonic()
             self._busy_since = start
             if isinstance(batch, CallJob):
-                _run_call(batch)
+                fulfil(batch.future, batch.call)
             else:
                 _run_batch(model, batch)
             self._busy_since = None
@@ -197,18 +185,7 @@ class ModelWorker(Generic[_Model]):
                 self._tokens_per_second = _MEMORY * self._tokens_per_second + (1 - _MEMORY) * tokens / seconds
 
 
-def _run_call(job: CallJob) -> None:
-    if not job.future.set_running_or_notify_cancel():
-        return
-    try:
-        result: Any = job.call()
-    except Exception as error:
-        job.future.set_exception(error)
-    else:
-        job.future.set_result(result)
-
-
-def _run_batch(model: Model, batch: Batch) -> None:
+def _run_batch(model: ServedModel, batch: Batch) -> None:
     try:
         vectors = model.embed([job.rows[row] for job, rows in batch for row in rows])
     except Exception as error:
