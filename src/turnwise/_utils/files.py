@@ -68,8 +68,16 @@ def check_file(path: str | os.PathLike[str], force: bool = False, endings: Colle
     return path
 
 
-def check_folder(path: str | os.PathLike[str], force: bool = False) -> Path:
+def check_folder(
+    path: str | os.PathLike[str], force: bool = False, kind: str = "model", signs: Collection[str] = (_MODEL,)
+) -> Path:
     """Return ``path``. A model there may be overwritten only with ``force``, and anything else never.
+
+    Args:
+        path: The path that a user gave.
+        force: Let a model be overwritten.
+        kind: What is written instead of a model, for messages.
+        signs: The files by which it is known.
 
     Raises:
         FileExistsError: The folder is a model and ``force`` is false, or it holds something else.
@@ -79,13 +87,13 @@ def check_folder(path: str | os.PathLike[str], force: bool = False) -> Path:
     """
     path = Path(path)
     if path.name in ("", ".."):
-        raise ValueError(f"{path} is not the name of a folder to write: give one, such as {path / 'model'}")
+        raise ValueError(f"{path} is not the name of a folder to write: give one, such as {path / kind}")
     put_in_order(_behind_link(path))
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file: expected the name of a folder")
     if path.is_dir() and any(path.iterdir()):
-        if not (path / _MODEL).is_file():
-            raise FileExistsError(f"{path} holds something other than a model: choose another name")
+        if not all((path / sign).is_file() for sign in signs):
+            raise FileExistsError(f"{path} holds something other than a {kind}: choose another name")
         if not force:
             raise FileExistsError(f"{path} exists already: choose another name or overwrite it with --force")
     _check_parent(path)

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from turnwise._utils.files import atomic_path
+from turnwise._utils.files import atomic_path, check_folder
 from turnwise.explorer.report.report import Report
 from turnwise.explorer.report.write import write_report
 
@@ -38,12 +38,4 @@ def export_report(report: Report, folder: str | os.PathLike[str], force: bool = 
 
 def check_export(folder: str | os.PathLike[str], force: bool = False) -> Path:
     """Return ``folder``, or refuse it if `export_report` must not overwrite it."""
-    path = Path(folder)
-    if path.exists() and not path.is_dir():
-        raise NotADirectoryError(f"{path} is a file: expected the name of a folder")
-    if path.is_dir() and any(path.iterdir()):
-        if not ((path / INDEX).is_file() and (path / "data" / "summary.js").is_file()):
-            raise FileExistsError(f"{path} holds something other than a report: choose another name")
-        if not force:
-            raise FileExistsError(f"{path} exists already: choose another name or overwrite it with --force")
-    return path
+    return check_folder(folder, force, "report", (INDEX, "data/summary.js"))

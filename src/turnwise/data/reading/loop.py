@@ -21,15 +21,13 @@ from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.format import Format
 from turnwise.data.reading.options import OnError, ReadingOptions
 from turnwise.data.reading.pauses import parts_of
-from turnwise.data.reading.source import BadRow, Source
+from turnwise.data.reading.source import OTHER_LAYOUT, BadRow, Source
 from turnwise.errors import ConversationError
 
 _log = logging.getLogger("turnwise")
 _LISTED = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
-# What a format's functions raise where the layout differs from what they rely on.
-_OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
-# Those among them whose message explains the problem, or that are explained below.
+# Of `OTHER_LAYOUT`, those whose message explains the problem, or that are explained below.
 _TOLD = (BadRow, ConversationError, UnicodeDecodeError)
 # What reading a damaged file raises, and the message for the user.
 _DAMAGE: dict[type[Exception], str] = {
@@ -180,7 +178,7 @@ def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
         yield from chosen.records(source)
     except _TOLD:
         raise
-    except _OTHER_LAYOUT as error:
+    except OTHER_LAYOUT as error:
         problem = f"unexpected layout ({error}); the format {chosen.name!r} expects {chosen.layout}"
         raise ConversationError(source.name, problem) from None
 
@@ -190,7 +188,7 @@ def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | Non
         return chosen.convert(raw, source)
     except _TOLD:
         raise
-    except _OTHER_LAYOUT as error:
+    except OTHER_LAYOUT as error:
         problem = f"found the keys {', '.join(map(str, raw))}" if isinstance(raw, dict) else "unexpected layout"
         missing = f" (missing: {error})" if isinstance(error, KeyError) else ""
         raise BadRow(f"{problem}{missing}; the format {chosen.name!r} expects {chosen.layout}") from None

@@ -16,11 +16,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from turnwise.data.reading.source import BadRow, Source, parse_record
+from turnwise.data.reading.source import OTHER_LAYOUT, BadRow, Source, parse_record
 
 Call = dict[str, Any]
 Messages = list[dict[str, Any]]
-_OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 _SUMMED = ("calls", "branches", "errors", "input_tokens", "output_tokens", "cost", "latency")
 _FIRST = ("id", "time", "system", "model", "error")
 
@@ -61,7 +60,7 @@ def each_call(
             for call in calls_in(parse_record(raw)):
                 number += 1
                 yield number, call
-        except (BadRow, *_OTHER_LAYOUT) as problem:
+        except OTHER_LAYOUT as problem:
             yield row, _bad(problem, layout)
 
 
@@ -100,7 +99,7 @@ def conversations(
         for (first, session), rows in groupby(ordered, lambda place: place[:2]):
             try:
                 row, time = _conversation(_once(rows), of_trace)
-            except (BadRow, *_OTHER_LAYOUT) as problem:
+            except OTHER_LAYOUT as problem:
                 yield first, _bad(problem, "messages with a role and a content")
                 continue
             if session is None:

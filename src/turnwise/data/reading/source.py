@@ -28,6 +28,8 @@ ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".parquet", ".x
 
 _WITHOUT_LINES = (".json", ".parquet", ".xlsx")
 _BOM = b"\xef\xbb\xbf"
+# What a format's functions raise where the layout differs from what they rely on.
+OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 _T = TypeVar("_T")
 
 

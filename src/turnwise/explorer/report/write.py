@@ -39,7 +39,7 @@ def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
     """
     with atomic_path(Path(folder) / "data") as data:
         data.mkdir()
-        write_groups(report, data)
+        _put(data, "summary", summary(report))
         _put(data, "messages", _columns(report.messages, report.message_labels))
         numbers = {f"number:{name}": values for name, values in report.numbers.items()}
         _put(data, "conversations", _columns({**report.conversations, **numbers}, report.conversation_labels))
@@ -48,11 +48,6 @@ def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
             _put(data, f"texts-{number:05}", list(report.texts[start : start + TEXTS_PER_FILE]))
         struck = ((row, spans) for row, spans in enumerate(report.struck) if spans)
         _put(data, "struck", {row: _places(report.texts[row], spans) for row, spans in struck})
-
-
-def write_groups(report: Report, data: Path) -> None:
-    """Write ``summary.js``."""
-    _put(data, "summary", summary(report))
 
 
 def summary(report: Report) -> dict[str, Any]:
