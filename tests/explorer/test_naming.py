@@ -11,7 +11,7 @@ import pytest
 
 from turnwise.explorer.groups.endpoint import Endpoint
 from turnwise.explorer.groups.naming import name_sentences
-from turnwise.explorer.groups.phrases import distinct_names, name_phrases
+from turnwise.explorer.groups.phrases import distinct_names, name_phrases, told_apart
 
 
 def test_phrases_are_what_a_group_says_and_others_do_not() -> None:
@@ -50,8 +50,24 @@ def test_texts_without_words_have_no_phrases() -> None:
     assert name_phrases([], np.zeros(0, int)) == []
 
 
+def test_what_fewer_than_three_texts_say_is_no_phrase_of_a_group() -> None:
+    texts = ["anna", "bert", "carl", "dora", "call anna", "pay my bill", "the bill", "my bill"]
+    assert name_phrases(texts, np.repeat([0, 1], [5, 3])) == [[], ["bill"]]
+
+
+def test_names_of_nearly_the_same_words_get_a_phrase_that_the_other_has_not() -> None:
+    phrases = [["change", "aisle", "seat"], ["change", "middle"], ["bag"], ["bag", "lost"]]
+    names = ["I want to change my seat", "I want to change my seat.", "Where is my bag?", ""]
+    assert told_apart(names, phrases) == [
+        "I want to change my seat (aisle)",
+        "I want to change my seat. (middle)",
+        "Where is my bag?",
+        "",
+    ]
+
+
 def test_names_are_distinct() -> None:
-    assert distinct_names([["a", "b"], ["a", "b"], ["x"], ["x"], []]) == ["a", "b", "x", "x (2)", "no words"]
+    assert distinct_names([["a", "b"], ["a", "b"], ["x"], ["x"], []]) == ["a", "b", "x", "x (2)", "no words in common"]
     assert distinct_names([["x"]], taken=["x", "x (2)"]) == ["x (3)"]
 
 
@@ -81,6 +97,33 @@ def test_a_macro_is_named_as_a_whole_and_no_name_has_a_long_number_or_stands_in_
     texts = [macro, *(f"my number is {number}" for number in (82517392, 55523288, 61230099)), "“what now please”"]
     names = name_sentences(texts, np.eye(5, dtype=np.float32), np.asarray([0, 1, 1, 1, 2]))
     assert names == [macro, "My number is", "What now please"]
+
+
+def test_mere_names_and_numbers_are_named_by_none_of_them() -> None:
+    texts = [f"{chr(97 + number) * 4} {number}" for number in range(20)]
+    assert sentences(texts + ["Where is my bag?"] * 3, [0] * 20 + [1] * 3) == ["", "Where is my bag?"]
+
+
+def test_a_word_of_few_texts_of_a_group_names_it_only_if_there_is_nothing_else() -> None:
+    own = ["Thanks to Laura for the help", *["Thanks to you for the help"] * 40]
+    others = [f"Laura {what} my bag" for what in ("lost", "found", "took")]
+    vectors = np.eye(2, dtype=np.float32)[np.repeat([0, 1], [41, 3])]
+    vectors[0] = [1, 0]
+    vectors[1:41] = [0.99, np.sqrt(1 - 0.99**2)]
+    assert name_sentences(own + others, vectors, np.repeat([0, 1], [41, 3]))[0] == "Thanks to you for the help"
+
+
+def test_a_group_of_two_moods_has_a_sentence_for_each() -> None:
+    texts = ["I love this airline"] * 40 + ["I hate this airline"] * 30 + ["Where is my bag?"] * 5
+    labels, mood = np.repeat([0, 1], [70, 5]), np.repeat([0, 1, 2], [40, 30, 5])
+    random = np.random.default_rng(0)
+    vectors = np.eye(6)[np.repeat([0, 5], [70, 5])] + 0.5 * np.eye(6)[1 + mood] + 0.1 * random.random((75, 6))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    answers = np.eye(6, dtype=np.float32)[3 + np.minimum(mood, 1)]
+    assert name_sentences(texts, vectors, labels, answers=answers) == [
+        "I love this airline / I hate this airline",
+        "Where is my bag?",
+    ]
 
 
 def test_a_greeting_names_the_group_of_greetings() -> None:

@@ -3,7 +3,8 @@
 Candidates are the clauses, and runs of clauses, of the messages nearest to the middle of a group. They gain by the
 words that the group has and others have not, and lose by words that few of the group's messages have, and by being cut
 out of a longer sentence. A number, or a word that hardly any message has, such as somebody's name, is in a name only if
-all candidates have one.
+all candidates have one; and where all candidates are poor, as among mere names and numbers, there is no sentence. A
+group of two moods has a sentence for each.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 from turnwise.explorer.boilerplate import GAP
+from turnwise.explorer.groups.moods import moods
 from turnwise.explorer.groups.phrases import IS_CJK, TOKEN
 
 _WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
@@ -33,6 +35,8 @@ _CUT = {"sentence": 0.1, "clause": 0.3}  # what they lose, at each end, by being
 _GAP = 0.3  # what they lose if something was taken out of them
 _PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
 _SHARED = 3
+_OWN = 0.2  # what they lose by a word that fewer than three texts of the group have
+_LEAST = 0.65  # what must be left before they lose by cuts and width
 _ASIDE = 0.2  # a word that stands alone so often, such as "hello", is taken off the beginning
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
@@ -70,15 +74,21 @@ class _Clause:
 
 
 def name_sentences(
-    texts: Sequence[str], vectors: FloatArray, labels: IntArray, wanted: BoolArray | None = None
+    texts: Sequence[str],
+    vectors: FloatArray,
+    labels: IntArray,
+    wanted: BoolArray | None = None,
+    answers: FloatArray | None = None,
 ) -> list[str]:
-    """A sentence for each group that is typical of it; empty if its texts have no words, or none is wanted.
+    """A sentence for each group that is typical of it; empty if none is, or none is wanted.
 
     Args:
         texts: The texts, each once (n).
         vectors: Their vectors, of length 1 (n, dim).
         labels: The group of each text, from 0 on, -1 for none (n,).
         wanted: Which groups to name (groups,); by default all.
+        answers: The vectors of what answers them, 0 where nothing does (n, dim); a group of two `moods` has a sentence
+            for each of them.
     """
     if wanted is not None and not wanted.any():
         return [""] * len(wanted)
@@ -89,9 +99,14 @@ def name_sentences(
             names.append("")
             continue
         rows = np.flatnonzero(labels == group)
-        cosines = vectors[rows] @ unit_vectors(vectors[rows].mean(0)) if len(rows) else np.zeros(0)
-        central = np.argsort(-cosines, kind="stable")[:_CENTRAL]
-        names.append(_name([texts[row] for row in rows[central]], cosines[central], words, group))
+        second = None if answers is None else moods(vectors[rows], answers[rows])
+        parts = [rows] if second is None else sorted((rows[~second], rows[second]), key=len, reverse=True)
+        own = []
+        for part in parts:
+            cosines = vectors[part] @ unit_vectors(vectors[part].mean(0)) if len(part) else np.zeros(0)
+            central = np.argsort(-cosines, kind="stable")[:_CENTRAL]
+            own.append(_name([texts[row] for row in part[central]], cosines[central], words, group))
+        names.append(" / ".join(filter(None, own)))
     return names
 
 
@@ -104,7 +119,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
     best, highest = "", -np.inf
     for text, cosine in zip(texts, cosines.tolist()):
         for clause in _clauses(text):
-            shown = _without_asides(clause.text, words.asides - kept)
+            shown = _without_asides(_LONG_NUMBER.sub(" ", clause.text), words.asides - kept)
             tokens = tokens_of(shown)
             if not tokens:
                 continue
@@ -112,10 +127,11 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             common = [0 if word[0].isdigit() else min(1, words.within[group][word] / usual) for word in tokens]
             rare = 1 - sum(common) / len(common)
             private = any(word[0].isdigit() or words.everywhere[word] < shared for word in tokens)
-            too_wide = max(0, _width(shown) / _WIDEST - 1)
-            score = cosine + _TELLING * min(1, told) - _RARE * rare - _PRIVATE * private
-            score -= clause.costs + 2 * too_wide + _SHORT * max(0, 3 - len(tokens))
-            if score > highest:
+            own = any(words.within[group][word] < min(_SHARED, usual) for word in tokens)
+            typical = cosine + _TELLING * min(1, told) - _RARE * rare - _PRIVATE * private - _OWN * own
+            typical -= _SHORT * max(0, 3 - len(tokens))
+            score = typical - clause.costs - 2 * max(0, _width(shown) / _WIDEST - 1)
+            if typical >= _LEAST and score > highest:
                 best, highest = shown, score
     return _cut(_tidy(best))
 
@@ -192,8 +208,8 @@ def _without_asides(text: str, asides: frozenset[str]) -> str:
 
 
 def _tidy(name: str) -> str:
-    """The name with a capital, without long numbers or quotation marks around it, and each punctuation mark once."""
-    name = " ".join(_LONG_NUMBER.sub(" ", name).split())
+    """The name with a capital, without quotation marks around it, and each punctuation mark once."""
+    name = " ".join(name.split())
     name = quoted[1] if (quoted := _QUOTED.fullmatch(name)) else name
     name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).rstrip("…")
     return name[:1].upper() + name[1:]

@@ -8,6 +8,7 @@ have up to three words; in Chinese, Japanese and Korean, two to six characters.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -26,10 +27,11 @@ _CJK_SIZES = (2, 3, 4, 5, 6)
 _MOST_PHRASES = 50_000
 _LONGEST_TEXT = 4000  # characters
 _LEAST_SHARE = 0.05  # of a group's texts, in which a phrase must occur to name the group
-_LEAST_TEXTS = 3  # that must have it, unless no phrase has so many
+_LEAST_TEXTS = 3  # of the group that must have it, or all if it has fewer: it may be somebody's name or number
 _COMMON = 0.05  # a word that so many texts of a group have is common in it; common in most groups, it says nothing
 _TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
 _SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
+_ALIKE = 0.75  # of the words of two names are the same: they do not tell their groups apart
 
 
 def phrases_of_text(text: str) -> list[str]:
@@ -100,9 +102,10 @@ def name_phrases(
         elsewhere = (total[own.indices] - own.data + 0.5) / (len(kept) - sizes[group] + 1)
         tells = says[own.indices] & (share >= _TIMES * elsewhere)
         scores = np.where(tells, share * np.log(share / elsewhere), -1)
-        enough = (scores > 0) & (share >= _LEAST_SHARE) & (own.data >= _LEAST_TEXTS)
+        shared = own.data >= min(_LEAST_TEXTS, sizes[group])
+        enough = shared & (scores > 0) & (share >= _LEAST_SHARE)
         if not enough.any():
-            enough = scores > 0 if (scores > 0).any() else np.ones(len(scores), bool)
+            enough = shared & (scores > 0)
         candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}
         best.append(_best(candidates, count))
     return best
@@ -132,6 +135,23 @@ def _overlap(phrase: str, other: str) -> bool:
     return any(IS_CJK.match(pair) and pair in other for pair in map("".join, pairwise(phrase)))
 
 
+def told_apart(names: Sequence[str], phrases: Sequence[Sequence[str]]) -> list[str]:
+    """The names, those that have nearly the same words as another with a phrase of their own group in parentheses.
+
+    Args:
+        names: The names, empty for none.
+        phrases: The phrases of each group, the best first.
+    """
+    words = [set(TOKEN.findall(name.lower())) for name in names]
+    apart = []
+    for name, own, candidates in zip(names, words, phrases):
+        alike = [set(every) for other, every in zip(words, phrases) if len(own & other) >= _ALIKE * len(own | other)]
+        theirs = Counter(phrase for every in alike for phrase in every)
+        further = [phrase for phrase in candidates if theirs[phrase] == 1 and not own & set(phrase.split())]
+        apart.append(f"{name} ({further[0]})" if name and len(alike) > 1 and further else name)
+    return apart
+
+
 def distinct_names(candidates: Sequence[Sequence[str]], taken: Sequence[str] = ()) -> list[str]:
     """The first name of each group that no other has; if all are taken, one gets a number.
 
@@ -142,7 +162,7 @@ def distinct_names(candidates: Sequence[Sequence[str]], taken: Sequence[str] = (
     names: list[str] = []
     used = set(taken)
     for own in candidates:
-        base = own[0] if own else "no words"
+        base = own[0] if own else "no words in common"
         numbered = (f"{base} ({number})" for number in range(2, len(candidates) + len(used) + 3))
         name = next(candidate for candidate in [*(own or [base]), *numbered] if candidate not in used)
         used.add(name)

@@ -58,7 +58,7 @@ def find_out(
     speakers = speakers.with_requests(is_request)
     grouped = with_history(corpus, folder) if settings.history else corpus
     surveys = {kind: _survey(grouped, speakers, kind, settings, remembered.get(kind), former) for kind in KINDS}
-    groups, memory = named_groups(grouped, speakers, surveys, naming)
+    groups, memory = named_groups(grouped, speakers, surveys, naming, corpus.vectors)
     memory["message"] = replace(memory["message"], basis=_basis(store, grouped, speakers, surveys["message"], settings))
     if asked is not None:
         memory[ASKED] = asked

@@ -9,13 +9,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from turnwise._utils.vectors import IntArray
+from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.explorer.boilerplate import without_placeholders
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.members import Members, members_of
 from turnwise.explorer.groups.memory import GroupMemory, Kind, Memory
 from turnwise.explorer.groups.naming import name_sentences
-from turnwise.explorer.groups.phrases import distinct_names, name_phrases, phrases_in
+from turnwise.explorer.groups.phrases import distinct_names, name_phrases, phrases_in, told_apart
 from turnwise.explorer.groups.survey import Survey
 from turnwise.explorer.report.report import Group
 from turnwise.explorer.report.scale import with_scale
@@ -29,7 +29,7 @@ _LONGEST_TEXT = 4000  # characters of a conversation that its name is made from
 
 
 def named_groups(
-    corpus: Corpus, speakers: Speakers, surveys: Mapping[Kind, Survey], naming: Naming | None
+    corpus: Corpus, speakers: Speakers, surveys: Mapping[Kind, Survey], naming: Naming | None, alone: FloatArray
 ) -> tuple[dict[Kind, Sequence[Group]], Memory]:
     """The groups of messages and of conversations, and what the store will remember about them.
 
@@ -39,6 +39,7 @@ def named_groups(
         surveys: The group and place of each message and conversation.
         naming: Names new groups from their phrases and the texts of their central members; by default, a typical
             message is the name of a fine group, and its first phrases that of a coarse one.
+        alone: The vectors of messages without what was said before them (n, dim).
     """
     groups: dict[Kind, Sequence[Group]] = {}
     memory: Memory = {}
@@ -50,7 +51,7 @@ def named_groups(
         known = [survey.memory.groups[id] for id in members]
         # What only grew keeps its words: counting them anew takes longer than all else of a small update.
         only_grew = survey.memory.joined > 0 and all(group.name and group.phrases for group in known)
-        described = {} if only_grew else _described(corpus, speakers, kind, survey, both)
+        described = {} if only_grew else _described(corpus, speakers, kind, survey, both, alone)
         memory[kind] = _named(survey.memory, members, described, corpus, kind, naming)
         listed = _listed(memory[kind], members, len(survey.groups))
         if kind == "message":
@@ -68,7 +69,7 @@ class _Described:
 
 
 def _described(
-    corpus: Corpus, speakers: Speakers, kind: Kind, survey: Survey, levels: Sequence[IntArray]
+    corpus: Corpus, speakers: Speakers, kind: Kind, survey: Survey, levels: Sequence[IntArray], alone: FloatArray
 ) -> dict[int, _Described]:
     """The content of each group, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, _Described] = {}
@@ -83,10 +84,19 @@ def _described(
         vectors = np.array(corpus.vectors[messages], np.float32)
         nameless = np.asarray([not survey.memory.groups[id].name for id in values.tolist()], bool)
         named_by = texts if kind == "message" else [without_placeholders(corpus.texts[row]) for row in messages]
-        sentences = name_sentences(named_by, vectors, labels, nameless)  # the others keep their names
+        answers = _answers(corpus, rows, alone) if kind == "message" else None
+        sentences = name_sentences(named_by, vectors, labels, nameless, answers)  # the others keep their names
         for id, phrases, sentence in zip(values.tolist(), name_phrases(texts, labels, counted=counted), sentences):
             described[id] = _Described(tuple(phrases), sentence)
     return described
+
+
+def _answers(corpus: Corpus, rows: IntArray, alone: FloatArray) -> FloatArray:
+    """The vector of what somebody else says next after each of some messages, 0 where nobody does (rows, dim)."""
+    following = np.minimum(rows + 1, len(corpus.texts) - 1)
+    answered = corpus.conversation[following] == corpus.conversation[rows]
+    answered &= corpus.role[following] != corpus.role[rows]
+    return np.where(answered[:, None], alone[following], np.float32(0))
 
 
 def _requests(corpus: Corpus, speakers: Speakers, conversations: IntArray) -> IntArray:
@@ -146,6 +156,8 @@ def _named(
                     [groups[id].phrases for id in nameless], [_examples(corpus, kind, members[id]) for id in nameless]
                 )
             )
+        else:
+            own = told_apart(own, [groups[id].phrases for id in nameless])
         names = distinct_names([_candidates(name, groups[id].phrases) for name, id in zip(own, nameless)], taken)
         groups |= {id: replace(groups[id], name=name) for id, name in zip(nameless, names)}
     return replace(memory, groups=groups)
