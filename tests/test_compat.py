@@ -9,6 +9,7 @@ from pathlib import Path
 
 import datasets
 import numpy as np
+import openpyxl
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
@@ -167,3 +168,14 @@ def test_the_cache_is_where_datasets_keeps_its_own() -> None:
     code = "from turnwise._compat import datasets_cache as c; print(c()); import datasets; print(c())"
     paths = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert paths[0] == paths[1]
+
+
+def test_a_sheet_knows_its_part_of_the_workbook(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.create_sheet("second")
+    book.save(tmp_path / "t.xlsx")
+    sheets = openpyxl.load_workbook(tmp_path / "t.xlsx", read_only=True).worksheets
+    assert [_compat.worksheet_part(sheet) for sheet in sheets] == [
+        "xl/worksheets/sheet1.xml",
+        "xl/worksheets/sheet2.xml",
+    ]

@@ -119,6 +119,11 @@ def datasets_cache() -> Path:
     return Path(os.environ.get("HF_DATASETS_CACHE", home / "datasets")).expanduser()
 
 
+def worksheet_part(sheet: Any) -> str:
+    """The name of the part of a workbook that a sheet of openpyxl's read-only mode is read from."""
+    return str(sheet._worksheet_path).lstrip("/")
+
+
 class _Later(ModuleType):
     """A package whose own code runs when one of its names is needed, and not when only its modules are."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from call_logs import LOGS
+from exports import FILES
 from format_cases import doc2dial_dialogue, multiwoz_file, turns, write
 from traces import TRACES
 
@@ -590,6 +591,7 @@ _EXPORTS: list[tuple[str, str, Any]] = [
     ("slack", "2023-11-14.json", SLACK_DAY),
     ("intercom", "conversations.jsonl", lines(INTERCOM)),
     ("intercom", "page.json", {"type": "conversation.list", "pages": {}, "conversations": [INTERCOM]}),
+    *(("exports", name, content) for name, content in FILES.values()),
     ("zendesk", "tickets.json", lines(ZENDESK, ZENDESK)),
     ("zendesk", "page.json", {"tickets": [ZENDESK], "users": [{"id": 11, "name": "Max", "role": "agent"}]}),
     ("whisper", "x.json", WHISPERX),

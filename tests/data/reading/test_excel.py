@@ -13,6 +13,7 @@ import pytest
 from format_cases import read, write
 from openpyxl import Workbook
 
+from turnwise.data.conversations import read_conversations
 from turnwise.errors import ConversationError
 
 HEADER = ["Ticket ID", "Author", "Text", "Sent at", "Paid"]
@@ -59,6 +60,30 @@ def test_the_first_visible_sheet_that_holds_something(tmp_path: Path, caplog: py
     path = workbook(tmp_path / "t.xlsx", [["x"]], [], [HEADER, *ROWS], [["notes"]], hidden=0)
     assert [row["id"] for row in read(path)] == ["7", "8"]
     assert "read the sheet 'Sheet 2'; not read: 'Sheet 3'" in caplog.text
+
+
+def test_titles_and_groups_of_columns_above_the_header_are_passed_over(tmp_path: Path) -> None:
+    titles = [["Conversations of March"], [], ["Ticket", None, "Message"]]
+    plain = read(workbook(tmp_path / "plain.xlsx", [HEADER, *ROWS]))
+    titled = read(workbook(tmp_path / "titled.xlsx", [*titles, HEADER, *ROWS]))
+    assert [row["messages"] for row in titled] == [row["messages"] for row in plain]
+    indexed = [[None, *HEADER], *([number, *row] for number, row in enumerate(ROWS))]  # as pandas writes its index
+    assert [row["id"] for row in read(workbook(tmp_path / "indexed.xlsx", indexed))] == ["7", "8"]
+
+
+def test_cells_merged_downwards_hold_their_value_in_each_row(tmp_path: Path) -> None:
+    book = Workbook()
+    sheet = book.active
+    for row in [["Ticket", "Message"], [None, "Author", "Text"], [7, "ann", "a"], [None, "ben", "b"], [8, "ann", "c"]]:
+        sheet.append(row)
+    for cells in ("A1:A2", "B1:C1", "A3:A4"):
+        sheet.merge_cells(cells)
+    book.save(tmp_path / "t.xlsx")
+    rows = read_conversations(tmp_path / "t.xlsx", columns="conversation=Ticket").to_list()
+    assert [(row["id"], [message["content"] for message in row["messages"]]) for row in rows] == [
+        ("7", ["a", "b"]),
+        ("8", ["c"]),
+    ]
 
 
 def test_bad_workbooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

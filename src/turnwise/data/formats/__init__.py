@@ -19,6 +19,7 @@ _DISTINCTIVE = {
     "slack": "slack:FORMAT",
     "intercom": "intercom:FORMAT",
     "zendesk": "zendesk:FORMAT",
+    "exports": "exports:FORMAT",
     "whisper": "whisper:FORMAT",
     "subtitles": "subtitles:FORMAT",
     "mbox": "mbox:FORMAT",

@@ -29,6 +29,9 @@ from turnwise.data.reading.parts import SAID_OTHERWISE, plain_message, with_syst
 from turnwise.data.reading.source import BadRow, Source, parse_record, parse_value
 
 _ARENA = {"conversation_a", "conversation_b"}
+# Messages of any layout that `plain_message` knows have one of these, and so has a conversation in a collection.
+_OF_A_MESSAGE = {"role", "content", "value", "parts", "data", "kwargs", "message", "message.role", "messages"}
+_OF_A_MESSAGE |= {"conversation", "conversations"}
 _MESSAGE_KEYS = {"role", "content", "name", "tool_call_id", "timestamp", "time", "annotations", *SAID_OTHERWISE}
 
 
@@ -138,7 +141,9 @@ def matches(head: Head) -> bool:
     """Either key is enough: ``messages``, or ShareGPT's ``conversations``; or rows are messages, or lists of them."""
     is_list = _is_message(head.inner.get("", frozenset()))
     is_list |= _is_message(head.inner.get("conversation", frozenset())) or head.keys >= _ARENA
-    return bool({"messages", "conversations"} & head.keys) or is_list or _are_only_a_messages(head.keys)
+    named = [name for name in ("messages", "conversations") if name in head.keys]
+    has_messages = any(not (keys := head.inner.get(name, frozenset())) or keys & _OF_A_MESSAGE for name in named)
+    return has_messages or is_list or _are_only_a_messages(head.keys)
 
 
 FORMAT = Format(

@@ -15,6 +15,7 @@ from typing import Any
 from turnwise.data.reading.columns import Columns, find_columns, value_at, without
 from turnwise.data.reading.format import Format
 from turnwise.data.reading.moments import DateOrder
+from turnwise.data.reading.pages import any_records
 from turnwise.data.reading.raw_messages import RawMessage, message_rows, named_labels
 from turnwise.data.reading.source import BadRow, Source, parse_record
 
@@ -25,7 +26,7 @@ def nested(columns: Columns) -> Format:
         name="nested",
         description=f"conversations with the fields {columns}",
         layout=f"records that hold a list of messages under {columns.messages}",
-        records=Source.records,
+        records=partial(any_records, besides=(columns.messages or "").split(".")[0]),
         convert=partial(_convert, given=columns),
         matches=lambda head: False,
     )

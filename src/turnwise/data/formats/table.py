@@ -26,6 +26,7 @@ from turnwise.data.reading.columns import NOT_GIVEN, Columns, check_present, col
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.html_text import without_markup
 from turnwise.data.reading.moments import DateOrder
+from turnwise.data.reading.pages import any_records, pages_in
 from turnwise.data.reading.raw_messages import RawMessage, message_rows, named_labels
 from turnwise.data.reading.source import BadRow, Source, parse_record
 from turnwise.errors import ConversationError
@@ -48,7 +49,7 @@ def records(source: Source, given: Columns = NOT_GIVEN) -> Iterator[tuple[int, G
     columns, dates = None, DateOrder()
     with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
         database.execute("CREATE TABLE rows (conversation TEXT, number INTEGER, row TEXT)")
-        for number, raw in source.records():
+        for number, raw in any_records(source):
             source.tick()
             try:
                 row = parse_record(raw)
@@ -74,7 +75,7 @@ def columns_read(source: Source, given: Columns | None = None) -> Columns:
     Raises:
         ConversationError: A column cannot be told, or the table is empty.
     """
-    for _, raw in source.records():
+    for _, raw in any_records(source):
         if not isinstance(raw, BadRow):
             return _resolved(source, parse_record(raw), given or NOT_GIVEN)
     raise ConversationError(source.name, "no row of the table can be read")
@@ -153,7 +154,7 @@ def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
 
 def matches(head: Head) -> bool:
     """Names are compared in lower case with underscores: ``SessionID`` counts as ``session_id``."""
-    return columns_known(head.keys)
+    return columns_known(head.keys) or any(columns_known(keys) for _, keys in pages_in(head))
 
 
 FORMAT = Format(

@@ -1,4 +1,7 @@
-"""Excel workbooks (``.xlsx``): the first sheet that holds something, its cells as the text that CSV would have."""
+"""Excel workbooks (``.xlsx``): the first sheet that holds something, its cells as the text that CSV would have.
+
+Cells that are merged downwards all hold what the first of them shows, and titles above the header are passed over.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ import zlib
 from collections.abc import Iterator
 from datetime import datetime, time
 from errno import EINVAL
-from itertools import chain
-from typing import IO, Any, BinaryIO
+from itertools import chain, islice
+from typing import IO, Any, BinaryIO, NamedTuple
 from xml.parsers import expat
 
+from turnwise._compat import worksheet_part
 from turnwise.data.reading.limits import TooLargeError, line_limit
 from turnwise.errors import ConversationError
 
@@ -22,11 +26,22 @@ _BYTES_OF_A_STRING = 16  # as it counts at least, since the library takes a hund
 _LONGEST_TAG = 1 << 20  # bytes; the parser reads an unfinished one again with each piece
 _LAST_ROW = 1 << 20  # of any spreadsheet; the library counts up to the one that a file names
 _READ_AT_ONCE = 1 << 16  # bytes
+_HEADER_SOUGHT = 20  # rows
 # What the library raises where a workbook is damaged; of XML, SyntaxError.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, EOFError, LookupError, ValueError, TypeError, AttributeError, SyntaxError),
     *(NotImplementedError, ArithmeticError, RuntimeError, expat.ExpatError),
 )
+
+
+class Merged(NamedTuple):
+    """Merged cells: those that go down, as ``first row -> (column, last row)``, and rows with some that go across."""
+
+    down: dict[int, list[tuple[int, int]]]
+    across: set[int]
+
+
+_NOTHING_MERGED = Merged({}, set())
 
 
 def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
@@ -38,12 +53,15 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
     from openpyxl import load_workbook
 
     try:
-        _check_size(file)
+        merged = _check_size(file)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of formatting that the library does not know
             workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
         sheets = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
-        filled = [(sheet.title, rows) for sheet in sheets if (rows := _rows(sheet)) is not None]
+        joined = [merged.get(worksheet_part(sheet), _NOTHING_MERGED) for sheet in sheets]
+        filled = [
+            (sheet.title, rows) for sheet, cells in zip(sheets, joined) if (rows := _rows(sheet, cells)) is not None
+        ]
         if len(filled) > 1:
             further = ", ".join(repr(title) for title, _ in filled[1:])
             log = logging.getLogger("turnwise")
@@ -64,20 +82,26 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
         raise ConversationError(place, problem) from None
 
 
-def _check_size(file: BinaryIO) -> None:
+def _check_size(file: BinaryIO) -> dict[str, Merged]:
+    """Raise `TooLargeError` or ``ValueError`` for what is too large; the cells merged downwards in each part."""
+    merged: dict[str, Merged] = {}
     with zipfile.ZipFile(file) as parts:
         if sum(part.file_size for part in parts.infolist()) > line_limit():
             raise TooLargeError("the unpacked workbook")
         for part in parts.infolist():
             if part.filename.endswith((".xml", ".rels")):
                 with parts.open(part) as xml:
-                    _check_xml(xml)
+                    merged[part.filename] = _check_xml(xml)
     file.seek(0)
+    return merged
 
 
-def _check_xml(xml: IO[bytes]) -> None:
-    """Raise ``ValueError`` if some XML takes the library far more memory or time than its size tells."""
+def _check_xml(xml: IO[bytes]) -> Merged:
+    """The cells merged downwards; ``ValueError`` if the XML takes the library far more than its size tells."""
+    from openpyxl.utils import range_boundaries
+
     elements = strings = 0
+    merged = Merged({}, set())
 
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal elements, strings
@@ -88,6 +112,12 @@ def _check_xml(xml: IO[bytes]) -> None:
         elements = 1 if name in ("row", "si") else elements + 1
         if elements > _MOST_ELEMENTS or (name == "row" and int(attributes.get("r", 0)) > _LAST_ROW):
             raise ValueError("no spreadsheet writes such XML")
+        if name == "mergeCell":
+            column, first, last_column, last = range_boundaries(attributes["ref"])
+            if last_column > column:
+                merged.across.add(first)
+            elif last > first:
+                merged.down.setdefault(first, []).append((column - 1, last))
 
     def refuse(*_: object) -> None:
         raise ValueError("no spreadsheet defines entities")
@@ -101,16 +131,43 @@ def _check_xml(xml: IO[bytes]) -> None:
         read += len(piece)
         if read - parser.CurrentByteIndex > _LONGEST_TAG:
             raise ValueError("no spreadsheet writes such a tag")
+    return merged
 
 
-def _rows(sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]] | None:
+def _rows(sheet: Any, merged: Merged) -> Iterator[tuple[int, tuple[Any, ...]]] | None:
     """The rows that are not empty, with their numbers; None if all are."""
     sheet.reset_dimensions()  # which some programs write wrong
-    rows = (
-        (number, row) for number, row in enumerate(sheet.iter_rows(values_only=True), start=1) if any(map(_text, row))
-    )
+    all_rows = _filled_down(enumerate(sheet.iter_rows(values_only=True), start=1), merged)
+    rows = _from_header(((number, row) for number, row in all_rows if any(map(_text, row))), merged)
     first = next(rows, None)
     return chain([first], rows) if first is not None else None
+
+
+def _filled_down(rows: Iterator[tuple[int, tuple[Any, ...]]], merged: Merged) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows with the value of cells that are merged downwards in each of them."""
+    going_on: dict[int, tuple[int, Any]] = {}  # column -> last row, value
+    for number, row in rows:
+        going_on = {column: (last, value) for column, (last, value) in going_on.items() if number <= last}
+        if going_on:
+            cells = [*row, *[None] * (max(going_on) + 1 - len(row))]
+            for column, (_, value) in going_on.items():
+                cells[column] = value
+            row = tuple(cells)
+        for column, last in merged.down.get(number, ()):
+            going_on[column] = (last, row[column] if column < len(row) else None)
+        yield number, row
+
+
+def _from_header(rows: Iterator[tuple[int, tuple[Any, ...]]], merged: Merged) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows without titles above the header: those merged across, or with at most half as many cells as others."""
+    first = list(islice(rows, _HEADER_SOUGHT))
+    filled = [sum(1 for value in row if _text(value)) for _, row in first]
+    least = max(filled, default=0) / 2
+    is_header = (
+        n for n, (row, count) in enumerate(zip(first, filled)) if count > least and row[0] not in merged.across
+    )
+    yield from first[next(is_header, 0) :]
+    yield from rows
 
 
 def _as_text(rows: Iterator[tuple[int, tuple[Any, ...]]]) -> Iterator[tuple[int, list[str]]]:

@@ -27,6 +27,7 @@ from turnwise.data.reading.guesses import (
     text_score,
     time_score,
 )
+from turnwise.data.reading.pages import any_records
 from turnwise.data.reading.source import BadRow, Source, parse_record
 from turnwise.errors import ConversationError
 
@@ -162,7 +163,7 @@ def _misread(columns: Columns, talks: Records) -> str:
 
 def _records(source: Source) -> Iterator[dict[str, Any]]:
     try:
-        for _, raw in source.records():
+        for _, raw in any_records(source):
             try:
                 yield parse_record(raw)
             except BadRow:
