@@ -110,6 +110,24 @@ def _read_stream(path: Path, chunks: list[Any], **labels: Any) -> dict[str, Any]
     return row
 
 
+def test_responses_that_name_the_one_before_are_a_conversation(tmp_path: Path) -> None:
+    def call(name: str, asked: str, answered: str, second: int, before: str | None = None) -> dict[str, Any]:
+        output = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": answered}]}]
+        response = {"object": "response", "id": name, "created_at": 1700000000 + second, "output": output}
+        return {"request": {"model": "m", "input": asked, "previous_response_id": before}, "response": response}
+
+    calls = [
+        call("r1", "a", "b", 0),
+        call("x", "c", "d", 0),
+        call("r2", "e", "f", 1, "r1"),
+        call("r3", "e", "f", 2, "r2"),
+    ]
+    path = write(tmp_path / "log.jsonl", lines(*calls))
+    rows = {row["id"]: [message["content"] for message in row["messages"]] for row in read(path)}
+    assert rows == {"r1": ["a", "b", "e", "f", "e", "f"], "x": ["c", "d"]}
+    assert {row["time"] for row in read(path)} == {"2023-11-14T22:13:20+00:00"}
+
+
 def test_a_stream_of_responses_without_its_end_says_only_its_text(tmp_path: Path) -> None:
     chunks = [
         {"type": "response.reasoning_summary_text.delta", "delta": "Hm."},

@@ -17,6 +17,8 @@ def test_intercom(tmp_path: Path) -> None:
     expected = {
         "id": "215",
         "title": "Commande",
+        "time": begin,
+        "rating": 4,
         "state": "closed",
         "tags": ["orders"],
         "messages": [
@@ -38,8 +40,9 @@ def test_intercom(tmp_path: Path) -> None:
             },
         ],
     }
-    assert read(write(tmp_path / "c.jsonl", lines(INTERCOM))) == [expected]
-    assert read(write(tmp_path / "page.json", {"type": "conversation.list", "conversations": [INTERCOM]})) == [expected]
+    rated = {**INTERCOM, "conversation_rating": {"rating": 4}}
+    assert read(write(tmp_path / "c.jsonl", lines(rated))) == [expected]
+    assert read(write(tmp_path / "page.json", {"type": "conversation.list", "conversations": [rated]})) == [expected]
 
 
 PAGE = {"tickets": [ZENDESK], "users": [{"id": 11, "name": "Max", "role": "agent"}]}
@@ -66,6 +69,7 @@ def test_zendesk(tmp_path: Path, name: str, content: Any, names: list[str]) -> N
             "id": "35",
             "title": "طلب",
             "time": "2024-05-01T10:00:00Z",
+            **({"agent": "Max"} if name == "full.json" else {}),
             "status": "solved",
             "tags": ["orders"],
             "messages": [
@@ -81,6 +85,13 @@ def test_zendesk(tmp_path: Path, name: str, content: Any, names: list[str]) -> N
             ],
         }
     ]
+
+
+def test_ratings_and_teams_of_tickets_are_labels(tmp_path: Path) -> None:
+    told = {"group": {"name": "Billing"}, "satisfaction_rating": {"score": "bad"}}
+    unrated = {**ZENDESK, "satisfaction_rating": {"score": "offered"}}
+    rows = read(write(tmp_path / "t.jsonl", lines({**ZENDESK, **told}, unrated)))
+    assert [(row.get("rating"), row.get("team")) for row in rows] == [("bad", "Billing"), (None, None)]
 
 
 def test_a_bad_ticket_is_named_and_skipped(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from turnwise.data.reading.columns import value_at
@@ -28,7 +29,7 @@ _LOGS = (("request_body", "response_body"), ("request", "response"), ("input", "
 _LITELLM = {"messages", "response", "call_type"}
 _SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "conversation_id", "thread_id", "trace_id")
 _PLACES = ("properties", "request_properties", "metadata")
-_TIMES = ("request_created_at", "startTime", "start_time", "timestamp", "created_at", "created")
+_TIMES = ("request_created_at", "startTime", "start_time", "timestamp", "created_at", "created", "time")
 _NUMBERS = {  # ours -> theirs; those that end with "_ms" are in milliseconds
     "cost": ("response_cost", "cost", "cost_usd", "costUSD", "spend"),
     "latency": ("latency", "latency_ms", "delay_ms", "response_time", "duration_ms", "request_duration_ms"),
@@ -40,21 +41,21 @@ _MODELS = ("model", "request_model", "response_model")
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
     """The conversations of the calls."""
-    return conversations(each_call(source, FORMAT.layout, _calls))
+    return conversations(each_call(source, FORMAT.layout, partial(_calls, firsts={})))
 
 
-def _calls(record: dict[str, Any]) -> Iterator[Call]:
+def _calls(record: dict[str, Any], firsts: dict[str, str]) -> Iterator[Call]:
     page = record.get("data")  # of an API
-    return map(_call, page if isinstance(page, list) else [record])
+    return (_call(call, firsts) for call in (page if isinstance(page, list) else [record]))
 
 
-def _call(record: dict[str, Any]) -> Call:
+def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     request, response = _bodies(record)
     if not request:
         raise BadRow("found a response and no request; join it with the file of requests, by 'custom_id' in a batch")
     system, messages = asked(request)
     response = whole(response)
-    time, order = time_and_order(next((record[name] for name in _TIMES if record.get(name)), None))
+    time, order = time_and_order(_noted_time(record) or _noted_time(response))
     said = answer(response)
     if said is not None:
         messages.append({**said, "time": time} if time else said)
@@ -63,7 +64,7 @@ def _call(record: dict[str, Any]) -> Call:
     counted = {name: float(count) for name, count in usage(response).items() if count is not None}
     return {
         "id": record.get("custom_id") or record.get("request_id") or None,
-        "session": _session(record, request),
+        "session": _session(record, request) or _first_of_chain(request, response, len(messages), firsts),
         "trace": None,
         "order": order,
         "messages": messages,
@@ -78,6 +79,10 @@ def _call(record: dict[str, Any]) -> Call:
         "feedback": thumb(record.get("feedback_rating")),
         **opinions(parsed(record.get("scores"))),
     }
+
+
+def _noted_time(place: Any) -> Any:
+    return next((place[name] for name in _TIMES if place.get(name)), None) if isinstance(place, dict) else None
 
 
 def _bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any]:
@@ -100,6 +105,24 @@ def _session(record: dict[str, Any], request: dict[str, Any]) -> str | None:
         if name is not None:
             return str(place[name])
     return None
+
+
+def _first_of_chain(request: dict[str, Any], response: Any, length: int, firsts: dict[str, str]) -> str | None:
+    """The conversation of a call of Responses that sends no history: its id, or that of the first call it goes back to.
+
+    Args:
+        request: The request, which names the response before it.
+        response: Its response.
+        length: How many messages both have.
+        firsts: The first call of each response so far, by ids of responses.
+    """
+    if not isinstance(response, dict) or response.get("object") != "response" or not response.get("id"):
+        return None
+    kept = value_at(response, "conversation.id")
+    before = request.get("previous_response_id") or response.get("previous_response_id")
+    if kept or before or length <= 2:  # the question and its answer
+        firsts[response["id"]] = kept or firsts.get(before or "", before or response["id"])
+    return firsts.get(response["id"])
 
 
 def time_and_order(value: Any) -> tuple[str | None, float]:

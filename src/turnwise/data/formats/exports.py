@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from turnwise.data.reading.export_names import EXPORTS, Names, Paths
+from turnwise.data.reading.export_names import EXPORTS, Names, Paths, rating
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head, record_head
 from turnwise.data.reading.html_text import html_text, without_markup
@@ -167,8 +167,10 @@ def _id(value: Any) -> str | None:
 
 def _label(name: str, value: Any) -> Any:
     """A label, as text unless it is a rating; of tags and files, their names."""
+    if name == "rating":
+        return rating(value)
     if not isinstance(value, list):
-        return value if value is None or name == "rating" else str(value)
+        return value if value is None else str(value)
     named = [
         _first(item, ("name", "file_name", "filename", "url")) if isinstance(item, dict) else item for item in value
     ]

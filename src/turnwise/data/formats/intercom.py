@@ -38,6 +38,8 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
         "id": conversation["id"],
         "messages": [_message(part) for part in (first, *parts)],
         "title": html_text(title)[0] if title else None,
+        "rating": (conversation.get("conversation_rating") or {}).get("rating"),
+        "time": iso_time(conversation.get("created_at")),
         "state": conversation.get("state"),
         "tags": [tag["name"] for tag in tags] or None,
     }

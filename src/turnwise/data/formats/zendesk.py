@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from turnwise.data.reading.columns import value_at
+from turnwise.data.reading.export_names import rating
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head
 from turnwise.data.reading.html_text import html_text, without_markup
@@ -44,6 +46,9 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
         "title": ticket.get("subject"),
         "time": ticket.get("created_at"),
         **{name: ticket[name] for name in _LABELS if ticket.get(name)},
+        "rating": rating(value_at(ticket, "satisfaction_rating.score")),
+        "team": value_at(ticket, "group.name"),
+        "agent": value_at(ticket, "assignee.name"),
     }
 
 

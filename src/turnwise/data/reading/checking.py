@@ -30,7 +30,8 @@ class RowChecker:
         """
         messages = row.get("messages")
         if not isinstance(messages, list):
-            raise BadRow(f"found {_short(messages)} as 'messages'; expected a list of {{'role', 'content'}}")
+            found = f"{_short(messages)} as 'messages'" if "messages" in row else f"no 'messages' but {', '.join(row)}"
+            raise BadRow(f"found {found}; expected a list of {{'role', 'content'}}")
         if not messages:
             raise BadRow("the conversation has no messages; expected at least one")
         identifier = row.get("id")

@@ -14,6 +14,16 @@ from turnwise.errors import ConversationError
 
 _TEXT_ENDINGS = (".txt", ".vtt", ".srt", ".mbox")
 _PACKED = (".zip", ".tar", ".tgz", ".rar", ".7z")  # as most exports arrive
+_OTHER_FILES = {".xls": "an old workbook: save it as .xlsx or CSV", ".pdf": "a PDF: export it as text or as a table"}
+# What a file begins with, and the endings it then has.
+_CONTENTS = {
+    b"\x1f\x8b": ("compressed by gzip", (".gz",)),
+    b"PK\x03\x04": ("a zip file or workbook", (".xlsx", ".zip")),
+    b"PAR1": ("Parquet", (".parquet",)),
+    b"%PDF": ("a PDF", ()),
+    b"\xd0\xcf\x11\xe0": ("an old workbook or document of Office", ()),
+    b"SQLite format 3": ("a database of SQLite", ()),
+}
 _KEYS_SHOWN = 20
 NAME_COLUMNS = (
     "name its columns with --columns 'conversation=…,speaker=…,text=…' (where each row is a text of its own, "
@@ -32,16 +42,34 @@ def detect_format(source: Source) -> Format:
         return FORMATS["slack"]
     if source.ending in _PACKED:
         raise ConversationError(source.name, f"a {source.ending} is not read: unpack it and give the folder or file")
+    if source.ending in _OTHER_FILES:
+        raise ConversationError(source.name, f"{_OTHER_FILES[source.ending]}, and give that")
     if source.ending not in ENDINGS:
         known = ", ".join(ENDINGS)
         problem = f"unknown ending {source.ending!r}; known are {known}, each also with .gz"
         raise ConversationError(source.name, problem)
+    if source.path.is_file():  # which what a program gives is not
+        _check_content(source)
     head = Head()
     for head in _heads(source):
         for candidate in FORMATS.values():
             if candidate.matches(head):
                 return candidate
     raise UnknownLayout(source, head)
+
+
+def _check_content(source: Source) -> None:
+    """Refuse an empty file, and one whose name says that it holds something else."""
+    with source.path.open("rb") as file:
+        beginning = file.read(max(map(len, _CONTENTS)))
+    if not beginning:
+        raise ConversationError(source.name, "the file is empty: no conversations in it")
+    name = source.path.name.removesuffix(".sample").lower()
+    for mark, (content, endings) in _CONTENTS.items():
+        if beginning.startswith(mark) and not name.endswith(endings):
+            named = " or ".join(f"…{ending}" for ending in endings)
+            advice = f"name it {named}" if endings else "export it as text or as a table"
+            raise ConversationError(source.name, f"the content of the file is {content}: {advice}")
 
 
 class UnknownLayout(ConversationError):
@@ -58,13 +86,24 @@ class UnknownLayout(ConversationError):
             advice = f"name its columns, as was tried\n  --columns {shlex.quote(str(self.layout.columns))}"
         else:
             problem = f"{self.layout.problem}; " if self.layout.problem else ""
-            advice = f"{problem}{NAME_COLUMNS if head.keys else EXPECTED_LINES}; docs/formats.md lists what can be read"
+            advice = f"{problem}{_advice(source, head)}; docs/formats.md lists what can be read"
         super().__init__(source.name, f"could not detect the format: found {_excerpt(head)}; {advice}")
 
 
+def _advice(source: Source, head: Head) -> str:
+    if head.line:
+        return EXPECTED_LINES
+    if not head.keys and source.ending in (".jsonl", ".ndjson"):
+        return "if all conversations are in one list, name the file .json"
+    return NAME_COLUMNS if head.keys else "expected conversations or messages as objects"
+
+
 def _excerpt(head: Head) -> str:
-    if not head.keys:
+    if head.line:
         return repr(head.line[:60])
+    if not head.keys:
+        inside = sorted(head.inner.get("", ()))
+        return f"lists of objects with {', '.join(inside[:_KEYS_SHOWN])}" if inside else "no object with any key"
     keys = sorted(head.keys)
     more = f", … ({len(keys)} in all)" if len(keys) > _KEYS_SHOWN else ""
     return f"the columns or keys {', '.join(keys[:_KEYS_SHOWN])}{more}"

@@ -59,6 +59,14 @@ class Names:
     is_mail: bool = False
 
 
+_NOT_RATED = ("unoffered", "offered", "not_rated")  # as Zendesk and LiveChat say it
+
+
+def rating(value: Any) -> Any:
+    """A rating as the product gives it; None for what says that there is none."""
+    return None if value in _NOT_RATED else value
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

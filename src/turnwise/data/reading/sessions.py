@@ -179,7 +179,8 @@ def joined_calls(calls: list[Messages]) -> tuple[Messages, int]:
         if shared == len(new):
             continue
         if shared == 0:  # the history begins later, or is kept by the provider
-            shared = next((n for n in range(min(len(keys), len(new)), 0, -1) if keys[-n:] == new[:n]), 0)
+            most = len(new) - (messages[-1]["role"] == "assistant")  # the answer is new, even if its question is not
+            shared = next((n for n in range(min(len(keys), most), 0, -1) if keys[-n:] == new[:n]), 0)
             path, keys = path + messages[shared:], keys + new[shared:]
             continue
         if shared == len(keys):

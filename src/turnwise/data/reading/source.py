@@ -288,7 +288,10 @@ def parse_value(raw: Any) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        problem = f"malformed JSON ({error.msg} at column {error.colno}); expected one JSON object on each line"
+        problem = (
+            f"malformed JSON ({error.msg} at column {error.colno}); expected one JSON object on each line "
+            "(where one takes several lines, name the file .json)"
+        )
         raise BadRow(problem) from None
     except RecursionError:
         raise BadRow("malformed JSON (nested too deeply); expected one JSON object on each line") from None
