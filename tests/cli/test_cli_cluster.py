@@ -119,6 +119,13 @@ def test_what_was_wrong_is_said(
     assert result.exit_code != 0 and said in " ".join((result.output + str(result.exception)).split())
 
 
+def test_the_list_of_groups_needs_no_table(store: Path, tmp_path: Path) -> None:
+    said = succeed("cluster", "--store", store, "--summary", tmp_path / "requests.csv")
+    assert "in no group" in said and "Wrote the groups" not in said
+    assert (tmp_path / "requests.csv").read_text(encoding="utf-8-sig").startswith('"group","group_name"')
+    assert "in no group" in succeed("cluster", "--store", store)
+
+
 def test_label_applies_the_groups_to_other_conversations(store: Path, chats: Path, tmp_path: Path) -> None:
     succeed("cluster", "--store", store, "--output", tmp_path / "groups.parquet")
     said = succeed("label", chats, "--groups", store, "--output", tmp_path / "labels.jsonl")

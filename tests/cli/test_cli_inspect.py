@@ -185,6 +185,14 @@ def test_a_terminal_is_no_input(monkeypatch) -> None:
         standard_input()
 
 
+def test_what_messages_without_a_text_hold_is_shown(tmp_path) -> None:
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "look_up"}}]}
+    (tmp_path / "calls.jsonl").write_text(json.dumps({"messages": [call, {"role": "user", "content": ""}]}) + "\n")
+    output = " ".join(succeed("inspect", tmp_path / "calls.jsonl").split())
+    assert "assistant: [tool_calls] " in output and "look_up" in output and "user: (no text)" in output
+    assert "No message has a text, so there is nothing to group" in output and "Next:" not in output
+
+
 def test_the_version() -> None:
     assert succeed("--version") == f"turnwise {turnwise.__version__}\n"
 

@@ -12,7 +12,7 @@ from turnwise._compat import leave_out_pandas
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
 from turnwise.cli.explore import Grouping, explored_store, makes_groups, say_who_asks
-from turnwise.cli.options import ExploredStore, Force, GivenData, GroupTable, Model, Seed
+from turnwise.cli.options import GROUP_TABLE, ExploredStore, Force, GivenData, Model, Seed
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
@@ -27,10 +27,10 @@ _KEY = "TURNWISE_NAMING_KEY"
 @reads_conversations
 @makes_groups
 def cluster(
-    output: GroupTable,
     reading: Reading,
     grouping: Grouping,
     data: GivenData = None,
+    output: Annotated[Path | None, GROUP_TABLE] = None,
     store: ExploredStore = None,
     level: Annotated[
         Literal["message", "conversation"], typer.Option(help="Write a row for each message, or for each conversation.")
@@ -67,10 +67,11 @@ def cluster(
 ) -> None:
     """Find and name groups of messages (what people ask and answer) and groups of conversations (topics).
 
-    For messages, the columns are id, turn, role, text, time, group, group_name, coarse_group, coarse_group_name and the
-    labels. A coarse group is made of similar groups. For conversations, id, turns and time come first, and the columns
-    from group on are the same. A row that fits no group has an empty group. The data is put into a store first, which
-    also keeps the groups, so that groups keep their names when more data arrives.
+    Prints the groups, and writes a row for each message or conversation to --output. For messages, its columns are id,
+    turn, role, text, time, group, group_name, coarse_group, coarse_group_name and the labels. A coarse group is made of
+    similar groups. For conversations, id, turns and time come first, and the columns from group on are the same. A row
+    that fits no group has an empty group. The data is put into a store first, which also keeps the groups, so that
+    groups keep their names when more data arrives.
 
     Example: `turnwise cluster chats.jsonl --output groups.parquet`
     """
@@ -90,15 +91,17 @@ def cluster(
     chosen = grouping.arguments
     opened = explored_store(data, store, reading, model, "cluster")
     groups = find_groups(opened, level=level, sample=sample, seed=seed, naming=endpoint, **chosen)
-    with only_writer(output):
-        table = groups.to_arrow()
-        write_table(table, output)
+    if output is not None:
+        with only_writer(output):
+            table = groups.to_arrow()
+            write_table(table, output)
     if summary is not None:
         with only_writer(summary):
             write_table(groups.summary(period), summary)
     _print(groups)
     say_who_asks(groups.report)
-    note(f"Wrote the groups of {len(table):,} {level}s to {output}")
+    if output is not None:
+        note(f"Wrote the groups of {len(table):,} {level}s to {output}")
     if summary is not None:
         note(f"Wrote a list of the groups to {summary}")
 

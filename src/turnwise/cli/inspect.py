@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SHOWN_MESSAGES = 6
 _SHOWN_LENGTH = 200
 _SHOWN_FILES = 3
+_NO_TEXT = ("note", "notice", "attachments", "tool_calls", "tool_results", "thinking", "refusal")
 _SPLITS = ("day", "1h", "10m")
 
 
@@ -95,13 +96,23 @@ def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) 
 def _print_conversation(row: dict[str, Any], heading: str) -> None:
     console.print(f"\n{heading}:")
     for message in row["messages"][:_SHOWN_MESSAGES]:
-        console.print(f"  {message['role']}: {_short(message['content'])}", soft_wrap=True)
+        console.print(f"  {message['role']}: {_short(_shown(message))}", soft_wrap=True)
     if len(row["messages"]) > _SHOWN_MESSAGES:
         console.print(f"  … {len(row['messages']) - _SHOWN_MESSAGES} more")
 
 
+def _shown(message: dict[str, Any]) -> str:
+    """The text of a message or, where it has none, what it holds instead."""
+    if message["content"].strip():
+        return str(message["content"])
+    beside = {name: value for name, value in message.items() if name in _NO_TEXT and value}
+    return "; ".join(f"[{name}] {value}" for name, value in beside.items()) or "(no text)"
+
+
 def _next(summary: dict[str, Any], command: str, reading: Reading) -> str:
     """The next commands for these files and options, with the reason if they are not the usual ones."""
+    if summary["empty_messages"] == summary["messages"]:
+        return "No message has a text, so there is nothing to group, to search or to learn from."
     needed = ""
     then = f"train {command} --output model"
     if summary["trainable_conversations"] < 2:

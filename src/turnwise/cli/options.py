@@ -71,14 +71,11 @@ Speaker = Annotated[
 Where = Annotated[
     str | None, typer.Option(help="A filter, such as: role = 'user' and label.intent in ('refund', 'cancel').")
 ]
-GroupTable = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        help="The .parquet, .csv, .xlsx or .jsonl file to write; - writes JSON lines to the standard output.",
-    ),
-]
+GROUP_TABLE = typer.Option(
+    "--output",
+    "-o",
+    help="The .parquet, .csv, .xlsx or .jsonl file to write; - writes JSON lines to the standard output.",
+)
 
 # The explorer
 GivenData = Annotated[
