@@ -119,6 +119,17 @@ def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, name: str, data
     assert problem in caught.value.problem
 
 
+def test_lines_below_a_table_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = "conversation_id,speaker,text\n1,user,hello\n"
+    path = tmp_path / "report.csv"
+    path.write_text(table + '\n\n"Customer Cases"\n"Copyright (c) 2000-2024, all rights reserved"\n', encoding="utf-8")
+    assert [row["id"] for row in read_conversations(path)] == ["1"]
+    assert "report.csv:5: left out what stands below the table: 'Customer Cases'" in caplog.text
+    path.write_text(table + "cut\n2,user,hello\n", encoding="utf-8")
+    with pytest.raises(ConversationError, match=r"report\.csv:3: found 1 cells; expected 3"):
+        read_conversations(path)
+
+
 def test_a_quote_that_is_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "chat.csv"
     path.write_text(

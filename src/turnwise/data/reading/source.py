@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import logging
 import shutil
 import tempfile
 from collections import Counter
@@ -27,6 +28,8 @@ from turnwise.errors import ConversationError
 ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".vtt", ".srt", ".mbox")
 
 _WITHOUT_LINES = (".json", ".parquet", ".xlsx")
+_FEW_COLUMNS = 2  # of a table whose rows may lack all cells but the first
+_MOST_BELOW = 20  # single cells below a table
 _BOM = b"\xef\xbb\xbf"
 # What a format's functions raise where the layout differs from what they rely on.
 OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
@@ -174,19 +177,28 @@ class Source:
                 raise ConversationError(self.place(lines_before + 1), problem) from None
 
     def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
-        """Rows of a CSV or TSV file, or of a workbook, by column name, without those that are blank."""
+        """Rows of a CSV or TSV file, or of a workbook, by column name, without those that are blank.
+
+        Single cells below a table, such as who made a report and when, are left out with a warning.
+        """
         cells = self.excel_cells() if self.ending == ".xlsx" else self.cells()
         header = _told_apart(next(cells, (1, []))[1])
+        waiting: list[tuple[int, list[str]]] = []
         for number, row in cells:
             if not any(cell.strip() for cell in row):  # spreadsheets leave blank rows
                 continue
-            if len(row) == len(header):
-                yield number, dict(zip(header, row))
-            else:
-                yield (
-                    number,
-                    BadRow(f"found {len(row)} cells; expected {len(header)} as in the header, check quotes"),
-                )
+            if len(row) == 1 and len(header) > _FEW_COLUMNS and len(waiting) < _MOST_BELOW:
+                waiting.append((number, row))
+                continue
+            if waiting:
+                yield from ((place, _named(header, found)) for place, found in waiting)
+                waiting.clear()
+            yield number, _named(header, row)
+        if waiting:
+            log = logging.getLogger("turnwise")
+            log.warning(
+                "%s: left out what stands below the table: %r …", self.place(waiting[0][0]), waiting[0][1][0][:60]
+            )
 
     def excel_cells(self) -> Iterator[tuple[int, list[str]]]:
         """Rows of a workbook, header first."""
@@ -297,6 +309,13 @@ def parse_value(raw: Any) -> Any:
         raise BadRow("malformed JSON (nested too deeply); expected one JSON object on each line") from None
     except ValueError:
         raise BadRow("a number of thousands of digits; write it as text") from None
+
+
+def _named(header: list[str], row: list[str]) -> dict[str, str] | BadRow:
+    """The cells of a row by their columns."""
+    if len(row) == len(header):
+        return dict(zip(header, row))
+    return BadRow(f"found {len(row)} cells; expected {len(header)} as in the header, check quotes")
 
 
 def _told_apart(header: list[str]) -> list[str]:
