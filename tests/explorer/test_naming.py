@@ -94,7 +94,7 @@ def test_names_hold_no_numbers_and_nobody_s_name_where_others_do() -> None:
 
 def test_a_macro_is_named_as_a_whole_and_no_name_has_a_long_number_or_stands_in_quotation_marks() -> None:
     macro = "I am sorry for the trouble. One moment, please."
-    texts = [macro, *(f"my number is {number}" for number in (82517392, 55523288, 61230099)), "“what now please”"]
+    texts = [macro, *(f"my number is {number}." for number in (82517392, 55523288, 61230099)), "“what now please”"]
     names = name_sentences(texts, np.eye(5, dtype=np.float32), np.asarray([0, 1, 1, 1, 2]))
     assert names == [macro, "My number is", "What now please"]
 
@@ -113,15 +113,22 @@ def test_a_word_of_few_texts_of_a_group_names_it_only_if_there_is_nothing_else()
     assert name_sentences(own + others, vectors, np.repeat([0, 1], [41, 3]))[0] == "Thanks to you for the help"
 
 
-def test_a_group_of_two_moods_has_a_sentence_for_each() -> None:
-    texts = ["I love this airline"] * 40 + ["I hate this airline"] * 30 + ["Where is my bag?"] * 5
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        ("I hate this airline", "I love this airline / I hate this airline"),
+        ("I love this airline.", "I love this airline"),
+    ],
+)
+def test_a_group_of_two_moods_has_a_sentence_for_each_unless_they_are_alike(second: str, expected: str) -> None:
+    texts = ["I love this airline"] * 40 + [second] * 30 + ["Where is my bag?"] * 5
     labels, mood = np.repeat([0, 1], [70, 5]), np.repeat([0, 1, 2], [40, 30, 5])
     random = np.random.default_rng(0)
     vectors = np.eye(6)[np.repeat([0, 5], [70, 5])] + 0.5 * np.eye(6)[1 + mood] + 0.1 * random.random((75, 6))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     answers = np.eye(6, dtype=np.float32)[3 + np.minimum(mood, 1)]
     assert name_sentences(texts, vectors, labels, answers=answers) == [
-        "I love this airline / I hate this airline",
+        expected,
         "Where is my bag?",
     ]
 

@@ -3,7 +3,7 @@
 Candidates are the clauses, and runs of clauses, of the messages nearest to the middle of a group. They gain by the
 words that the group has and others have not, and lose by words that few of the group's messages have, and by being cut
 out of a longer sentence. A number, or a word that hardly any message has, such as somebody's name, is in a name only if
-all candidates have one; and where all candidates are poor, as among mere names and numbers, there is no sentence. A
+all candidates have one; and where even the best is poor, as among mere names and numbers, there is no sentence. A
 group of two moods has a sentence for each.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 from turnwise.explorer.boilerplate import GAP
 from turnwise.explorer.groups.moods import moods
-from turnwise.explorer.groups.phrases import IS_CJK, TOKEN
+from turnwise.explorer.groups.phrases import IS_CJK, TOKEN, are_alike
 
 _WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
 _LONGEST = 120  # characters of a name
@@ -35,8 +35,8 @@ _CUT = {"sentence": 0.1, "clause": 0.3}  # what they lose, at each end, by being
 _GAP = 0.3  # what they lose if something was taken out of them
 _PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
 _SHARED = 3
-_OWN = 0.2  # what they lose by a word that fewer than three texts of the group have
-_LEAST = 0.65  # what must be left before they lose by cuts and width
+_OWN = 0.1  # what they lose by a word that fewer than three texts of the group have
+_LEAST = 0.7  # what must be left to the best before it loses by cuts and width
 _ASIDE = 0.2  # a word that stands alone so often, such as "hello", is taken off the beginning
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
@@ -105,8 +105,9 @@ def name_sentences(
         for part in parts:
             cosines = vectors[part] @ unit_vectors(vectors[part].mean(0)) if len(part) else np.zeros(0)
             central = np.argsort(-cosines, kind="stable")[:_CENTRAL]
-            own.append(_name([texts[row] for row in part[central]], cosines[central], words, group))
-        names.append(" / ".join(filter(None, own)))
+            shown = [_LONG_NUMBER.sub(GAP, texts[row]) for row in part[central]]
+            own.append(_name(shown, cosines[central], words, group))
+        names.append(own[0] if are_alike(own[0], own[-1]) else " / ".join(filter(None, own)))
     return names
 
 
@@ -119,7 +120,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
     best, highest = "", -np.inf
     for text, cosine in zip(texts, cosines.tolist()):
         for clause in _clauses(text):
-            shown = _without_asides(_LONG_NUMBER.sub(" ", clause.text), words.asides - kept)
+            shown = _without_asides(clause.text, words.asides - kept)
             tokens = tokens_of(shown)
             if not tokens:
                 continue
@@ -131,8 +132,8 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             typical = cosine + _TELLING * min(1, told) - _RARE * rare - _PRIVATE * private - _OWN * own
             typical -= _SHORT * max(0, 3 - len(tokens))
             score = typical - clause.costs - 2 * max(0, _width(shown) / _WIDEST - 1)
-            if typical >= _LEAST and score > highest:
-                best, highest = shown, score
+            if score > highest:
+                best, highest = shown if typical >= _LEAST else "", score
     return _cut(_tidy(best))
 
 
@@ -211,7 +212,7 @@ def _tidy(name: str) -> str:
     """The name with a capital, without quotation marks around it, and each punctuation mark once."""
     name = " ".join(name.split())
     name = quoted[1] if (quoted := _QUOTED.fullmatch(name)) else name
-    name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).rstrip("…")
+    name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).replace("….", "…").rstrip("…")
     return name[:1].upper() + name[1:]
 
 

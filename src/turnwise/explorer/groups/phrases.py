@@ -142,14 +142,24 @@ def told_apart(names: Sequence[str], phrases: Sequence[Sequence[str]]) -> list[s
         names: The names, empty for none.
         phrases: The phrases of each group, the best first.
     """
-    words = [set(TOKEN.findall(name.lower())) for name in names]
     apart = []
-    for name, own, candidates in zip(names, words, phrases):
-        alike = [set(every) for other, every in zip(words, phrases) if len(own & other) >= _ALIKE * len(own | other)]
+    for name, own in zip(names, phrases):
+        alike = [set(every) for other, every in zip(names, phrases) if are_alike(name, other)]
         theirs = Counter(phrase for every in alike for phrase in every)
-        further = [phrase for phrase in candidates if theirs[phrase] == 1 and not own & set(phrase.split())]
+        words = _words(name)
+        further = [phrase for phrase in own if theirs[phrase] == 1 and not words & set(phrase.split())]
         apart.append(f"{name} ({further[0]})" if name and len(alike) > 1 and further else name)
     return apart
+
+
+def are_alike(name: str, other: str) -> bool:
+    """Whether two names have nearly the same words."""
+    words, others = _words(name), _words(other)
+    return len(words & others) >= _ALIKE * len(words | others)
+
+
+def _words(name: str) -> set[str]:
+    return set(TOKEN.findall(name.lower()))
 
 
 def distinct_names(candidates: Sequence[Sequence[str]], taken: Sequence[str] = ()) -> list[str]:
