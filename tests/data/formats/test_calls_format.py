@@ -219,6 +219,13 @@ def _record(*history: str, answer: str) -> dict[str, Any]:
     return {"request": {"model": "m", "messages": turns(*history)}, "response": response}
 
 
+def test_examples_of_a_data_set_of_langsmith(tmp_path: Path) -> None:
+    answered = {"message": {"role": "assistant", "content": NIHAO}}
+    example = {"inputs": {"messages": turns(HELLO, SALAM, SHALOM)}, "outputs": answered, "metadata": {}}
+    roles = ("user", "assistant", "user", "assistant")
+    assert _said(tmp_path, example) == [list(zip(roles, (HELLO, SALAM, SHALOM, NIHAO)))]
+
+
 def test_calls_without_a_session_are_joined_by_the_history_that_they_repeat(tmp_path: Path) -> None:
     chain = [_record("a", answer="b"), _record("a", "b", "c", answer="d"), _record("a", "b", "c", "d", "e", answer="f")]
     again = _record("a", "b", "c", answer="d2")

@@ -25,7 +25,13 @@ from turnwise.data.reading.parts import parsed
 from turnwise.data.reading.sessions import Call, conversations, each_call, opinions, thumb
 from turnwise.data.reading.source import BadRow, Source
 
-_LOGS = (("request_body", "response_body"), ("request", "response"), ("input", "output"), ("body", "response"))
+_LOGS = (
+    ("request_body", "response_body"),
+    ("request", "response"),
+    ("input", "output"),
+    ("inputs", "outputs"),
+    ("body", "response"),
+)
 _LITELLM = {"messages", "response", "call_type"}
 _SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "conversation_id", "thread_id", "trace_id")
 _PLACES = ("properties", "request_properties", "metadata")
@@ -154,6 +160,8 @@ def matches(head: Head) -> bool:
     if keys >= _LITELLM or {"request_body", "response_body"} <= keys:
         return True
     if {"custom_id", "response", "error"} <= head.keys or {"custom_id", "method", "url", "body"} <= head.keys:
+        return True
+    if "outputs" in head.keys and "messages" in head.inner.get("inputs", ()):  # examples of LangSmith's data sets
         return True
     for asks, answers in _LOGS[1:3]:
         inner = head.inner.get(asks, frozenset())
