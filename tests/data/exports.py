@@ -175,8 +175,8 @@ FILES: dict[str, tuple[str, Any]] = {
     "Salesforce's EmailMessage": (
         "EmailMessage.csv",
         "Id,ParentId,TextBody,HtmlBody,FromName,Incoming,MessageDate\n"
-        f"1,7,{ASKED},<p>{ASKED}</p>,Zoé,1,{_BEGIN}\n"
-        f'2,7,"{ANSWERED}\n\nLe 14 nov. 2023, Zoé <zoe@a.b> a écrit :\n> {ASKED}",,Max,0,{_LATER}\n',
+        f"1,7,{ASKED},<p>{ASKED}</p>,Zoé,TRUE,{_BEGIN}\n"
+        f'2,7,"{ANSWERED}\n\nLe 14 nov. 2023, Zoé <zoe@a.b> a écrit :\n> {ASKED}",,Max,FALSE,{_LATER}\n',
     ),
     "Telegram": ("result.json", _TELEGRAM),
     "Teams": (

@@ -156,8 +156,8 @@ def _unwrapped(item: Any) -> Any:
 
 
 def _plain(value: Any) -> str:
-    """A value as it is compared: true as ``true``, 1 as ``1``."""
-    return value if isinstance(value, str) else json.dumps(value)
+    """A value as it is compared, in lower case: true as ``true``, 1 as ``1``."""
+    return value.lower() if isinstance(value, str) else json.dumps(value)
 
 
 def _id(value: Any) -> str | None:
@@ -181,7 +181,7 @@ def _found(head: Head) -> tuple[Names, str] | None:
     """The names of the product, and where the file keeps its records if it is a page."""
     for page, keys in (("", head.keys), *pages_in(head)):
         for names in EXPORTS.values():
-            if names.keys <= keys and _is_its_own(names, keys, head if not page else Head()):
+            if names.keys <= keys and _is_its_own(names, head if not page else Head()):
                 return names, page
     if {"about", "list"} <= head.inner.get("chats", frozenset()) or {"about", "personal_information"} <= head.keys:
         return EXPORTS["Telegram"], "chats.list"
@@ -189,7 +189,7 @@ def _found(head: Head) -> tuple[Names, str] | None:
     return (EXPORTS["Help Scout"], "_embedded.conversations") if "conversations" in inside else None
 
 
-def _is_its_own(names: Names, keys: frozenset[str], head: Head) -> bool:
+def _is_its_own(names: Names, head: Head) -> bool:
     """Whether messages are such as the product has, where its names for a conversation are everybody's."""
     return names is not EXPORTS["Telegram"] or {"date", "type"} <= head.inner.get("messages", frozenset())
 

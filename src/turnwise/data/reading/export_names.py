@@ -1,7 +1,7 @@
 """The names that exports of help desks, chats and bots give to what they all have; `turnwise.data.formats.exports`.
 
 A path such as ``from.user.name`` leads through objects and first items of lists. Where several paths are given, the
-first that holds something counts.
+first that holds something counts. Values are in lower case.
 """
 
 from __future__ import annotations
@@ -166,10 +166,10 @@ EXPORTS: dict[str, Names] = {
         conversation=("conversationsThreadId",),
         text=("text", "richText"),
         side="direction",
-        asking=_words("INCOMING"),
+        asking=_words("incoming"),
         speaker=("senders.name", "createdBy"),
-        said=("type", _words("MESSAGE WELCOME_MESSAGE")),
-        aside=("type", "COMMENT"),
+        said=("type", _words("message welcome_message")),
+        aside=("type", "comment"),
         time=("createdAt",),
         message_labels=_FILES,
         is_mail=True,
@@ -274,7 +274,7 @@ EXPORTS: dict[str, Names] = {
         messages=("MessageList",),
         text=("content",),
         speaker=("displayName", "from"),
-        said=("messagetype", _words("Text RichText RichText/Html")),
+        said=("messagetype", _words("text richtext richtext/html")),
         time=("originalarrivaltime",),
         labels={"title": ("displayName",)},
         is_html=True,
@@ -312,7 +312,7 @@ EXPORTS: dict[str, Names] = {
         conversation=("sessionId", "chatId"),
         text=("content",),
         side="role",
-        asking=_words("userMessage"),
+        asking=_words("usermessage"),
         time=("createdDate",),
     ),
     # https://botpress.com/docs/api-reference/runtime-api
