@@ -36,7 +36,7 @@ _GAP = 0.3  # what they lose if something was taken out of them
 _PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
 _SHARED = 3
 _OWN = 0.1  # what they lose by a word that fewer than three texts of the group have
-_LEAST = 0.7  # what must be left to the best before it loses by cuts and width
+_LEAST = 0.7  # what must be left to the best before it loses by numbers, cuts and width
 _ASIDE = 0.2  # a word that stands alone so often, such as "hello", is taken off the beginning
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
@@ -129,9 +129,9 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             rare = 1 - sum(common) / len(common)
             private = any(word[0].isdigit() or words.everywhere[word] < shared for word in tokens)
             own = any(words.within[group][word] < min(_SHARED, usual) for word in tokens)
-            typical = cosine + _TELLING * min(1, told) - _RARE * rare - _PRIVATE * private - _OWN * own
+            typical = cosine + _TELLING * min(1, told) - _RARE * rare - _OWN * own
             typical -= _SHORT * max(0, 3 - len(tokens))
-            score = typical - clause.costs - 2 * max(0, _width(shown) / _WIDEST - 1)
+            score = typical - _PRIVATE * private - clause.costs - 2 * max(0, _width(shown) / _WIDEST - 1)
             if score > highest:
                 best, highest = shown if typical >= _LEAST else "", score
     return _cut(_tidy(best))
