@@ -76,6 +76,23 @@ _TICKET: dict[str, Any] = {name: (name,) for name in ("status", "priority", "typ
     "rating": ("satisfaction_rating.score", "satisfaction_survey.score", "rate"),
 }
 _FILES = {"attachments": ("attachments",)}
+_GORGIAS: dict[str, Any] = {  # of a message
+    "text": ("stripped_text", "body_text", "stripped_html"),
+    "side": "from_agent",
+    "asking": _words("false"),
+    "speaker": ("sender.name", "sender.email"),
+    "aside": ("public", "false"),
+    "time": ("created_datetime",),
+    "message_labels": _FILES,
+}
+_RASA: dict[str, Any] = {  # of a message
+    "text": ("text",),
+    "side": "event",
+    "asking": _words("user"),
+    "said": ("event", _words("user bot")),
+    "time": ("timestamp",),
+    "message_labels": {"intent": ("parse_data.intent.name",)},
+}
 
 EXPORTS: dict[str, Names] = {
     # https://developers.freshdesk.com/api/#view_a_ticket, with include=conversations
@@ -126,26 +143,14 @@ EXPORTS: dict[str, Names] = {
     "Gorgias": Names(
         keys=_words("assignee_user messages"),
         messages=("messages",),
-        text=("stripped_text", "body_text", "stripped_html"),
-        side="from_agent",
-        asking=_words("false"),
-        speaker=("sender.name", "sender.email"),
-        aside=("public", "false"),
-        time=("created_datetime",),
+        **_GORGIAS,
         labels=_TICKET,
-        message_labels=_FILES,
     ),
     "Gorgias' messages": Names(
         keys=_words("ticket_id from_agent stripped_text"),
         conversation=("ticket_id",),
-        text=("stripped_text", "body_text", "stripped_html"),
-        side="from_agent",
-        asking=_words("false"),
-        speaker=("sender.name", "sender.email"),
-        aside=("public", "false"),
-        time=("created_datetime",),
+        **_GORGIAS,
         labels={"title": ("subject",), "channel": ("channel",)},
-        message_labels=_FILES,
     ),
     # https://dev.frontapp.com/reference/messages
     "Front": Names(
@@ -329,22 +334,12 @@ EXPORTS: dict[str, Names] = {
         keys=_words("sender_id events slots"),
         conversation=("sender_id",),
         messages=("events",),
-        text=("text",),
-        side="event",
-        asking=_words("user"),
-        said=("event", _words("user bot")),
-        time=("timestamp",),
-        message_labels={"intent": ("parse_data.intent.name",)},
+        **_RASA,
     ),
     "Rasa's events": Names(
         keys=_words("sender_id event timestamp"),
         conversation=("sender_id",),
-        text=("text",),
-        side="event",
-        asking=_words("user"),
-        said=("event", _words("user bot")),
-        time=("timestamp",),
-        message_labels={"intent": ("parse_data.intent.name",)},
+        **_RASA,
     ),
     # https://cloud.google.com/dialogflow/cx/docs/concept/export-bq
     "Dialogflow CX": Names(
