@@ -19,6 +19,7 @@ from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.neighbours import nearest_within
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import survey
+from turnwise.explorer.openers import with_openers
 from turnwise.explorer.report.speaking import moves_among
 from turnwise.explorer.speakers import Part, Speakers, speakers_of
 
@@ -37,6 +38,7 @@ def corpus(*conversations: str) -> Corpus:
             "roles": roles,
             "texts": ["what somebody says in a conversation"] * int(turns.sum()),
             "role": np.asarray([roles.index(role) for each in spoken for role in each], np.uint16),
+            "message_labels": {},
         }
     )
 
@@ -66,6 +68,41 @@ def test_another_role_can_be_named_and_changes_no_parts() -> None:
     assert named.asker == "assistant" and named.parts == usual.parts
     assert (named.part == usual.part).all() and (named.salts == usual.salts).all()
     assert Part("system") in speakers_of(spoken, "system").parts
+
+
+@pytest.mark.parametrize(
+    ("conversations", "roles"),
+    [
+        (["Ann Bob Ann", "Carla Dora", "Emil Fritz Ann"], "opener others opener opener others opener others others"),
+        (["Ann S", "S Bob", "Carla S", "Dora S"], "opener others others opener opener others opener others"),
+        (["agent A B agent", "agent B", "C agent"], "others opener others others others opener opener others"),
+    ],
+)
+def test_where_roles_are_names_whoever_opens_asks(conversations: list[str], roles: str) -> None:
+    named = corpus(*conversations)
+    opened = with_openers(named)
+    assert [opened.roles[role] for role in opened.role] == roles.split()
+    speaker = opened.message_labels["speaker"]
+    assert [speaker.values[code] for code in speaker.codes] == " ".join(conversations).split()
+    assert speakers_of(opened).asker == "opener"
+
+
+@pytest.mark.parametrize(
+    ("conversations", "role"),
+    [
+        (["user agent", "user agent user", "agent user"], None),
+        (["A B", "B A", "A B", "B A"], None),  # about as many: not known
+        (["Ann Bob", "Carla Dora", "Emil Fritz"], "Ann"),
+    ],
+)
+def test_other_roles_stay_as_they_are(conversations: list[str], role: str | None) -> None:
+    spoken = corpus(*conversations)
+    assert with_openers(spoken, role) is spoken
+
+
+def test_the_opener_can_be_named_as_the_one_who_asks() -> None:
+    opened = with_openers(corpus("A B", "B A", "A B", "B A"), "opener")
+    assert opened.role.tolist() == [0, 1] * 4 and speakers_of(opened, "opener").opened == 1
 
 
 def test_requests_are_a_part_of_their_own() -> None:
@@ -127,6 +164,17 @@ def test_groups_of_one_role(rows: list[dict[str, Any]], tiny_encoder: SentenceTr
     assert set(asked.to_pandas()["role"]) == {"user"} and len(asked.to_pandas()) == 36 * 3
     assert [group for group in everything.groups if group.role == "user"] == asked.groups
     assert sum(group.size for group in asked.groups) == pytest.approx(36 * 3 * (1 - asked.outliers))
+
+
+def test_a_table_of_groups_keeps_the_names(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:
+    def named(message: dict[str, str], number: int) -> dict[str, str]:
+        return {**message, "role": f"customer {number}" if message["role"] == "user" else f"colleague {number % 5}"}
+
+    chats = [[named(message, number) for message in row["messages"][1:]] for number, row in enumerate(rows)]
+    found = turnwise.cluster(chats, encoder=tiny_encoder)
+    table = found.to_pandas()
+    assert table["role"].tolist() == ["opener", "others", "opener", "others", "opener"] * 36
+    assert table["speaker"][5] == "customer 1" and found.report.speakers.asker == "opener"
 
 
 def test_conversations_have_no_role(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:

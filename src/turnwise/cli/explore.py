@@ -34,7 +34,10 @@ class Grouping:
 
     role: Annotated[
         str | None,
-        typer.Option(help="The role that asks, such as user; by default the one that opens most conversations."),
+        typer.Option(
+            help="The role that asks, such as user, or opener for whoever opens a conversation; by default the one "
+            "that opens most conversations, and opener where roles are names."
+        ),
     ] = None
     seeds: Annotated[
         Path | None,
@@ -170,11 +173,18 @@ def _check(export: Path, force: bool) -> None:
 
 def say_who_asks(report: Report) -> None:
     """Print whose messages are taken for requests, unless there is nobody else."""
+    from turnwise.explorer.openers import OPENER
+
     asker = report.speakers.asker
     if asker is None:
         note(
             "No role opens most conversations, so the messages of all roles are grouped together; --role names the "
-            "one that asks"
+            f"one that asks, and --role {OPENER} takes whoever opens a conversation for it"
+        )
+    elif asker == OPENER:
+        note(
+            "Roles are names here, so whoever opens a conversation is the one who asks, and all others answer "
+            "(--role names somebody else)"
         )
     elif len(report.roles) > 1:
         note(

@@ -116,7 +116,8 @@ def cluster(
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
         level: ``"message"`` or ``"conversation"``: what is grouped.
         role: Return only the messages of this role, such as ``"user"``, and their groups. Each role that takes part in
-            most conversations has groups of its own in any case, unless no role opens most conversations.
+            most conversations has groups of its own in any case, unless no role opens most conversations. Where roles
+            are names, they are ``"opener"`` and ``"others"``, and the label ``speaker`` holds the names.
         seeds: Groups that you know: a name, and a sentence or a list of examples, for each. The groups of messages that
             the examples fall into get that name; where examples of several names fall into one group, its messages go
             to the nearest of them. The others are grouped as always. The store keeps it.

@@ -15,8 +15,10 @@ import numpy as np
 from turnwise._utils.vectors import BoolArray, IntArray
 from turnwise.explorer.corpus import Corpus
 
+OTHERS = "others"  # than the opener, where roles are names
 # Those who answer, as exports call them. Their greeting may open a conversation, but it is not what people ask.
-_ANSWERING = frozenset({"agent", "assistant", "bot", "developer", "function", "model", "operator", "system", "tool"})
+_EXPORTED = ("agent", "assistant", "bot", "developer", "function", "model", "operator", "system", "tool")
+_ANSWERING = frozenset({*_EXPORTED, OTHERS})
 _ASKS = 2 / 3  # of the conversations must be opened by one role, so that it is the one who asks
 _TAKES_PART = 1 / 2  # of the conversations; a role that speaks in fewer has no groups of its own
 _ROLES_LISTED = 20
@@ -86,10 +88,8 @@ def speakers_of(corpus: Corpus, role: str | None = None) -> Speakers:
     roles = list(corpus.roles)
     if role is not None and role not in roles:
         raise ValueError(f"no message has the role {role!r}: expected one of {_listed(roles)}")
-    openers = _openers(corpus)
-    counts = np.bincount(openers[openers >= 0], minlength=len(roles))
-    most = int(counts.argmax())
-    usual = roles[most] if counts[most] >= _ASKS * len(openers) else None
+    opening = openers(corpus)
+    usual = usual_opener(corpus, opening)
     asker = role or usual
     apart = {asker, *(_taking_part(corpus) if usual is not None else ())} - {None}
     parts = [Part(name) for name in sorted(map(str, apart))]
@@ -98,23 +98,42 @@ def speakers_of(corpus: Corpus, role: str | None = None) -> Speakers:
     if len(apart) < len(roles):
         parts.append(Part(None))
     salts = [0 if each.role in (None, usual) else _salt(each) for each in parts]
-    opened = counts[roles.index(asker)] / len(openers) if asker is not None else 0.0
-    return Speakers(asker, float(opened), parts, part, np.asarray(salts, np.uint64))
+    opened = float((opening == roles.index(asker)).mean()) if asker is not None else 0.0
+    return Speakers(asker, opened, parts, part, np.asarray(salts, np.uint64))
 
 
-def _openers(corpus: Corpus) -> IntArray:
-    """The first role in each conversation that is not known to answer, -1 if there is none (m,)."""
+def openers(corpus: Corpus, answering: BoolArray | None = None) -> IntArray:
+    """The first role in each conversation that is not known to answer, -1 if there is none (m,).
+
+    Args:
+        corpus: The conversations.
+        answering: Which roles answer, besides those that exports call so (roles,).
+    """
     asking = np.asarray([role.lower() not in _ANSWERING for role in corpus.roles])
+    if answering is not None:
+        asking &= ~answering
     rows = np.flatnonzero(asking[corpus.role])
     conversations, first = np.unique(corpus.conversation[rows], return_index=True)
-    openers = np.full(len(corpus.ids), -1, np.int64)
-    openers[conversations] = corpus.role[rows[first]]
-    return openers
+    opening = np.full(len(corpus.ids), -1, np.int64)
+    opening[conversations] = corpus.role[rows[first]]
+    return opening
+
+
+def usual_opener(corpus: Corpus, opening: IntArray) -> str | None:
+    """The role that opens most conversations, from `openers`; ``None`` if none does."""
+    counts = np.bincount(opening[opening >= 0], minlength=len(corpus.roles))
+    most = int(counts.argmax())
+    return corpus.roles[most] if counts[most] >= _ASKS * len(opening) else None
+
+
+def participations(corpus: Corpus) -> IntArray:
+    """In how many conversations each role takes part (roles,)."""
+    pairs = np.unique(np.stack([corpus.conversation, corpus.role.astype(np.uint32)]), axis=1)
+    return np.bincount(pairs[1], minlength=len(corpus.roles))
 
 
 def _taking_part(corpus: Corpus) -> list[str]:
-    pairs = np.unique(np.stack([corpus.conversation, corpus.role.astype(np.uint32)]), axis=1)
-    counts = np.bincount(pairs[1], minlength=len(corpus.roles))
+    counts = participations(corpus)
     return [role for role, count in zip(corpus.roles, counts) if count >= _TAKES_PART * len(corpus.ids)]
 
 

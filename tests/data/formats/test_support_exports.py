@@ -91,7 +91,7 @@ def test_ratings_and_teams_of_tickets_are_labels(tmp_path: Path) -> None:
     told = {"group": {"name": "Billing"}, "satisfaction_rating": {"score": "bad"}}
     unrated = {**ZENDESK, "satisfaction_rating": {"score": "offered"}}
     rows = read(write(tmp_path / "t.jsonl", lines({**ZENDESK, **told}, unrated)))
-    assert [(row.get("rating"), row.get("team")) for row in rows] == [("bad", "Billing"), (None, None)]
+    assert [(row.get("rating"), row.get("team")) for row in rows] == [(0, "Billing"), (None, None)]
 
 
 def test_a_bad_ticket_is_named_and_skipped(tmp_path: Path) -> None:

@@ -59,12 +59,13 @@ class Names:
     is_mail: bool = False
 
 
-_NOT_RATED = ("unoffered", "offered", "not_rated")  # as Zendesk and LiveChat say it
+# Words that Zendesk and LiveChat have in place of a number. The mean of these is the share of the satisfied.
+_RATINGS = {"good": 1, "rated_good": 1, "bad": 0, "rated_bad": 0, "unoffered": None, "offered": None, "not_rated": None}
 
 
 def rating(value: Any) -> Any:
-    """A rating as the product gives it; None for what says that there is none."""
-    return None if value in _NOT_RATED else value
+    """A rating as the product gives it: as a number where it says good or bad; None where there is none."""
+    return _RATINGS.get(value.lower(), value) if isinstance(value, str) else value
 
 
 def _words(text: str) -> frozenset[str]:

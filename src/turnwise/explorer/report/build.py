@@ -14,6 +14,7 @@ from turnwise.explorer.boilerplate import Spans, boilerplate
 from turnwise.explorer.corpus import Corpus, read_corpus
 from turnwise.explorer.groups.memory import Memory, is_remembered, read_memory, write_memory
 from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.openers import with_openers
 from turnwise.explorer.overview import write_overview
 from turnwise.explorer.report.findings import Findings, read_findings, read_heads, write_findings
 from turnwise.explorer.report.report import Report
@@ -67,7 +68,7 @@ def build_report(
     tables = store.tables()
     with tempfile.TemporaryDirectory(prefix="turnwise-") as folder:
         with progress_of("reading", tables.messages.count_rows()) as advance:
-            corpus = read_corpus(tables, Path(folder), advance)
+            corpus = with_openers(read_corpus(tables, Path(folder), advance), settings.role)
         speakers = speakers_of(corpus, settings.role)
         fitting = replace(settings, role=None)  # what it changes is in the parts
         stamp = f"{tables.state.folder} {tables.state.messages} {tables.state.conversations} {fitting} {speakers.stamp}"

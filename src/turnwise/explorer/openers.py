@@ -1,0 +1,50 @@
+"""Where roles are names of people, as in a team's chat, whoever opens a conversation is the one who asks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from turnwise._utils.vectors import BoolArray
+from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.labels import Label
+from turnwise.explorer.speakers import OTHERS, openers, participations, usual_opener
+
+OPENER = "opener"
+_NAME = "speaker"
+_NAMES = 3  # roles that open conversations, none of them most: these are names
+_SELDOM = 1 / 3  # of the conversations in which it takes part; a role of most conversations that opens fewer answers
+
+
+def with_openers(corpus: Corpus, role: str | None = None) -> Corpus:
+    """The corpus with the roles opener and others in place of names, which become the label ``speaker`` of messages.
+
+    Whoever takes part in most conversations but seldom opens one, such as the owner of a shop, answers even there.
+
+    Args:
+        corpus: The conversations; if their roles are no names, they are returned as they are.
+        role: Who asks, if the user says so: ``"opener"`` takes any roles for names, another one none.
+    """
+    if role not in (None, OPENER) or OPENER in corpus.roles:
+        return corpus
+    opening = openers(corpus)
+    if role is None and (usual_opener(corpus, opening) is not None or len(np.unique(opening[opening >= 0])) < _NAMES):
+        return corpus
+    opening = openers(corpus, _answering(corpus))
+    ordered = sorted(corpus.roles)
+    place = np.asarray([ordered.index(name) for name in corpus.roles], np.int32)
+    names = Label(tuple(ordered), place[corpus.role])
+    return replace(
+        corpus,
+        roles=[OPENER, OTHERS],
+        role=(corpus.role != opening[corpus.conversation]).astype(np.uint16),
+        message_labels={**corpus.message_labels, _NAME: names},
+    )
+
+
+def _answering(corpus: Corpus) -> BoolArray:
+    """Which roles take part in most conversations, but seldom open one (roles,)."""
+    opening, involved = openers(corpus), participations(corpus)
+    opened = np.bincount(opening[opening >= 0], minlength=len(corpus.roles))
+    return (involved >= len(corpus.ids) / 2) & (opened < _SELDOM * involved)
