@@ -19,7 +19,7 @@ from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.neighbours import nearest_within
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import survey
-from turnwise.explorer.openers import with_openers
+from turnwise.explorer.openers import named_by_opening, with_openers
 from turnwise.explorer.report.speaking import moves_among
 from turnwise.explorer.speakers import Part, Speakers, speakers_of
 
@@ -175,6 +175,12 @@ def test_a_table_of_groups_keeps_the_names(rows: list[dict[str, Any]], tiny_enco
     table = found.to_pandas()
     assert table["role"].tolist() == ["opener", "others", "opener", "others", "opener"] * 36
     assert table["speaker"][5] == "customer 1" and found.report.speakers.asker == "opener"
+
+
+def test_names_of_other_conversations_get_the_groups_of_opener_and_others() -> None:
+    said = ["Carla", "Shop", "Carla", "agent", "Dora", "agent", "Emil"]
+    expected = ["opener", "others", "opener", "others", "opener", "others", "others"]
+    assert named_by_opening(said, [3, 4]) == expected
 
 
 def test_conversations_have_no_role(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:

@@ -20,6 +20,7 @@ from turnwise.encoders.history import add_history
 from turnwise.explorer.groups.confidence import Confidence, Voters, calibrated
 from turnwise.explorer.groups.memory import FILE, Basis, GroupMemory, KnownGroup, read_memory_file
 from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.openers import OPENER, named_by_opening
 from turnwise.store import ConversationStore
 from turnwise.store.opening import store_encoder
 
@@ -88,7 +89,7 @@ class Labeller:
             vectors: The vectors of the messages, of length 1, the messages of one conversation in a row (n, dim).
             turns: How many messages each conversation has.
             roles: The role of each message (n). A role that had no groups of its own gets those of the others that
-                had none, or else any.
+                had none, or else any. Where the roles of the groups are opener and others, names become these.
 
         Returns:
             The id of the group, -1 for none of these (n,); and the probability that the message belongs to the group
@@ -103,6 +104,8 @@ class Labeller:
         """The group that is most like each message (n,), and the confidence (n,), from the arguments of `label`."""
         if self.basis.history:
             vectors = add_history(vectors, turns)
+        if OPENER in self._parts and OPENER not in roles:
+            roles = named_by_opening(roles, turns)
         ids, confidence = np.full(len(vectors), -1, np.int64), np.zeros(len(vectors))
         for role in dict.fromkeys(roles):
             rows = np.flatnonzero(np.asarray(roles, object) == role)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from turnwise._utils.vectors import BoolArray
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.labels import Label
-from turnwise.explorer.speakers import OTHERS, openers, participations, usual_opener
+from turnwise.explorer.speakers import ANSWERING, OTHERS, openers, participations, usual_opener
 
 OPENER = "opener"
 _NAME = "speaker"
@@ -41,6 +42,21 @@ def with_openers(corpus: Corpus, role: str | None = None) -> Corpus:
         role=(corpus.role != opening[corpus.conversation]).astype(np.uint16),
         message_labels={**corpus.message_labels, _NAME: names},
     )
+
+
+def named_by_opening(roles: Sequence[str], turns: Sequence[int]) -> list[str]:
+    """Names as the roles opener and others (n), in conversations that are not part of a corpus.
+
+    Args:
+        roles: The role of each message (n).
+        turns: How many messages each conversation has.
+    """
+    named: list[str] = []
+    for count in turns:
+        own = roles[len(named) : len(named) + count]
+        opener = next((name for name in own if name.lower() not in ANSWERING), None)
+        named += [OPENER if name == opener else OTHERS for name in own]
+    return named
 
 
 def _answering(corpus: Corpus) -> BoolArray:

@@ -18,7 +18,7 @@ from turnwise.explorer.corpus import Corpus
 OTHERS = "others"  # than the opener, where roles are names
 # Those who answer, as exports call them. Their greeting may open a conversation, but it is not what people ask.
 _EXPORTED = ("agent", "assistant", "bot", "developer", "function", "model", "operator", "system", "tool")
-_ANSWERING = frozenset({*_EXPORTED, OTHERS})
+ANSWERING = frozenset({*_EXPORTED, OTHERS})
 _ASKS = 2 / 3  # of the conversations must be opened by one role, so that it is the one who asks
 _TAKES_PART = 1 / 2  # of the conversations; a role that speaks in fewer has no groups of its own
 _ROLES_LISTED = 20
@@ -109,7 +109,7 @@ def openers(corpus: Corpus, answering: BoolArray | None = None) -> IntArray:
         corpus: The conversations.
         answering: Which roles answer, besides those that exports call so (roles,).
     """
-    asking = np.asarray([role.lower() not in _ANSWERING for role in corpus.roles])
+    asking = np.asarray([role.lower() not in ANSWERING for role in corpus.roles])
     if answering is not None:
         asking &= ~answering
     rows = np.flatnonzero(asking[corpus.role])
