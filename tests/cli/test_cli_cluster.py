@@ -57,6 +57,8 @@ def test_a_table_whose_columns_leave_no_doubt_needs_no_options(tiny_encoder_path
         assert (result.exit_code == 0) == read
         if read:
             assert f"read with --columns '{columns}'" in result.output and "read 20 conversations" in result.output
+            label = ["--groups", tmp_path / "new", "--output", "-"]
+            assert succeed("label", tmp_path / "tickets.csv", *label).count("message ") == 80
 
 
 def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path, tmp_path: Path) -> None:

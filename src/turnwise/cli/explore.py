@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,6 @@ from turnwise.cli.store import fill
 from turnwise.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
-    from datasets import Dataset
 
     from turnwise.explorer import Report
     from turnwise.store import ConversationStore
@@ -209,7 +208,7 @@ def explored_store(
             raise ValueError(f"{path} is a store: turnwise {command} --store {path}")
     if store is None:
         store = f"{_stem(data[0])}.store"
-    conversations = _read(reading, data, None if is_url(store) else Path(store))
+    conversations = reading.read(data, None if is_url(store) else Path(store))
     opened = ConversationStore.open(store, encoder=model)
     report = fill(opened, conversations)
     there = f"{report.unchanged:,} of them were there" if report.unchanged else "all new"
@@ -218,20 +217,6 @@ def explored_store(
         f"Next time, this is enough: turnwise {command} --store {store}"
     )
     return opened
-
-
-def _read(reading: Reading, data: list[Path], output: Path | None) -> Dataset:
-    """Read conversations; of a table whose columns are not named, but leave no doubt, these are told and read."""
-    from turnwise.data.reading.detection import UnknownLayout
-
-    try:
-        return reading.read(data, output)
-    except UnknownLayout as unknown:
-        if not unknown.layout.sure:
-            raise
-        columns = str(unknown.layout.columns)
-        note(f"{unknown.where}: read with --columns '{columns}'; name others if that is wrong")
-        return replace(reading, columns=columns).read(data, output)
 
 
 def _stem(path: Path) -> str:

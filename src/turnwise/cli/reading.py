@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from turnwise._utils.progress import note
 from turnwise.cli.groups import takes
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
+    from turnwise.data.reading.detection import UnknownLayout
     from turnwise.data.reading.options import ReadingOptions
 
 
@@ -76,19 +79,39 @@ class Reading:
         find_files(paths, self.options.format)
 
     def read(self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None) -> Dataset:
-        """Read the conversations of files, folders or globs; the output must not be one of them."""
+        """Read the conversations of files, folders or globs; the output must not be one of them.
+
+        Of a table whose columns are not named, but leave no doubt, these are told and read.
+        """
         from turnwise.data.conversations import read_conversations
+        from turnwise.data.reading.detection import UnknownLayout
         from turnwise.data.reading.files import check_apart
 
         if output is not None:
             check_apart(output, paths)
-        return read_conversations(paths, **self.arguments)
+        try:
+            return read_conversations(paths, **self.arguments)
+        except UnknownLayout as unknown:
+            return read_conversations(paths, **self._with_columns(unknown).arguments)
 
     def rows(self, paths: str | os.PathLike[str] | list[Path]) -> Iterator[dict[str, Any]]:
         """The same conversations one at a time, without `datasets`, which takes a second to load."""
         from turnwise.data.conversations import iterate_conversations
+        from turnwise.data.reading.detection import UnknownLayout
 
-        return iterate_conversations(paths, **self.arguments)
+        rows = iterate_conversations(paths, **self.arguments)
+        try:
+            first = next(rows, None)
+        except UnknownLayout as unknown:
+            return iterate_conversations(paths, **self._with_columns(unknown).arguments)
+        return rows if first is None else chain([first], rows)
+
+    def _with_columns(self, unknown: UnknownLayout) -> Reading:
+        if not unknown.layout.sure:
+            raise unknown
+        columns = str(unknown.layout.columns)
+        note(f"{unknown.where}: read with --columns '{columns}'; name others if that is wrong")
+        return replace(self, columns=columns)
 
     def command_line(self, data: list[Path]) -> str:
         """The data and these options as a user would type them."""
