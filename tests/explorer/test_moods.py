@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
+import pytest
 
 from turnwise._utils.vectors import unit_vectors
 from turnwise.explorer.groups.moods import moods
+from turnwise.explorer.report.report import Group
 
 DIM = 8
 
@@ -53,3 +58,22 @@ def test_there_are_no_two_moods_where_answers_differ_by_chance_are_alike_or_few(
     few = around(random, np.eye(DIM)[3 + second])
     few[:60] = 0
     assert moods(messages, few) is None
+
+
+def test_a_group_shows_one_of_each_mood_first() -> None:
+    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
+    pytest.importorskip("lancedb", reason="needs the extra store")
+    from turnwise.explorer.report.groups import with_moods
+
+    random = np.random.default_rng(0)
+    messages, second = group(random)
+    said = np.stack([messages, around(random, np.eye(DIM)[3 + second])], 1).reshape(-1, DIM)
+    rows = np.arange(0, len(said), 2)
+    corpus: Any = SimpleNamespace(
+        vectors=said, texts=[""] * len(said), conversation=np.arange(len(said)) // 2, role=np.arange(len(said)) % 2
+    )
+    survey: Any = SimpleNamespace(sample=rows, groups=np.where(np.arange(len(said)) % 2, -1, 7))
+    central = tuple(rows[:3].tolist())
+    row: Any = dict.fromkeys(("phrases", "parent", "level", "size", "share", "edge", "new", "renamed", "colour"))
+    [shown] = with_moods([Group(id=7, name="", central=central, **row)], survey, corpus, said)
+    assert [bool(second[place // 2]) for place in shown.central[:2]] == [False, True] and len(shown.central) == 3

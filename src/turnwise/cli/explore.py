@@ -19,7 +19,6 @@ from turnwise.cli.store import fill
 from turnwise.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
-
     from turnwise.explorer import Report
     from turnwise.store import ConversationStore
 

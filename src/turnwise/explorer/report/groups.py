@@ -14,6 +14,7 @@ from turnwise.explorer.boilerplate import without_placeholders
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.members import Members, members_of
 from turnwise.explorer.groups.memory import GroupMemory, Kind, Memory
+from turnwise.explorer.groups.moods import moods
 from turnwise.explorer.groups.naming import name_sentences
 from turnwise.explorer.groups.phrases import distinct_names, name_phrases, phrases_in, told_apart
 from turnwise.explorer.groups.survey import Survey
@@ -55,6 +56,7 @@ def named_groups(
         memory[kind] = _named(survey.memory, members, described, corpus, kind, naming)
         listed = _listed(memory[kind], members, len(survey.groups))
         if kind == "message":
+            listed = with_moods(listed, survey, corpus, alone)
             listed = with_scale(with_speakers(listed, survey, corpus, speakers), survey, corpus)
         groups[kind] = listed
     return groups, memory
@@ -97,6 +99,23 @@ def _answers(corpus: Corpus, rows: IntArray, alone: FloatArray) -> FloatArray:
     answered = corpus.conversation[following] == corpus.conversation[rows]
     answered &= corpus.role[following] != corpus.role[rows]
     return np.where(answered[:, None], alone[following], np.float32(0))
+
+
+def with_moods(groups: Sequence[Group], survey: Survey, corpus: Corpus, alone: FloatArray) -> list[Group]:
+    """The groups of messages; the first two members of one that has two moods are the most typical of each."""
+    labels, vectors = survey.groups[survey.sample], np.array(corpus.vectors[survey.sample], np.float32)
+    answers = _answers(corpus, survey.sample, alone)
+    listed = []
+    for group in groups:
+        rows = np.flatnonzero(labels == group.id)
+        second = moods(vectors[rows], answers[rows])
+        if second is not None:
+            halves = sorted((rows[~second], rows[second]), key=len, reverse=True)
+            typical = [half[(vectors[half] @ vectors[half].mean(0)).argmax()] for half in halves]
+            central = dict.fromkeys((*survey.sample[typical].tolist(), *group.central))
+            group = replace(group, central=tuple(central)[: len(group.central)])
+        listed.append(group)
+    return listed
 
 
 def _requests(corpus: Corpus, speakers: Speakers, conversations: IntArray) -> IntArray:
