@@ -9,9 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from tests.explorer.clouds import clouds
+from turnwise._utils.vectors import unit_vectors
 from turnwise.explorer.groups.endpoint import Endpoint
 from turnwise.explorer.groups.naming import name_sentences
-from turnwise.explorer.groups.phrases import distinct_names, name_phrases, told_apart
+from turnwise.explorer.groups.phrases import distinct_names, keyword_name, name_phrases, told_apart
+from turnwise.explorer.groups.tightness import tightness
 
 
 def test_phrases_are_what_a_group_says_and_others_do_not() -> None:
@@ -42,6 +45,33 @@ def test_stop_words_are_those_of_the_texts_in_any_language() -> None:
     phrases = name_phrases(texts, np.repeat([0, 1, 2], 8))
     assert "rechnung" in phrases[0][0] and "pakets" in phrases[1][0] and "fluges" in phrases[2][0]
     assert not {"ich", "möchte", "das", "die"} & {word for own in phrases for word in own}
+
+
+def test_what_most_groups_of_a_part_have_in_common_describes_none_of_them() -> None:
+    texts = ["my flight is late", "my flight is gone"] * 3 + ["my flight and bag", "my flight, two bags"] * 3
+    answers = ["we see", "we know", "oh dear"] * 6
+    labels = np.concatenate([np.repeat([0, 1], 6), np.repeat([2, 3, 4], 6)])
+    among_all = name_phrases([*texts, *answers], labels)
+    by_part = name_phrases([*texts, *answers], labels, np.asarray([0, 0, 1, 1, 1]))
+    assert any("flight" in phrase for phrase in among_all[0])
+    assert by_part[0] and not any(word in ("my", "flight") for phrase in by_part[0] for word in phrase.split()[::2])
+
+
+def test_a_name_of_keywords_has_those_that_are_nearly_as_common_as_the_first() -> None:
+    texts = ["The gate?", "Gate 4", "which gate", "gate: bus", "terminal and gate", "two gates, terminal"]
+    assert keyword_name(["gate", "terminal", "bus"], texts) == "gate · terminal"
+    assert keyword_name([], texts) == ""
+
+
+def test_groups_are_tight_apart_from_what_all_of_a_part_share() -> None:
+    vectors, _, cloud = clouds(4, 60)
+    shared = unit_vectors(vectors + np.float32(2) * vectors.mean(0) + np.float32(0.5))
+    loose = unit_vectors(shared + np.random.default_rng(0).standard_normal(shared.shape).astype(np.float32) / 2)
+    one = np.zeros(4, np.int64)
+    assert (tightness(shared, cloud, one) > 0.6).all() and (tightness(loose, cloud, one) < 0.6).all()
+    alone = tightness(shared, cloud, np.arange(4))
+    assert np.allclose(alone, [np.linalg.norm(shared[cloud == group].mean(0)) for group in range(4)], atol=1e-5)
+    assert len(tightness(shared, np.full(len(cloud), -1), np.zeros(0, np.int64))) == 0
 
 
 def test_texts_without_words_have_no_phrases() -> None:

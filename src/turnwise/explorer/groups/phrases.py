@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from turnwise._utils.vectors import IntArray
+from turnwise._utils.vectors import BoolArray, IntArray
 
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
@@ -31,6 +31,8 @@ _LEAST_TEXTS = 3  # of the group that must have it, or all if it has fewer: it m
 _COMMON = 0.05  # a word that so many texts of a group have is common in it; common in most groups, it says nothing
 _TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
 _SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
+_IN_NAME = 3
+_AS_COMMON = 1 / 3  # as the first of them, a phrase of a name must be
 _ALIKE = 0.75  # of the words of two names are the same: they do not tell their groups apart
 
 
@@ -69,6 +71,7 @@ def phrases_in(texts: Sequence[str]) -> tuple[Any, list[str]]:
 def name_phrases(
     texts: Sequence[str],
     labels: IntArray,
+    parts: IntArray | None = None,
     count: int = 8,
     counted: Callable[[tuple[str, ...]], tuple[Any, list[str]]] = phrases_in,
 ) -> list[list[str]]:
@@ -77,6 +80,8 @@ def name_phrases(
     Args:
         texts: The texts.
         labels: The group of each text, from 0 on, -1 for none (n,).
+        parts: The part of each group, in which stop words are what most groups have in common (groups,); by default,
+            all are in one.
         count: The most phrases for a group.
         counted: What counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
     """
@@ -92,11 +97,12 @@ def name_phrases(
     sizes = np.maximum(np.asarray(members.sum(1)).ravel(), 1)
     counts = (members @ present).tocsr()  # (groups, phrases): how many texts of the group have the phrase
     total = np.asarray(counts.sum(0)).ravel()
-    common = np.asarray((counts.multiply(1 / sizes[:, None]) >= _COMMON).sum(0)).ravel()
-    pale = {phrases[place] for place in np.flatnonzero(common > max(1, groups / 2))}
-    says = np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
+    common = counts.multiply(1 / sizes[:, None]) >= _COMMON
+    parts = np.zeros(groups, np.int64) if parts is None else parts
+    says_in = {part: _saying(common[parts == part], phrases) for part in np.unique(parts).tolist()}
     best = []
     for group in range(groups):
+        says = says_in[int(parts[group])]
         own = counts[group]
         share = own.data / sizes[group]
         elsewhere = (total[own.indices] - own.data + 0.5) / (len(kept) - sizes[group] + 1)
@@ -109,6 +115,25 @@ def name_phrases(
         candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}
         best.append(_best(candidates, count))
     return best
+
+
+def _saying(common: Any, phrases: Sequence[str]) -> BoolArray:
+    """Which phrases neither begin nor end with a word that is common in most of some groups (phrases,).
+
+    Args:
+        common: Which phrases are common in which of the groups (groups, phrases), sparse.
+        phrases: The phrases.
+    """
+    times = np.asarray(common.sum(0)).ravel()
+    pale = {phrases[place] for place in np.flatnonzero(times > max(1, common.shape[0] / 2)).tolist()}
+    return np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
+
+
+def keyword_name(phrases: Sequence[str], texts: Sequence[str]) -> str:
+    """A name of the best phrases of a group, without those that far fewer of its texts have than the first."""
+    shown = phrases[:_IN_NAME]
+    counts = [sum(phrase in text.lower() for text in texts) for phrase in shown]
+    return " · ".join(phrase for phrase, count in zip(shown, counts) if count >= _AS_COMMON * counts[0])
 
 
 def _best(candidates: Mapping[str, tuple[float, float]], count: int) -> list[str]:

@@ -16,8 +16,9 @@ from turnwise.explorer.groups.members import Members, members_of
 from turnwise.explorer.groups.memory import GroupMemory, Kind, Memory
 from turnwise.explorer.groups.moods import moods
 from turnwise.explorer.groups.naming import name_sentences
-from turnwise.explorer.groups.phrases import distinct_names, name_phrases, phrases_in, told_apart
+from turnwise.explorer.groups.phrases import distinct_names, keyword_name, name_phrases, phrases_in, told_apart
 from turnwise.explorer.groups.survey import Survey
+from turnwise.explorer.groups.tightness import TIGHT, tightness
 from turnwise.explorer.report.report import Group
 from turnwise.explorer.report.scale import with_scale
 from turnwise.explorer.report.speaking import with_speakers
@@ -64,10 +65,13 @@ def named_groups(
 
 @dataclass(frozen=True)
 class _Described:
-    """The content of a group's texts: its phrases, and its most typical sentence, empty if there is none."""
+    """The content of a group's texts: its phrases, and a name for it, empty if there is none.
+
+    The name is the most typical sentence; of requests and topics that are not alike enough, the commonest phrases.
+    """
 
     phrases: tuple[str, ...]
-    sentence: str
+    name: str
 
 
 def _described(
@@ -87,10 +91,23 @@ def _described(
         nameless = np.asarray([not survey.memory.groups[id].name for id in values.tolist()], bool)
         named_by = texts if kind == "message" else [without_placeholders(corpus.texts[row]) for row in messages]
         answers = _answers(corpus, rows, alone) if kind == "message" else None
-        sentences = name_sentences(named_by, vectors, labels, nameless, answers)  # the others keep their names
-        for id, phrases, sentence in zip(values.tolist(), name_phrases(texts, labels, counted=counted), sentences):
-            described[id] = _Described(tuple(phrases), sentence)
+        parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
+        phrases = name_phrases(texts, labels, parts, counted=counted)
+        is_topic = np.asarray([part.opening for part in speakers.parts])[parts] | (kind == "conversation")
+        loose = (is_topic | (speakers.asker is None)) & (tightness(vectors, labels, parts) < TIGHT)
+        loose &= np.asarray(list(map(bool, phrases)), bool)
+        names = name_sentences(named_by, vectors, labels, nameless & ~loose, answers)  # the others keep their names
+        for group in np.flatnonzero(loose).tolist():
+            names[group] = keyword_name(phrases[group], [texts[row] for row in np.flatnonzero(labels == group)])
+        for id, own, name in zip(values.tolist(), phrases, names):
+            described[id] = _Described(tuple(own), name)
     return described
+
+
+def _parts_of(labels: IntArray, part: IntArray) -> IntArray:
+    """The part of each group, from that of each text (groups,)."""
+    groups, first = np.unique(labels, return_index=True)
+    return part[first[groups >= 0]]
 
 
 def _answers(corpus: Corpus, rows: IntArray, alone: FloatArray) -> FloatArray:
@@ -166,7 +183,7 @@ def _named(
         taken = [groups[id].name for id in level if groups[id].name]
         # No sentence says what several finer groups are about; their phrases do.
         own = [
-            described[id].sentence if id in described and not (finer[id] > 1 and groups[id].phrases) else ""
+            described[id].name if id in described and not (finer[id] > 1 and groups[id].phrases) else ""
             for id in nameless
         ]
         if naming is not None and nameless:
