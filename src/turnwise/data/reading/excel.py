@@ -53,7 +53,7 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
     from openpyxl import load_workbook
 
     try:
-        merged = _check_size(file)
+        merged = _merged_cells(file)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of formatting that the library does not know
             workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
@@ -82,8 +82,8 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
         raise ConversationError(place, problem) from None
 
 
-def _check_size(file: BinaryIO) -> dict[str, Merged]:
-    """Raise `TooLargeError` or ``ValueError`` for what is too large; the cells merged downwards in each part."""
+def _merged_cells(file: BinaryIO) -> dict[str, Merged]:
+    """The merged cells of each part; `TooLargeError` or ``ValueError`` for what is too large."""
     merged: dict[str, Merged] = {}
     with zipfile.ZipFile(file) as parts:
         if sum(part.file_size for part in parts.infolist()) > line_limit():
@@ -91,13 +91,13 @@ def _check_size(file: BinaryIO) -> dict[str, Merged]:
         for part in parts.infolist():
             if part.filename.endswith((".xml", ".rels")):
                 with parts.open(part) as xml:
-                    merged[part.filename] = _check_xml(xml)
+                    merged[part.filename] = _merged_in(xml)
     file.seek(0)
     return merged
 
 
-def _check_xml(xml: IO[bytes]) -> Merged:
-    """The cells merged downwards; ``ValueError`` if the XML takes the library far more than its size tells."""
+def _merged_in(xml: IO[bytes]) -> Merged:
+    """The merged cells of a part; ``ValueError`` if its XML takes the library far more than its size tells."""
     from openpyxl.utils import range_boundaries
 
     elements = strings = 0

@@ -167,11 +167,11 @@ def told_apart(names: Sequence[str], phrases: Sequence[Sequence[str]]) -> list[s
         names: The names, empty for none.
         phrases: The phrases of each group, the best first.
     """
+    words_of = list(map(_words, names))
     apart = []
-    for name, own in zip(names, phrases):
-        alike = [set(every) for other, every in zip(names, phrases) if are_alike(name, other)]
+    for name, own, words in zip(names, phrases, words_of):
+        alike = [set(every) for others, every in zip(words_of, phrases) if _are_alike(words, others)]
         theirs = Counter(phrase for every in alike for phrase in every)
-        words = _words(name)
         further = [phrase for phrase in own if theirs[phrase] == 1 and not words & set(phrase.split())]
         apart.append(f"{name} ({further[0]})" if name and len(alike) > 1 and further else name)
     return apart
@@ -179,7 +179,10 @@ def told_apart(names: Sequence[str], phrases: Sequence[Sequence[str]]) -> list[s
 
 def are_alike(name: str, other: str) -> bool:
     """Whether two names have nearly the same words."""
-    words, others = _words(name), _words(other)
+    return _are_alike(_words(name), _words(other))
+
+
+def _are_alike(words: set[str], others: set[str]) -> bool:
     return len(words & others) >= _ALIKE * len(words | others)
 
 
