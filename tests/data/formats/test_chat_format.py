@@ -178,3 +178,43 @@ def test_messages_that_name_their_conversation_are_gathered(tmp_path: Path) -> N
     (message,) = a["messages"]
     assert (message["content"], message["time"]) == ("hello", "2024-05-31T08:00:01+00:00") and message["attachments"]
     assert [message["time"][-8:] for message in b["messages"]] == ["50+00:00", "00+00:00"]
+
+
+@pytest.mark.parametrize("name", ["conversation_id", "sessionId", "thread_id"])
+def test_snapshots_of_a_growing_conversation_are_one(tmp_path: Path, name: str) -> None:
+    sunday, monday = ({"role": "system", "content": f"Today is {day}."} for day in ("Sunday", "Monday"))
+    whole = turns("hi", "hello", "and?", "more", "bye")
+    rows = [
+        {"id": "r1", name: "a", "messages": [sunday, *whole[:2]], "feedback": "up", "model": "m1"},
+        {"id": "r2", name: "b", "messages": turns("hi", "hello")},
+        {"id": "r3", name: "a", "messages": [sunday, *whole[:4]], "feedback": None, "model": "m2"},
+        {"messages": turns("hi")},
+        {"id": "r4", name: "a", "messages": [monday, *whole], "model": "m3"},
+        {"id": "r5", name: "a", "messages": [monday, *whole], "model": "m3"},
+    ]
+    for path in (tmp_path / "log.jsonl", tmp_path / "log.json"):
+        alone, other, grown = read(write(path, lines(*rows) if path.suffix == ".jsonl" else rows))
+        assert (grown["id"], grown["messages"]) == ("a", whole)
+        assert (grown["feedback"], grown["model"], grown["system"]) == ("up", "m3", "Today is Monday.")
+        assert (other["id"], other["messages"]) == ("r2", turns("hi", "hello"))
+        assert (alone["id"], alone["messages"]) == ("log-4", turns("hi"))
+
+
+def test_what_only_shares_an_id_stays_apart(tmp_path: Path) -> None:
+    histories = [turns("a", "b"), turns("a", "c", "d"), turns("e"), turns("e", "f")]
+    rows = [{"conversation_id": "1", "messages": messages} for messages in histories]
+    assert [row["messages"] for row in read(write(tmp_path / "log.jsonl", lines(*rows)))] == [
+        turns("a", "b"),
+        turns("a", "c", "d"),
+        turns("e", "f"),
+    ]
+    rated = [{"conversation_id": "1", "messages": turns("a", "b"), "rating": rating} for rating in (1, 5)]
+    assert [row["rating"] for row in read(write(tmp_path / "rated.jsonl", lines(*rated)))] == [1, 5]
+
+
+def test_a_bad_row_among_snapshots_is_told(tmp_path: Path) -> None:
+    good = [{"chat_id": "1", "messages": turns("a", "b", *more)} for more in ((), ("c",))]
+    path = write(tmp_path / "log.jsonl", lines(good[0], {"chat_id": "1", "messages": [{"role": "user"}]}, good[1]))
+    with pytest.raises(ConversationError, match=r"log.jsonl:2: message 1 has no 'content'"):
+        read(path)
+    assert [row["messages"] for row in read(path, on_error="skip")] == [turns("a", "b", "c")]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -26,6 +27,7 @@ from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.parts import SAID_OTHERWISE, plain_message, with_system
+from turnwise.data.reading.snapshots import last_snapshots
 from turnwise.data.reading.source import BadRow, Source, parse_record, parse_value
 
 _ARENA = {"conversation_a", "conversation_b"}
@@ -36,6 +38,11 @@ _MESSAGE_KEYS = {"role", "content", "name", "tool_call_id", "timestamp", "time",
 
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
+    """Rows, of snapshots of one conversation the last one."""
+    return last_snapshots(_rows(source), partial(convert, source=source))
+
+
+def _rows(source: Source) -> Iterator[tuple[int, Any]]:
     """Rows; those under ``conversations``; or all messages of a file that holds nothing but messages."""
     if source.ending == ".json" and _is_collection(object_head(source)[0]):
         yield from source.array_records("conversations")

@@ -140,7 +140,7 @@ def _keep(database: sqlite3.Connection, number: int, time: float, row: Call) -> 
     digest = blake2b((row.get("system") or "").encode("utf-8", "replace"), digest_size=16)
     parts = []
     for length, message in enumerate(row["messages"], start=1):
-        digest.update(_key(message).encode("utf-8", "replace"))
+        digest.update(message_key(message).encode("utf-8", "replace"))
         parts.append((number, digest.hexdigest(), length))
     repeated = [part for part, said in zip(parts[:-1], row["messages"]) if said["role"] == "assistant"]
     database.executemany("insert into said values (?, ?, ?)", repeated)
@@ -174,7 +174,7 @@ def joined_calls(calls: list[Messages]) -> tuple[Messages, int]:
     keys: list[str] = []
     branches = 0
     for messages in calls:
-        new = [_key(message) for message in messages]
+        new = [message_key(message) for message in messages]
         shared = next((i for i, (old, key) in enumerate(zip(keys, new)) if old != key), min(len(keys), len(new)))
         if shared == len(new):
             continue
@@ -192,7 +192,7 @@ def joined_calls(calls: list[Messages]) -> tuple[Messages, int]:
     return path, branches
 
 
-def _key(message: dict[str, Any]) -> str:
+def message_key(message: dict[str, Any]) -> str:
     """The key by which a repeated message is known; thoughts and times are not in it."""
     parts = [message["role"], message["content"].strip(), *map(message.get, ("tool_calls", "tool_results"))]
     try:

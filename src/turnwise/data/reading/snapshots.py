@@ -1,0 +1,92 @@
+"""Rows that are snapshots of one growing conversation, as assistants log them: each holds all that was said so far.
+
+Only rows that share the id of a conversation are compared. One whose messages another repeats and continues is part of
+that other one; edited and unlike histories stay apart.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from turnwise.data.reading.columns import conversation_field
+from turnwise.data.reading.sessions import message_key
+from turnwise.data.reading.source import OTHER_LAYOUT, BadRow, parse_value
+
+Row = dict[str, Any]
+_ONCE = """
+select number, row from rows
+where conversation in (select conversation from rows group by conversation having count(*) = 1) order by number
+"""
+_REPEATED = """
+with many as (select conversation, min(number) as first from rows group by conversation having count(*) > 1)
+select conversation, number, row from many join rows using (conversation) order by first, number
+"""
+
+
+def last_snapshots(rows: Iterator[tuple[int, Any]], convert: Callable[[Row], Row]) -> Iterator[tuple[int, Any]]:
+    """The rows without those that others continue: without an id, with one of their own, and with a shared one.
+
+    They wait in a temporary file, so that memory does not grow with the number of rows.
+
+    Args:
+        rows: Numbered rows.
+        convert: From a row to one with plain messages, by which rows are compared.
+    """
+    with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
+        database.execute("create table rows (conversation text, number integer, row blob)")
+        for number, raw in rows:
+            try:
+                row = parse_value(raw)
+            except BadRow as problem:
+                yield number, problem
+                continue
+            name = conversation_field(row) if isinstance(row, dict) else None
+            if name is None or row[name] in (None, ""):
+                yield number, row
+                continue
+            kept = raw if isinstance(raw, bytes) else json.dumps(row, default=str).encode()
+            database.execute("insert into rows values (?, ?, ?)", (json.dumps(row[name], default=str), number, kept))
+        database.execute("create index by_conversation on rows (conversation)")
+        yield from database.execute(_ONCE)
+        for conversation, group in groupby(database.execute(_REPEATED), itemgetter(0)):
+            yield from _joined([(number, parse_value(row)) for _, number, row in group], conversation, convert)
+
+
+def _joined(rows: list[tuple[int, Row]], conversation: str, convert: Callable[[Row], Row]) -> list[tuple[int, Row]]:
+    """The rows of a conversation that none other continues, each with the labels that only those before it have."""
+    beginnings = [_beginnings(row, convert) for _, row in rows]
+    lengths = list(map(len, beginnings))
+    longest: dict[bytes, int] = {}  # by a beginning, the longest row that has it, and of equals the last
+    for place in sorted(range(len(rows)), key=lambda place: (lengths[place], place), reverse=True):
+        for beginning in beginnings[place]:
+            longest.setdefault(beginning, place)
+    into = [longest[said[-1]] if said else place for place, said in enumerate(beginnings)]
+    if all(lengths[place] == lengths[other] for place, other in enumerate(into)):
+        return rows  # nothing grows
+    kept: dict[int, tuple[int, Row]] = {}
+    for place, other in sorted(enumerate(into), key=lambda pair: (lengths[pair[0]], pair[0])):
+        number, row = rows[place]
+        first, earlier = kept.get(other, (number, {}))
+        told = {name: value for name, value in row.items() if value not in (None, "")}
+        kept[other] = min(first, number), {**earlier, **told, "id": json.loads(conversation)}
+    return sorted(kept.values(), key=itemgetter(0))
+
+
+def _beginnings(row: Row, convert: Callable[[Row], Row]) -> list[bytes]:
+    """A digest of each beginning of what is said in a row; none for one that cannot be read."""
+    digest = blake2b(digest_size=16)
+    digests = []
+    try:
+        for message in convert(dict(row))["messages"]:
+            digest.update(message_key(message).encode("utf-8", "replace"))
+            digests.append(digest.digest())
+    except OTHER_LAYOUT:
+        return []
+    return digests
