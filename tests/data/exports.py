@@ -76,6 +76,15 @@ _RASA = [
     {"event": "user", "timestamp": _SECONDS, "text": ASKED, "parse_data": {"intent": {"name": "where"}}},
     {"event": "bot", "timestamp": _SECONDS + 120, "text": ANSWERED},
 ]
+_CX = {"labels": {"session_id": "7", "agent_id": "a"}, "logName": "projects/p/logs/l"}
+_CX_RESULT = {
+    "text": ASKED,
+    "responseMessages": [{"payload": {}}, {"text": {"text": [ANSWERED]}}],
+}
+_ES_ANSWER = (
+    f'Dialogflow Response : id: "r"\nsession_id: "7"\nresult {{\n  resolved_query: "{ASKED}"\n  metadata {{\n'
+    f'    intent_name: "where"\n  }}\n  fulfillment {{\n    speech: "{ANSWERED}"\n  }}\n}}\n'
+).replace("ù", r"\303\271")
 
 # product -> file, content. Where speakers have names and no sides, they are Zoé and Max.
 FILES: dict[str, tuple[str, Any]] = {
@@ -178,6 +187,18 @@ FILES: dict[str, tuple[str, Any]] = {
         f"1,7,{ASKED},<p>{ASKED}</p>,Zoé,TRUE,{_BEGIN}\n"
         f'2,7,"{ANSWERED}\n\nLe 14 nov. 2023, Zoé <zoe@a.b> a écrit :\n> {ASKED}",,Max,FALSE,{_LATER}\n',
     ),
+    "Salesforce's LiveChatTranscript": (
+        "LiveChatTranscript.csv",
+        "Id,Body,ChatKey,Status,StartTime\n"
+        '7,"<p align=""center"">Chat Started: Tuesday</p><p align=""center"">Agent Max</p>'
+        f'( 0s ) Zoé: {ASKED}<br>( 2m 0s ) Max: {ANSWERED}<br>",k,Completed,2023-11-14T22:13:20.000Z\n',
+    ),
+    "Discord's CSV": (
+        "7.csv",
+        "AuthorID,Author,Date,Content,Attachments,Reactions\n"
+        f'"1","Zoé","2023-11-14T22:13:20.0000000+00:00","{ASKED}","https://a.b/c.png","👍 (1)"\n'
+        f'"2","Max","2023-11-14T22:15:20.0000000+00:00","{ANSWERED}","",""\n',
+    ),
     "Telegram": ("result.json", _TELEGRAM),
     "Teams": (
         "messages.json",
@@ -259,6 +280,20 @@ FILES: dict[str, tuple[str, Any]] = {
                 "request": {"queryInput": {"text": {"text": ASKED}}},
                 "response": {"queryResult": {"responseMessages": [{"text": {"text": [ANSWERED]}}]}},
             }
+        ],
+    ),
+    "Dialogflow CX's log": (
+        "logs.json",
+        _both(
+            {**_CX, "timestamp": _BEGIN, "jsonPayload": {"queryInput": {"text": {"text": ASKED}}}},
+            {**_CX, "timestamp": f"{_BEGIN[:-1]}.5Z", "jsonPayload": {"responseId": "r", "queryResult": _CX_RESULT}},
+        ),
+    ),
+    "Dialogflow ES' log": (
+        "logs.json",
+        [
+            {**entry, "timestamp": _BEGIN, "trace": "7", "labels": {"type": "…", "request_id": "r", "protocol": "V2"}}
+            for entry in ({"textPayload": _ES_ANSWER}, {"textPayload": 'Dialogflow Request : {"session":"7"}'})
         ],
     ),
     "Copilot Studio": (

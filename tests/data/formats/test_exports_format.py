@@ -13,7 +13,7 @@ from turnwise.data.conversations import read_conversations
 from turnwise.data.reading.export_names import EXPORTS
 from turnwise.errors import ConversationError
 
-_NAMES_ONLY = {"Telegram", "Teams", "Skype"}
+_NAMES_ONLY = {"Discord's CSV", "Telegram", "Teams", "Skype"}
 
 
 def test_there_is_a_sample_of_every_product() -> None:
@@ -27,7 +27,8 @@ def test_who_says_what_when(tmp_path: Path, product: str) -> None:
     said = [(message["role"], message["content"]) for message in row["messages"] if message["content"]]
     roles = ("Zoé", "Max") if product in _NAMES_ONLY else ("user", "assistant")
     answered = [] if product == "Zendesk without comments" else [(roles[1], ANSWERED)]
-    assert (row["id"], said) == ("7", [(roles[0], ASKED), *answered])
+    identifier = "7-2" if product == "Discord's CSV" else "7"  # of the file, which is one conversation
+    assert (row["id"], said) == (identifier, [(roles[0], ASKED), *answered])
     assert row["messages"][0]["time"].startswith("2023-11-14T22:13:20")
 
 
@@ -46,6 +47,23 @@ def test_names_titles_and_intents_are_labels(tmp_path: Path) -> None:
     assert first("Front")["messages"][0]["name"] == "Zoé"
     assert first("Gorgias' messages")["messages"][1]["name"] == "Max"
     assert first("Rasa's events")["messages"][0]["intent"] == "where"
+
+
+def test_all_that_a_bot_answers_at_once(tmp_path: Path) -> None:
+    name, [answered, asked] = FILES["Dialogflow CX's log"]
+    answers = [{"text": {"text": [text]}} for text in ("a", "b")]
+    answered = {**answered, "jsonPayload": {"queryResult": {"text": ASKED, "responseMessages": answers}}}
+    [row] = read(write(tmp_path / name, [answered, asked]))
+    assert [message["content"] for message in row["messages"]] == [ASKED, "a\nb"]
+
+
+def test_chats_of_salesforce_without_the_agents_name_and_over_lines(tmp_path: Path) -> None:
+    body = "Chat Started: Friday\nAgent Max M\n( 53s ) Support: Hi, Zoé\n( 1h 2m 3s ) Zoé: It is\nlate\n"
+    [row] = read(write(tmp_path / "chats.csv", f'Id,Body,ChatKey\n7,"{body}",k\n8,,l\n'))
+    assert [(message["role"], message["content"], message["start"]) for message in row["messages"]] == [
+        ("Support", "Hi, Zoé", 53.0),
+        ("Zoé", "It is\nlate", 3723.0),
+    ]
 
 
 def test_all_chats_of_telegram_and_what_is_no_text(tmp_path: Path) -> None:

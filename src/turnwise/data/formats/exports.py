@@ -19,7 +19,7 @@ from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.pages import page_records, pages_in
 from turnwise.data.reading.parts import text_and_labels
 from turnwise.data.reading.quotes import own_text
-from turnwise.data.reading.source import BadRow, Source, parse_record
+from turnwise.data.reading.source import OTHER_LAYOUT, BadRow, Source, parse_record
 from turnwise.errors import ConversationError
 
 
@@ -40,8 +40,9 @@ def records(source: Source) -> Iterator[tuple[int, Record | BadRow]]:
         source.tick()
         try:
             record = parse_record(raw)
-        except BadRow as problem:
-            yield number, problem
+            record = names.unpack(record) if names.unpack else record
+        except OTHER_LAYOUT as problem:
+            yield number, problem if isinstance(problem, BadRow) else BadRow(f"unexpected layout ({problem})")
             continue
         if names.messages or names.opening:
             yield number, Record(names, record, [_unwrapped(item) for item in _list_at(record, names.messages)])
@@ -103,8 +104,9 @@ def _messages(item: dict[str, Any], names: Names) -> Iterator[dict[str, Any]]:
     labels = {name: value for name, value in labels.items() if value}
     if text or labels.keys() - {"name", "message_id", "reply_to", "intent"}:
         yield {"role": role, "content": text, **labels}
-    if answer := _text(item, names.answer, names)[0]:
-        yield {"role": "assistant", "content": answer}
+    answers = ([text for text in _every(item, path.split(".")) if isinstance(text, str)] for path in names.answer)
+    if answer := "\n".join(next(filter(None, answers), ())).strip():
+        yield {"role": "assistant", "content": without_markup(answer)}
 
 
 def _text(item: dict[str, Any], paths: Paths, names: Names) -> tuple[str, dict[str, Any]]:
@@ -135,12 +137,30 @@ def _first(record: dict[str, Any], paths: Paths) -> Any:
 def _at(value: Any, path: str) -> Any:
     """The value at a path, through objects, the first items of lists, and JSON in a cell."""
     for name in path.split("."):
-        if isinstance(value, str):
-            with suppress(ValueError, RecursionError):
-                value = json.loads(value)
+        value = _opened(value)
         if isinstance(value, list):
             value = value[0] if value else None
         value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _every(value: Any, path: list[str]) -> Iterator[Any]:
+    """The values at a path, through objects, all items of lists, and JSON in a cell."""
+    opened = _opened(value) if path else value
+    if isinstance(opened, list):
+        for item in opened:
+            yield from _every(item, path)
+    elif not path:
+        yield value
+    elif isinstance(opened, dict):
+        yield from _every(opened.get(path[0]), path[1:])
+
+
+def _opened(value: Any) -> Any:
+    """What a cell holds as JSON; all else as it is."""
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
     return value
 
 
@@ -181,7 +201,7 @@ def _found(head: Head) -> tuple[Names, str] | None:
     """The names of the product, and where the file keeps its records if it is a page."""
     for page, keys in (("", head.keys), *pages_in(head)):
         for names in EXPORTS.values():
-            if names.keys <= keys and _is_its_own(names, head if not page else Head()):
+            if names.keys <= keys and (names.within is None or _holds(head, page, *names.within)):
                 return names, page
     if {"about", "list"} <= head.inner.get("chats", frozenset()) or {"about", "personal_information"} <= head.keys:
         return EXPORTS["Telegram"], "chats.list"
@@ -189,9 +209,9 @@ def _found(head: Head) -> tuple[Names, str] | None:
     return (EXPORTS["Help Scout"], "_embedded.conversations") if "conversations" in inside else None
 
 
-def _is_its_own(names: Names, head: Head) -> bool:
-    """Whether messages are such as the product has, where its names for a conversation are everybody's."""
-    return names is not EXPORTS["Telegram"] or {"date", "type"} <= head.inner.get("messages", frozenset())
+def _holds(head: Head, page: str, name: str, keys: frozenset[str]) -> bool:
+    """Whether an object in a record has these names; it is not known in those of a page."""
+    return not page and keys <= head.inner.get(name, frozenset())
 
 
 def matches(head: Head) -> bool:

@@ -6,9 +6,11 @@ first that holds something counts. Values are in lower case.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from turnwise.data.reading.payloads import dialogflow_answer, salesforce_chat
 
 Paths = tuple[str, ...]
 
@@ -21,7 +23,9 @@ class Names:
         keys: Those that every record has; to tell it from other products.
         text: What is said.
         time: When it is said.
-        conversation: The conversation's id.
+        conversation: The conversation's id; empty where a file is one.
+        within: A field and names that the object in it has, where ``keys`` are those of others, too.
+        unpack: What takes a record apart that holds in a text what is said.
         messages: The list of messages; none where a record is a message itself.
         side: Who says it, as one of two sides, of which ``asking`` are the values for the one who asks.
         speaker: The name of who says it, which is the role where there are no sides.
@@ -42,6 +46,8 @@ class Names:
     text: Paths
     time: Paths
     conversation: Paths = ("id",)
+    within: tuple[str, frozenset[str]] | None = None
+    unpack: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     messages: Paths = ()
     side: str = ""
     asking: frozenset[str] = frozenset()
@@ -245,9 +251,31 @@ EXPORTS: dict[str, Names] = {
         labels={"title": ("Subject",)},
         is_mail=True,
     ),
+    # https://developer.salesforce.com/docs/atlas.en-us.object_reference.meta/object_reference/sforce_api_objects_livechattranscript.htm
+    "Salesforce's LiveChatTranscript": Names(
+        keys=_words("Body ChatKey"),
+        conversation=("Id", "ChatKey"),
+        unpack=salesforce_chat,
+        messages=("messages",),
+        text=("text",),
+        speaker=("role",),
+        time=("time",),
+        labels={"status": ("Status",), "case": ("CaseId",)},
+        message_labels={"name": ("name",)},
+    ),
+    # https://github.com/Tyrrrz/DiscordChatExporter, as CSV
+    "Discord's CSV": Names(
+        keys=_words("AuthorID Author Date Content Attachments"),
+        conversation=(),
+        text=("Content",),
+        speaker=("Author",),
+        time=("Date",),
+        message_labels={"attachments": ("Attachments",)},
+    ),
     # Telegram Desktop > Export chat history > JSON
     "Telegram": Names(
         keys=_words("id type messages"),
+        within=("messages", _words("date type")),
         messages=("messages",),
         text=("text",),
         speaker=("from", "actor", "from_id", "actor_id"),
@@ -350,6 +378,27 @@ EXPORTS: dict[str, Names] = {
         answer=("derived_data.agentUtterances", "response.queryResult.responseMessages.text.text"),
         time=("request_time",),
         message_labels={"intent": ("response.queryResult.match.intent.displayName",)},
+    ),
+    # https://cloud.google.com/dialogflow/cx/docs/concept/logging
+    "Dialogflow CX's log": Names(
+        keys=_words("jsonPayload labels timestamp"),
+        within=("labels", _words("session_id agent_id")),
+        conversation=("labels.session_id",),
+        text=("jsonPayload.queryResult.text", "jsonPayload.queryResult.transcript"),
+        answer=("jsonPayload.queryResult.responseMessages.text.text",),
+        time=("timestamp",),
+        message_labels={"intent": ("jsonPayload.queryResult.intent.displayName",)},
+    ),
+    # https://cloud.google.com/dialogflow/es/docs/history
+    "Dialogflow ES' log": Names(
+        keys=_words("textPayload labels timestamp"),
+        within=("labels", _words("request_id type")),
+        conversation=("session_id", "trace"),
+        unpack=dialogflow_answer,
+        text=("resolved_query",),
+        answer=("speech",),
+        time=("timestamp",),
+        message_labels={"intent": ("intent_name",)},
     ),
     # https://learn.microsoft.com/microsoft-copilot-studio/analytics-transcripts-powerapps
     "Copilot Studio": Names(
