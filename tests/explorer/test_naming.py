@@ -143,26 +143,6 @@ def test_a_word_of_few_texts_of_a_group_names_it_only_if_there_is_nothing_else()
     assert name_sentences(own + others, vectors, np.repeat([0, 1], [41, 3]))[0] == "Thanks to you for the help"
 
 
-@pytest.mark.parametrize(
-    ("second", "expected"),
-    [
-        ("I hate this airline", "I love this airline / I hate this airline"),
-        ("I love this airline.", "I love this airline"),
-    ],
-)
-def test_a_group_of_two_moods_has_a_sentence_for_each_unless_they_are_alike(second: str, expected: str) -> None:
-    texts = ["I love this airline"] * 40 + [second] * 30 + ["Where is my bag?"] * 5
-    labels, mood = np.repeat([0, 1], [70, 5]), np.repeat([0, 1, 2], [40, 30, 5])
-    random = np.random.default_rng(0)
-    vectors = np.eye(6)[np.repeat([0, 5], [70, 5])] + 0.5 * np.eye(6)[1 + mood] + 0.1 * random.random((75, 6))
-    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    answers = np.eye(6, dtype=np.float32)[3 + np.minimum(mood, 1)]
-    assert name_sentences(texts, vectors, labels, answers=answers) == [
-        expected,
-        "Where is my bag?",
-    ]
-
-
 def test_a_greeting_names_the_group_of_greetings() -> None:
     texts = ["hello", "Hello to you all"] * 4 + ["pay my bill"] * 6 + ["Hello, pay my bill"] * 2
     assert sentences(texts, [0] * 8 + [1] * 8) == ["Hello to you all", "Pay my bill"]

@@ -3,8 +3,7 @@
 Candidates are the clauses, and runs of clauses, of the messages nearest to the middle of a group. They gain by the
 words that the group has and others have not, and lose by words that few of the group's messages have, and by being cut
 out of a longer sentence. A number, or a word that hardly any message has, such as somebody's name, is in a name only if
-all candidates have one; and where even the best is poor, as among mere names and numbers, there is no sentence. A
-group of two moods has a sentence for each.
+all candidates have one; and where even the best is poor, as among mere names and numbers, there is no sentence.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ import numpy as np
 
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 from turnwise.explorer.boilerplate import GAP
-from turnwise.explorer.groups.moods import moods
-from turnwise.explorer.groups.phrases import IS_CJK, TOKEN, are_alike
+from turnwise.explorer.groups.phrases import IS_CJK, TOKEN
 
 _WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
 _LONGEST = 120  # characters of a name
@@ -78,7 +76,6 @@ def name_sentences(
     vectors: FloatArray,
     labels: IntArray,
     wanted: BoolArray | None = None,
-    answers: FloatArray | None = None,
 ) -> list[str]:
     """A sentence for each group that is typical of it; empty if none is, or none is wanted.
 
@@ -87,8 +84,6 @@ def name_sentences(
         vectors: Their vectors, of length 1 (n, dim).
         labels: The group of each text, from 0 on, -1 for none (n,).
         wanted: Which groups to name (groups,); by default all.
-        answers: The vectors of what answers them, 0 where nothing does (n, dim); a group of two `moods` has a sentence
-            for each of them.
     """
     if wanted is not None and not wanted.any():
         return [""] * len(wanted)
@@ -99,15 +94,10 @@ def name_sentences(
             names.append("")
             continue
         rows = np.flatnonzero(labels == group)
-        second = None if answers is None else moods(vectors[rows], answers[rows])
-        parts = [rows] if second is None else sorted((rows[~second], rows[second]), key=len, reverse=True)
-        own = []
-        for part in parts:
-            cosines = vectors[part] @ unit_vectors(vectors[part].mean(0)) if len(part) else np.zeros(0)
-            central = np.argsort(-cosines, kind="stable")[:_CENTRAL]
-            shown = [_LONG_NUMBER.sub(GAP, texts[row]) for row in part[central]]
-            own.append(_name(shown, cosines[central], words, group))
-        names.append(own[0] if are_alike(own[0], own[-1]) else " / ".join(filter(None, own)))
+        cosines = vectors[rows] @ unit_vectors(vectors[rows].mean(0)) if len(rows) else np.zeros(0)
+        central = np.argsort(-cosines, kind="stable")[:_CENTRAL]
+        shown = [_LONG_NUMBER.sub(GAP, texts[row]) for row in rows[central]]
+        names.append(_name(shown, cosines[central], words, group))
     return names
 
 

@@ -170,20 +170,15 @@ def told_apart(names: Sequence[str], phrases: Sequence[Sequence[str]]) -> list[s
     words_of = list(map(_words, names))
     apart = []
     for name, own, words in zip(names, phrases, words_of):
-        alike = [set(every) for others, every in zip(words_of, phrases) if _are_alike(words, others)]
+        alike = [
+            set(every)
+            for others, every in zip(words_of, phrases)
+            if len(words & others) >= _ALIKE * len(words | others)
+        ]
         theirs = Counter(phrase for every in alike for phrase in every)
         further = [phrase for phrase in own if theirs[phrase] == 1 and not words & set(phrase.split())]
         apart.append(f"{name} ({further[0]})" if name and len(alike) > 1 and further else name)
     return apart
-
-
-def are_alike(name: str, other: str) -> bool:
-    """Whether two names have nearly the same words."""
-    return _are_alike(_words(name), _words(other))
-
-
-def _are_alike(words: set[str], others: set[str]) -> bool:
-    return len(words & others) >= _ALIKE * len(words | others)
 
 
 def _words(name: str) -> set[str]:

@@ -53,7 +53,7 @@ def named_groups(
         known = [survey.memory.groups[id] for id in members]
         # What only grew keeps its words: counting them anew takes longer than all else of a small update.
         only_grew = survey.memory.joined > 0 and all(group.name and group.phrases for group in known)
-        described = {} if only_grew else _described(corpus, speakers, kind, survey, both, alone)
+        described = {} if only_grew else _described(corpus, speakers, kind, survey, both)
         memory[kind] = _named(survey.memory, members, described, corpus, kind, naming)
         listed = _listed(memory[kind], members, len(survey.groups))
         if kind == "message":
@@ -75,7 +75,7 @@ class _Described:
 
 
 def _described(
-    corpus: Corpus, speakers: Speakers, kind: Kind, survey: Survey, levels: Sequence[IntArray], alone: FloatArray
+    corpus: Corpus, speakers: Speakers, kind: Kind, survey: Survey, levels: Sequence[IntArray]
 ) -> dict[int, _Described]:
     """The content of each group, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, _Described] = {}
@@ -90,13 +90,12 @@ def _described(
         vectors = np.array(corpus.vectors[messages], np.float32)
         nameless = np.asarray([not survey.memory.groups[id].name for id in values.tolist()], bool)
         named_by = texts if kind == "message" else [without_placeholders(corpus.texts[row]) for row in messages]
-        answers = _answers(corpus, rows, alone) if kind == "message" else None
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
         phrases = name_phrases(texts, labels, parts, counted=counted)
         is_topic = np.asarray([part.opening for part in speakers.parts])[parts] | (kind == "conversation")
         loose = (is_topic | (speakers.asker is None)) & (tightness(vectors, labels, parts) < TIGHT)
         loose &= np.asarray(list(map(bool, phrases)), bool)
-        names = name_sentences(named_by, vectors, labels, nameless & ~loose, answers)  # the others keep their names
+        names = name_sentences(named_by, vectors, labels, nameless & ~loose)  # the others keep their names
         for group in np.flatnonzero(loose).tolist():
             names[group] = keyword_name(phrases[group], [texts[row] for row in np.flatnonzero(labels == group)])
         for id, own, name in zip(values.tolist(), phrases, names):
