@@ -88,8 +88,32 @@ def test_tools_are_apart_from_what_is_said(tmp_path: Path) -> None:
 
 
 def test_a_batch_of_answers_only_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(ConversationError, match="a response and no request; join it"):
+    with pytest.raises(ConversationError, match=r"a response and no request; join it"):
         _said(tmp_path, {"id": "b", "custom_id": "1", "response": {"body": ANSWERS["chat"]}, "error": None})
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_items_of_a_conversation_are_one_from_the_first(tmp_path: Path, newest_first: bool) -> None:
+    done = {"status": "completed"}
+    items = [
+        {"id": "1", "type": "message", **done, "role": "user", "content": [{"type": "input_text", "text": HELLO}]},
+        {"id": "2", "type": "function_call", **done, "call_id": "t", "name": "look", "arguments": "{}"},
+        {"id": "3", "type": "function_call_output", **done, "call_id": "t", "output": "a cake"},
+        {"id": "4", "type": "message", **done, "role": "assistant", "content": [OUTPUT]},
+    ]
+    page = {"object": "list", "data": items[::-1] if newest_first else items, "first_id": "1", "has_more": False}
+    (row,) = read(write(tmp_path / "conv_1.json", page))
+    said = [("user", HELLO), ("assistant", ""), ("tool", ""), ("assistant", "Yes")]
+    assert [(message["role"], message["content"]) for message in row["messages"]] == said
+
+
+def test_stored_completions_without_what_was_asked(tmp_path: Path) -> None:
+    stored = {"object": "chat.completion", "id": "c", "model": "m", "created": 1714557600, **ANSWERS["chat"]}
+    with pytest.raises(ConversationError, match=r"a response and no request; .* a stored completion, with its 'mess"):
+        read(write(tmp_path / "page.json", {"object": "list", "data": [stored]}))
+    asked = {"id": "c-0", "role": "user", "content": "Here?", "name": None, "content_parts": None}
+    (row,) = read(write(tmp_path / "messages.json", {"object": "list", "data": [asked]}))
+    assert row["messages"] == turns("Here?")
 
 
 def test_a_history_that_is_cut_at_its_beginning_is_counted_once(tmp_path: Path) -> None:

@@ -11,17 +11,18 @@ from format_cases import read, turns, without_none
 from samples import HELLO, NIHAO, SALAM
 
 from turnwise.data.conversations import read_conversations
+from turnwise.data.reading.standard_input import ending_of
 from turnwise.errors import ConversationError
 
 TABLE = f'Ticket ID\tAuthor\tText\n1\tann\t{HELLO}\n1\tben\t"{NIHAO}\n{SALAM}"\n'
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-16-le without a mark", "utf-16-be without a mark"])
 @pytest.mark.parametrize("name", ["Unicode text.txt", "table.csv", "table.tsv"])
 def test_a_spreadsheet_saved_as_unicode_text(tmp_path: Path, name: str, encoding: str) -> None:
     mark = "\ufeff" if encoding == "utf-16-be" else ""
     path = tmp_path / name
-    path.write_bytes((mark + TABLE.replace("\n", "\r\n")).encode(encoding))
+    path.write_bytes((mark + TABLE.replace("\n", "\r\n")).encode(encoding.split()[0]))
     (row,) = read(path)
     assert row["id"] == "1"
     assert [(m["role"], m["content"].replace("\r\n", "\n")) for m in row["messages"]] == [
@@ -35,6 +36,15 @@ def test_more_text_than_is_decoded_at_once(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_bytes("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-16"))
     assert read(path) == rows
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_long_texts_in_utf_16_without_a_mark(tmp_path: Path, encoding: str) -> None:
+    rows = [{"id": str(number), "messages": turns(NIHAO * 20, "🙂" * 10)} for number in range(500)]
+    path = tmp_path / "c.jsonl"
+    path.write_bytes("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(encoding))
+    assert read(path) == rows
+    assert ending_of(path.read_bytes()) == ".jsonl"
 
 
 def test_a_file_that_is_cut_off_within_a_character(tmp_path: Path) -> None:

@@ -36,3 +36,22 @@ def test_an_object_of_many_unknown_keys_lists_some_of_them(tmp_path: Path) -> No
     path = write(tmp_path / "x.json", {f"key{i:03}": 0 for i in range(300)})
     with pytest.raises(ConversationError, match=r"key018, key019, … \(300 in all\)"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "1,user,Where is it?\n1,assistant,On its way.\n2,user,Hello\n",
+        "c1\tcustomer\tWhere is it?\nc1\tagent\tOn its way.\nc2\tcustomer\tHello\n",
+        "2024-05-01 10:00,Ann,Where is it?\n2024-05-01 10:01,Ben,On its way.\n",
+    ],
+)
+def test_a_table_without_a_header_is_told(tmp_path: Path, table: str) -> None:
+    with pytest.raises(ConversationError, match=r"its first row looks like a message.* add a first row"):
+        read(write(tmp_path / ("t.tsv" if "\t" in table else "t.csv"), table))
+
+
+@pytest.mark.parametrize("header", ["0,1,2", ",0,1", "Nr,agent,Was"])
+def test_unusual_names_of_columns_are_a_header(tmp_path: Path, header: str) -> None:
+    with pytest.raises(ConversationError, match="could not detect the format"):
+        read(write(tmp_path / "t.csv", f"{header}\n0,agent,Where is it?\n0,user,On its way.\n1,agent,Hello\n"))

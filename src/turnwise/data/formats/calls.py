@@ -3,7 +3,9 @@
 The bodies are those of OpenAI's Chat Completions and Responses or of Anthropic's Messages, perhaps with the response in
 the chunks of a stream. `_LOGS` names where each log keeps them. Calls of one session are one conversation.
 
-Sources: https://platform.openai.com/docs/api-reference/chat, …/responses and …/batch,
+A page of items of OpenAI's conversations, or of messages of a stored completion, is a conversation.
+
+Sources: https://platform.openai.com/docs/api-reference/chat, …/responses, …/conversations and …/batch,
 https://docs.anthropic.com/en/api/messages, https://docs.litellm.ai/docs/proxy/logging_spec, and for Helicone the
 ``HeliconeRequest`` of https://github.com/Helicone/helicone.
 """
@@ -11,12 +13,12 @@ https://docs.anthropic.com/en/api/messages, https://docs.litellm.ai/docs/proxy/l
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from turnwise.data.reading.columns import value_at
+from turnwise.data.reading.columns import conversation_field, value_at
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.model_bodies import answer, asked, usage
 from turnwise.data.reading.model_streams import whole
@@ -33,6 +35,12 @@ _LOGS = (
     ("body", "response"),
 )
 _LITELLM = {"messages", "response", "call_type"}
+_STORED = {"object", "model", "choices"}  # completions, each perhaps with its ``messages``
+_ITEMS: tuple[Set[str], ...] = (
+    {"role", "content", "content_parts"},
+    {"role", "content", "type", "status"},
+    {"call_id", "type", "status"},
+)
 _SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "conversation_id", "thread_id", "trace_id")
 _PLACES = ("properties", "request_properties", "metadata")
 _TIMES = ("request_created_at", "startTime", "start_time", "timestamp", "created_at", "created", "time")
@@ -52,13 +60,36 @@ def records(source: Source) -> Iterator[tuple[int, Any]]:
 
 def _calls(record: dict[str, Any], firsts: dict[str, str]) -> Iterator[Call]:
     page = record.get("data")  # of an API
-    return (_call(call, firsts) for call in (page if isinstance(page, list) else [record]))
+    records = page if isinstance(page, list) else [record]
+    if records and isinstance(records[0], dict) and _is_item(records[0].keys()):
+        records = [{"request": {"input": _from_the_first(_with_parts(records))}}]
+    return (_call(call, firsts) for call in records)
+
+
+def _is_item(keys: Set[str]) -> bool:
+    """Whether an object is an item of OpenAI's conversations, or a message of its stored completions."""
+    return any(names <= keys for names in _ITEMS) and conversation_field(keys) is None
+
+
+def _with_parts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages of stored completions, which keep what has parts beside the content."""
+    return [{**said, "content": said.get("content") or said.get("content_parts")} for said in messages]
+
+
+def _from_the_first(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Items in the order in which they were said: unless asked otherwise, the API gives the newest first."""
+    roles = [item["role"] for item in items if item.get("role")]
+    is_turned = roles and roles[0] == "assistant" and roles[-1] != "assistant"
+    return items[::-1] if is_turned else items
 
 
 def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     request, response = _bodies(record)
     if not request:
-        raise BadRow("found a response and no request; join it with the file of requests, by 'custom_id' in a batch")
+        raise BadRow(
+            "found a response and no request; join it with the file of requests, by 'custom_id' in a batch; "
+            "a stored completion, with its 'messages'"
+        )
     system, messages = asked(request)
     response = whole(response)
     time, order = time_and_order(_noted_time(record) or _noted_time(response))
@@ -97,6 +128,10 @@ def _bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         if not sent:
             raise BadRow("found no messages; LiteLLM keeps them with 'store_prompts_in_spend_logs: true'")
         return {"messages": sent}, parsed(record["response"])
+    if record.keys() >= _STORED:
+        messages = parsed(record.get("messages"))
+        messages = value_at(messages, "data") or messages
+        return {"messages": _with_parts(messages)} if messages else {}, record
     asks, answers = next((names for names in _LOGS if names[0] in record), _LOGS[-1])
     request, response = (parsed(record.get(name)) for name in (asks, answers))
     request, response = (
@@ -157,6 +192,8 @@ def convert(raw: Any, source: Source) -> dict[str, Any] | None:
 def matches(head: Head) -> bool:
     """Names of one log together, with a body that is a request's; where the bodies are text, the names are enough."""
     keys = head.inner.get("data") or head.keys
+    if keys >= _STORED or ("data" in head.inner and _is_item(keys)):
+        return True
     if keys >= _LITELLM or {"request_body", "response_body"} <= keys:
         return True
     if {"custom_id", "response", "error"} <= head.keys or {"custom_id", "method", "url", "body"} <= head.keys:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from itertools import islice
 
 from turnwise.data.formats import FORMATS
 from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.guesses import lacks_header
 from turnwise.data.reading.head import object_head, record_head, text_head
 from turnwise.data.reading.source import ENDINGS, Source
 from turnwise.data.reading.suggesting import Layout, look_at
 from turnwise.errors import ConversationError
 
+_TABLES = (".csv", ".tsv", ".txt", ".xlsx")
+_ROWS_LOOKED_AT = 100
 _TEXT_ENDINGS = (".txt", ".vtt", ".srt", ".mbox")
 _PACKED = (".zip", ".tar", ".tgz", ".rar", ".7z")  # as most exports arrive
 _OTHER_FILES = {".xls": "an old workbook: save it as .xlsx or CSV", ".pdf": "a PDF: export it as text or as a table"}
@@ -28,6 +32,10 @@ _KEYS_SHOWN = 20
 NAME_COLUMNS = (
     "name its columns with --columns 'conversation=…,speaker=…,text=…' (where each row is a text of its own, "
     "with --columns 'text=…')"
+)
+NO_HEADER = (
+    "its first row looks like a message, not like the names of columns: add a first row that names every column, "
+    "such as conversation_id,speaker,text"
 )
 EXPECTED_LINES = "expected lines that begin with who speaks, such as “Anna: Good morning.”"
 
@@ -55,6 +63,8 @@ def detect_format(source: Source) -> Format:
         for candidate in FORMATS.values():
             if candidate.matches(head):
                 return candidate
+    if source.ending in _TABLES and lacks_header(row for _, row in islice(source.records(), _ROWS_LOOKED_AT)):
+        raise ConversationError(source.name, NO_HEADER)
     raise UnknownLayout(source, head)
 
 

@@ -1,4 +1,4 @@
-"""Converting text to UTF-8. UTF-16 is recognised by its mark, and older encodings by the letters they give."""
+"""Converting text to UTF-8. UTF-16 is recognised by its mark or its NULs, older encodings by the letters they give."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO, cast
 
 UTF8 = "utf-8"
-UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CHUNK_BYTES = 1 << 16
 _BYTES_LOOKED_AT = 1 << 26
 _SAMPLE_BYTES = 1 << 16
 _CERTAIN = 1000  # letters beyond ASCII after which the encoding is settled
 _LEAST_SHARE = 0.8
+_LEAST_NULS = 0.02  # of the bytes of UTF-16: the upper halves of ASCII, of which any text has some
 _UNDECODED = re.compile(r"[\udc80-\udcff]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
@@ -41,12 +42,12 @@ def as_utf8(file: BinaryIO, encoding: str) -> BinaryIO:
 
 
 def encoding_of(file: BinaryIO) -> str:
-    """The encoding of a text: UTF-16 by its mark, UTF-8, or the likeliest if most letters beyond ASCII are not UTF-8.
+    """The encoding of a text: UTF-16, UTF-8, or the likeliest if most letters beyond ASCII are not UTF-8.
 
     A text in no known encoding, such as one with damaged bytes, counts as UTF-8; its rows that are UTF-8 can be read.
     """
-    if cast(io.BufferedReader, file).peek(2)[:2] in UTF16_MARKS:
-        return "utf-16"
+    if utf16 := utf16_of(cast(io.BufferedReader, file).peek(_SAMPLE_BYTES)[:_SAMPLE_BYTES]):
+        return utf16
     valid = invalid = 0
     sample = bytearray()
     for piece in _pieces(file):
@@ -59,6 +60,26 @@ def encoding_of(file: BinaryIO) -> str:
         if valid > _CERTAIN + invalid or invalid > _CERTAIN + valid:
             break
     return _legacy(bytes(sample)) or UTF8 if invalid > 2 * valid else UTF8
+
+
+def utf16_of(beginning: bytes) -> str | None:
+    r"""The encoding of a text in UTF-16, with its mark or without, by its first bytes; None for another.
+
+    >>> utf16_of("id,text\n1,你好\n".encode("utf-16-le"))
+    'utf-16-le'
+    """
+    if beginning[:2] in _UTF16_MARKS:
+        return "utf-16"
+    upper, lower = beginning[::2].count(0), beginning[1::2].count(0)
+    is_rare = max(upper, lower) <= _LEAST_NULS * len(beginning) or 0 not in beginning.split(b"\n", 1)[0]
+    if min(upper, lower) or is_rare:
+        return None
+    encoding = "utf-16-be" if upper else "utf-16-le"
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(beginning)
+    except UnicodeDecodeError:
+        return None
+    return encoding if "\n" in text and not _BINARY.search(text.encode()) else None
 
 
 def check_encoding(name: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from statistics import mean
 from typing import Any
@@ -109,6 +109,27 @@ def id_score(name: str, values: list[Any]) -> float:
     if not values or len(set(map(str, values))) < len(values) or _longest(values) > 80:
         return 0
     return 2 * hinted(name, "id") + hinted(name, "conversation") - name.count(".") / 2
+
+
+def lacks_header(rows: Iterable[Any]) -> bool:
+    """Whether the names of a table's columns are a first row of messages.
+
+    Such names are values: they are times or numbers, or return below, as ids of conversations and speakers do. A single
+    one may be a name, too: a column ``agent`` of who speaks.
+
+    Args:
+        rows: The first rows, by these names; others than tables have none.
+    """
+    fields: Fields = {}
+    for row in rows:
+        for name, value in row.items() if isinstance(row, dict) else ():
+            fields.setdefault(name, []).append(value)
+    names = [name for name in fields if name]
+    if all(name.isdecimal() and int(name) <= len(names) for name in names):  # columns of a data frame without names
+        return False
+    kinds = map(_moment_kind, names)
+    signs = [2 if kind == "time" else (kind == "number") + (name in fields[name]) for name, kind in zip(names, kinds)]
+    return sum(signs) > 1
 
 
 def _share(values: list[str], holds: Callable[[str], bool]) -> float:

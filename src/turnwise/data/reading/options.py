@@ -34,7 +34,7 @@ class ReadOptions(TypedDict, total=False):
             see `Columns`.
         redact: What becomes placeholders before anything is kept, as ``"emails,phones,names=people.txt"`` or
             ``"all,names=people.txt"``: see `Redaction`.
-        encoding: The encoding of texts, such as ``"cp1252"``. By default UTF-8, or UTF-16 with its mark; a file in
+        encoding: The encoding of texts, such as ``"cp1252"``. By default UTF-8 or UTF-16; a file in
             neither is read in the likeliest other encoding, with a warning that names it.
         split_by: At what conversations are split, for exports of one long chat: ``"day"``, or a pause, such as
             ``"30m"`` or ``"6h"``.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from turnwise.data.formats import FORMATS
-from turnwise.data.reading.encoding import UTF16_MARKS
+from turnwise.data.reading.encoding import utf16_of
 from turnwise.data.reading.format import Head
 from turnwise.errors import ConversationError
 
@@ -66,7 +66,7 @@ def ending_of(head: bytes) -> str:
         return ".parquet"
     if head.startswith(b"PK\x03\x04"):
         return ".xlsx" if b"[Content_Types].xml" in head or b"xl/" in head else ".zip"
-    text = head.decode("utf-16" if head.startswith(UTF16_MARKS) else "utf-8-sig", "replace").lstrip()
+    text = head.decode(utf16_of(head) or "utf-8-sig", "replace").lstrip()
     lines = tuple(line for line in text.splitlines() if not line.isspace() and line)
     if re.match(r"\{|\[\s*[\[{\]]", text):  # one value over many lines, or one on each
         are_lines = lines[0].rstrip().endswith("}" if text[0] == "{" else "]") and (text[0] == "{" or len(lines) > 1)
