@@ -123,7 +123,8 @@ def _print(groups: Groups) -> None:
         if len(parts) > 1:
             note(f"{role or 'several roles'}{', requests' if opening else ''}:")
         for group in of_part[:_SHOWN]:
-            keywords = f" – {', '.join(group.phrases[:3])}" if group.phrases else ""
+            further = [phrase for phrase in group.phrases if phrase not in group.name.split(" · ")]
+            keywords = f" – {', '.join(further[:3])}" if further else ""
             note(f"{100 * group.share:5.1f} %  {group.name}{' (new)' if group.new else ''}{keywords}")
         if len(of_part) > _SHOWN:
             note(f"         and {len(of_part) - _SHOWN} more")

@@ -40,7 +40,7 @@ def named_groups(
         speakers: Whose messages are grouped apart.
         surveys: The group and place of each message and conversation.
         naming: Names new groups from their phrases and the texts of their central members; by default, a typical
-            message is the name of a fine group, and its first phrases that of a coarse one.
+            message is the name of a fine group, or phrases if it is loose, and those are the name of a coarse one.
         alone: The vectors of messages without what was said before them (n, dim).
     """
     groups: dict[Kind, Sequence[Group]] = {}

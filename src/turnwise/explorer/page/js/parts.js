@@ -62,6 +62,13 @@ turnwise.parts = (() => {
     );
   }
 
+  /** The keywords of a group that are not in its name. */
+  function keywords(each) {
+    const named = each.name.split(" · ");
+    const further = each.phrases.filter((phrase) => !named.includes(phrase)).slice(0, 5);
+    return element("p", {class: "keywords", dir: "auto"}, turnwise.dom.shortened(further.join(" · "), 120));
+  }
+
   function role(name) {
     return element("span", {class: "role", dir: "auto"}, turnwise.dom.shortened(name, 40));
   }
@@ -250,6 +257,7 @@ turnwise.parts = (() => {
     messages,
     conversations,
     subject,
+    keywords,
     role,
     labels,
     table,

@@ -239,7 +239,7 @@ turnwise.requestTable = (() => {
       turnwise.parts.badges(each),
       all.length > 1 &&
         element("ul", {class: "joined", "aria-label": "Joined with it"}, all.slice(1).map(({id}) => element("li", null, turnwise.parts.group("message", id)))),
-      element("p", {class: "keywords", dir: "auto"}, shortened(each.phrases.slice(0, 5).join(" · "), 120)),
+      turnwise.parts.keywords(each),
       element("div", {class: "row-tools"}, more, turnwise.listing.moving(each, "↓ along the way")),
     ];
   }

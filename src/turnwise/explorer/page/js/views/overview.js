@@ -74,7 +74,7 @@ turnwise.views.overview = (() => {
     return panel(
       asker === null ? "What do people say?" : "What do people ask?",
       note(
-        "Messages that mean much the same form a group, named by a typical one, with words that set it apart. ",
+        "Messages that mean much the same form a group, named by a typical one or, where they differ more, by words that set it apart. ",
         `Shares are of ${plural(mine.all.size, "conversation")}`,
         asker !== null && ` in which ${asker} says something`,
         mine.compared && `; the trend compares ${mine.compared.words}`,
@@ -91,14 +91,6 @@ turnwise.views.overview = (() => {
     );
   }
 
-  function keywords(each) {
-    return element(
-      "p",
-      {class: "keywords", dir: "auto"},
-      turnwise.dom.shortened(each.phrases.slice(0, 5).join(" · "), 120),
-    );
-  }
-
   /** Names with their keywords and shares of a total; `more` makes what else is said of each. */
   function shortList(level, groups, counts, total, more = () => null) {
     return element(
@@ -108,7 +100,7 @@ turnwise.views.overview = (() => {
         element(
           "li",
           null,
-          element("div", null, group(level, each.id), badges(each), more(each), keywords(each)),
+          element("div", null, group(level, each.id), badges(each), more(each), turnwise.parts.keywords(each)),
           element("span", {class: "number"}, percent(total ? (counts.get(each.id) || 0) / total : 0)),
         ),
       ),
