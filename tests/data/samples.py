@@ -606,6 +606,7 @@ _EXPORTS: list[tuple[str, str, Any]] = [
     ("calls", "calls.jsonl", lines(*CALLS)),
     *(("calls", name, content) for name, content in LOGS.values()),
     ("chat", "parts.jsonl", lines(OPENAI_PARTS)),
+    ("chat", "snapshots.jsonl", lines(*({"session_id": "s", "messages": turns(HELLO, NIHAO)[:n]} for n in (1, 2)))),
     ("chat", "anthropic.jsonl", lines(ANTHROPIC)),
     ("chat", "lists.jsonl", lines(turns(HELLO, SALAM), turns(SHALOM))),
     ("chat", "lists.json", [turns(HELLO, SALAM), turns(SHALOM)]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -198,6 +199,32 @@ def test_snapshots_of_a_growing_conversation_are_one(tmp_path: Path, name: str) 
         assert (grown["feedback"], grown["model"], grown["system"]) == ("up", "m3", "Today is Monday.")
         assert (other["id"], other["messages"]) == ("r2", turns("hi", "hello"))
         assert (alone["id"], alone["messages"]) == ("log-4", turns("hi"))
+
+
+@pytest.mark.parametrize("name", ["response", "completion"])
+def test_the_answer_beside_the_history_is_said_last(tmp_path: Path, name: str) -> None:
+    whole = turns("hi", "hello", "and?", "more")
+    answers = {"text": whole[3]["content"], "message": whole[3]}
+    for kind, last in answers.items():
+        rows = [{"session_id": "a", "messages": whole[:1], name: "hello" if kind == "text" else whole[1]}]
+        rows.append({"session_id": "a", "messages": whole[:3], name: last})
+        (row,) = read(write(tmp_path / f"{kind}.jsonl", lines(*rows)))
+        assert row["messages"] == whole and name not in row
+    rows = [{"messages": whole, name: "of another kind"}, {"messages": whole[:1], name: "bye"}]
+    kept, answered = read(write(tmp_path / "kept.jsonl", lines(*rows)))
+    assert (kept["messages"], kept[name]) == (whole, "of another kind")
+    assert [message["content"] for message in answered["messages"]] == ["hi", "bye"]
+
+
+def test_snapshots_by_their_id_in_metadata_and_in_a_table(tmp_path: Path) -> None:
+    whole = turns("hi", "hello", "and?", "more")
+    for name in ("id", "metadata"):
+        rows = [{name: "a" if name == "id" else {"session_id": "a"}, "messages": whole[:length]} for length in (2, 4)]
+        (row,) = read(write(tmp_path / f"{name}.jsonl", lines(*rows)))
+        assert (row["id"], row["messages"]) == ("a", whole)
+    with (tmp_path / "log.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["session_id", "messages"], *(["a", json.dumps(whole[:n])] for n in (2, 4))])
+    assert read(tmp_path / "log.csv") == [{"id": "a", "messages": whole, "session_id": "a"}]
 
 
 def test_what_only_shares_an_id_stays_apart(tmp_path: Path) -> None:

@@ -26,10 +26,11 @@ from turnwise.data.reading.columns import conversation_field, joined_time, time_
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head
 from turnwise.data.reading.moments import DateOrder, moment
-from turnwise.data.reading.parts import SAID_OTHERWISE, plain_message, with_system
+from turnwise.data.reading.parts import SAID_OTHERWISE, parsed, plain_message, with_system
 from turnwise.data.reading.snapshots import last_snapshots
 from turnwise.data.reading.source import BadRow, Source, parse_record, parse_value
 
+_ANSWERS = ("response", "completion")
 _ARENA = {"conversation_a", "conversation_b"}
 # Messages of any layout that `plain_message` knows have one of these, and so has a conversation in a collection.
 _OF_A_MESSAGE = {"role", "content", "value", "parts", "data", "kwargs", "message", "message.role", "messages"}
@@ -87,13 +88,27 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
     name = next((name for name in ("conversations", "conversation") if name in row), None)
     if "messages" not in row and name is not None:
         row["messages"] = row.pop(name)
+    row |= {"messages": parsed(row["messages"])} if isinstance(row.get("messages"), str) else {}  # in a cell of CSV
     if isinstance(row.get("messages"), list):
         row["messages"] = plain_messages(row["messages"])
         if all(map(_is_whole, row["messages"])):  # else the check that follows says what is wrong
-            row = dict(with_system(row))
+            row = dict(with_system(_with_answer(row)))
     if row.get("id") in (None, "") and (name := conversation_field(row)) is not None:
         row["id"] = row.pop(name)
     return row
+
+
+def _with_answer(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with the answer among its messages, where that is beside a history that ends with the user."""
+    name = next((name for name in _ANSWERS if row.get(name)), None)
+    given = row.get(name or "")
+    said = {"role": "assistant", "content": given} if isinstance(given, str) else given
+    if not row["messages"] or row["messages"][-1]["role"] != "user" or not isinstance(said, dict):
+        return row
+    (said,) = plain_messages([said])
+    if not _is_whole(said) or said["role"] != "assistant":
+        return row
+    return {key: value for key, value in row.items() if key != name} | {"messages": [*row["messages"], said]}
 
 
 def _is_whole(message: Any) -> bool:

@@ -1,6 +1,7 @@
 """Rows that are snapshots of one growing conversation, as assistants log them: each holds all that was said so far.
 
-Only rows that share the id of a conversation are compared. One whose messages another repeats and continues is part of
+Only rows that share the id of a conversation are compared; where no column is named so, the ``id`` is it if it returns
+among the first rows, as in requests of Vercel's AI SDK. One whose messages another repeats and continues is part of
 that other one; edited and unlike histories stay apart.
 """
 
@@ -8,18 +9,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from hashlib import blake2b
-from itertools import groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from turnwise.data.reading.columns import conversation_field
 from turnwise.data.reading.sessions import message_key
 from turnwise.data.reading.source import OTHER_LAYOUT, BadRow, parse_value
+from turnwise.errors import ConversationError
 
 Row = dict[str, Any]
+_LOOKED_AT = 1000
 _ONCE = """
 select number, row from rows
 where conversation in (select conversation from rows group by conversation having count(*) = 1) order by number
@@ -41,22 +45,49 @@ def last_snapshots(rows: Iterator[tuple[int, Any]], convert: Callable[[Row], Row
     """
     with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
         database.execute("create table rows (conversation text, number integer, row blob)")
-        for number, raw in rows:
-            try:
-                row = parse_value(raw)
-            except BadRow as problem:
-                yield number, problem
-                continue
-            name = conversation_field(row) if isinstance(row, dict) else None
-            if name is None or row[name] in (None, ""):
+        damage: list[Exception] = []
+        rows = _until_damage(rows, damage)
+        beginning = list(islice(rows, _LOOKED_AT))
+        looked_at = (row for row in map(_parsed, (raw for _, raw in beginning)) if isinstance(row, dict))
+        ids = [str(row["id"]) for row in looked_at if row.get("id")]
+        returns = len(set(ids)) < len(ids)
+        for number, raw in chain(beginning, rows):
+            row = _parsed(raw)
+            conversation = _shared(row, returns) if isinstance(row, dict) else None
+            if conversation in (None, ""):
                 yield number, row
                 continue
             kept = raw if isinstance(raw, bytes) else json.dumps(row, default=str).encode()
-            database.execute("insert into rows values (?, ?, ?)", (json.dumps(row[name], default=str), number, kept))
+            database.execute("insert into rows values (?, ?, ?)", (json.dumps(conversation, default=str), number, kept))
         database.execute("create index by_conversation on rows (conversation)")
         yield from database.execute(_ONCE)
         for conversation, group in groupby(database.execute(_REPEATED), itemgetter(0)):
             yield from _joined([(number, parse_value(row)) for _, number, row in group], conversation, convert)
+    for problem in damage:
+        raise problem
+
+
+def _until_damage(rows: Iterator[tuple[int, Any]], damage: list[Exception]) -> Iterator[tuple[int, Any]]:
+    """The rows before what cannot be read, as at the end of a file that is cut off; the problem goes to ``damage``."""
+    try:
+        yield from rows
+    except (*OTHER_LAYOUT, ConversationError, EOFError, OSError, zlib.error) as problem:
+        damage.append(problem)
+
+
+def _parsed(raw: Any) -> Any:
+    try:
+        return parse_value(raw)
+    except BadRow as problem:
+        return problem
+
+
+def _shared(row: Row, returns: bool) -> Any:
+    """The id of a row's conversation: its own or that of its metadata, or its ``id`` where ids return."""
+    for place in (row, row.get("metadata")):
+        if isinstance(place, dict) and (name := conversation_field(place)) and place[name] not in (None, ""):
+            return place[name]
+    return row.get("id") if returns else None
 
 
 def _joined(rows: list[tuple[int, Row]], conversation: str, convert: Callable[[Row], Row]) -> list[tuple[int, Row]]:
