@@ -23,9 +23,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)
 	$(BIN)/turnwise demo --output demo-output --force
 
-# A process for each core, but each takes up to 2 GB.
+# A process for each core, but each takes up to 2 GB. All tests, or those in TESTS.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal -rs
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal -rs $(TESTS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

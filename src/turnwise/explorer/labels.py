@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,14 @@ class Label:
 
     values: tuple[str, ...]
     codes: np.ndarray
+
+    @classmethod
+    def of(cls, values: Sequence[str], codes: np.ndarray) -> Label:
+        """A label from values in any order, and the place among them of that of each row, -1 for none (rows,)."""
+        order = sorted(range(len(values)), key=values.__getitem__)
+        place = np.full(len(values) + 1, -1, np.int32)
+        place[order] = np.arange(len(values))
+        return cls(tuple(values[at] for at in order), place[codes])
 
 
 class Labels:
@@ -63,9 +71,7 @@ class Labels:
         for name, values in sorted(self._values.items()):
             if len(values) > MOST_VALUES:
                 continue
-            ordered = sorted(values)
-            place = np.asarray([ordered.index(value) for value in values] + [-1], np.int32)
-            labels[name] = Label(tuple(ordered), place[self._codes[name]])
+            labels[name] = Label.of(list(values), self._codes[name])
         return labels
 
     def numbers(self) -> dict[str, np.ndarray]:

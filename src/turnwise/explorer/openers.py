@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from turnwise._utils.vectors import BoolArray
+from turnwise._utils.vectors import BoolArray, IntArray
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.labels import Label
-from turnwise.explorer.speakers import ANSWERING, OTHERS, openers, participations, usual_opener
+from turnwise.explorer.speakers import ANSWERING, OTHERS, TAKES_PART, openers, participations, usual_opener
 
 OPENER = "opener"
 _NAME = "speaker"
@@ -32,15 +32,12 @@ def with_openers(corpus: Corpus, role: str | None = None) -> Corpus:
     opening = openers(corpus)
     if role is None and (usual_opener(corpus, opening) is not None or len(np.unique(opening[opening >= 0])) < _NAMES):
         return corpus
-    opening = openers(corpus, _answering(corpus))
-    ordered = sorted(corpus.roles)
-    place = np.asarray([ordered.index(name) for name in corpus.roles], np.int32)
-    names = Label(tuple(ordered), place[corpus.role])
+    opening = openers(corpus, _answering(corpus, opening))
     return replace(
         corpus,
         roles=[OPENER, OTHERS],
         role=(corpus.role != opening[corpus.conversation]).astype(np.uint16),
-        message_labels={**corpus.message_labels, _NAME: names},
+        message_labels={**corpus.message_labels, _NAME: Label.of(corpus.roles, corpus.role)},
     )
 
 
@@ -59,8 +56,8 @@ def named_by_opening(roles: Sequence[str], turns: Sequence[int]) -> list[str]:
     return named
 
 
-def _answering(corpus: Corpus) -> BoolArray:
+def _answering(corpus: Corpus, opening: IntArray) -> BoolArray:
     """Which roles take part in most conversations, but seldom open one (roles,)."""
-    opening, involved = openers(corpus), participations(corpus)
+    involved = participations(corpus)
     opened = np.bincount(opening[opening >= 0], minlength=len(corpus.roles))
-    return (involved >= len(corpus.ids) / 2) & (opened < _SELDOM * involved)
+    return (involved >= TAKES_PART * len(corpus.ids)) & (opened < _SELDOM * involved)

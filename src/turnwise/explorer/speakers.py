@@ -20,7 +20,7 @@ OTHERS = "others"  # than the opener, where roles are names
 _EXPORTED = ("agent", "assistant", "bot", "developer", "function", "model", "operator", "system", "tool")
 ANSWERING = frozenset({*_EXPORTED, OTHERS})
 _ASKS = 2 / 3  # of the conversations must be opened by one role, so that it is the one who asks
-_TAKES_PART = 1 / 2  # of the conversations; a role that speaks in fewer has no groups of its own
+TAKES_PART = 1 / 2  # of the conversations; a role that speaks in fewer has no groups of its own
 _ROLES_LISTED = 20
 
 
@@ -134,7 +134,7 @@ def participations(corpus: Corpus) -> IntArray:
 
 def _taking_part(corpus: Corpus) -> list[str]:
     counts = participations(corpus)
-    return [role for role, count in zip(corpus.roles, counts) if count >= _TAKES_PART * len(corpus.ids)]
+    return [role for role, count in zip(corpus.roles, counts) if count >= TAKES_PART * len(corpus.ids)]
 
 
 def _salt(part: Part) -> int:

@@ -53,9 +53,7 @@ def dialogflow_answer(record: Record) -> Record:
     payload = str(record.get("textPayload") or "")
     if not payload.startswith("Dialogflow Response"):
         return {}
-    found = {
-        name: re.search(_FIELD % name, payload) for name in ("session_id", "resolved_query", "speech", "intent_name")
-    }
+    found = {name: re.search(_FIELD % name, payload) for name in _FIELDS}
     return {**record, **{name: _unescaped(match[1]) for name, match in found.items() if match}}
 
 

@@ -46,13 +46,11 @@ def last_snapshots(rows: Iterator[tuple[int, Any]], convert: Callable[[Row], Row
     with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
         database.execute("create table rows (conversation text, number integer, row blob)")
         damage: list[Exception] = []
-        rows = _until_damage(rows, damage)
-        beginning = list(islice(rows, _LOOKED_AT))
-        looked_at = (row for row in map(_parsed, (raw for _, raw in beginning)) if isinstance(row, dict))
-        ids = [str(row["id"]) for row in looked_at if row.get("id")]
+        parsed = ((number, raw, _parsed(raw)) for number, raw in _until_damage(rows, damage))
+        beginning = list(islice(parsed, _LOOKED_AT))
+        ids = [str(row["id"]) for _, _, row in beginning if isinstance(row, dict) and row.get("id")]
         returns = len(set(ids)) < len(ids)
-        for number, raw in chain(beginning, rows):
-            row = _parsed(raw)
+        for number, raw, row in chain(beginning, parsed):
             conversation = _shared(row, returns) if isinstance(row, dict) else None
             if conversation in (None, ""):
                 yield number, row

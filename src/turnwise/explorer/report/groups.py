@@ -96,7 +96,7 @@ def _described(
         loose = (is_topic | (speakers.asker is None)) & (tightness(vectors, labels, parts) < TIGHT)
         loose &= np.asarray(list(map(bool, phrases)), bool)
         names = name_sentences(named_by, vectors, labels, nameless & ~loose)  # the others keep their names
-        for group in np.flatnonzero(loose).tolist():
+        for group in np.flatnonzero(nameless & loose).tolist():
             names[group] = keyword_name(phrases[group], [texts[row] for row in np.flatnonzero(labels == group)])
         for id, own, name in zip(values.tolist(), phrases, names):
             described[id] = _Described(tuple(own), name)
