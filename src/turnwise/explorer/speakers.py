@@ -60,6 +60,11 @@ class Speakers:
         """Changes with the part of any message."""
         return f"{self.parts} {hashlib.blake2b(self.part.tobytes(), digest_size=8).hexdigest()}"
 
+    @property
+    def requests(self) -> int | None:
+        """Which of the parts holds requests alone; ``None`` if none does."""
+        return next((number for number, part in enumerate(self.parts) if part.opening), None)
+
     def with_requests(self, is_request: BoolArray) -> Speakers:
         """The same speakers, with requests apart from all else that the asker says.
 

@@ -71,8 +71,7 @@ def survey(
     among = neighbours.of(sample)
     has_groups = (sizes > count)[part]
     fitted, own_part = np.array(vectors[sample], np.float32), np.where(has_groups, part, -1)[sample]
-    opening = () if speakers is None else (part.opening for part in speakers.parts)
-    asked = next((number for number, is_opening in enumerate(opening) if is_opening), None)
+    asked = None if speakers is None else speakers.requests
     requests = None if asked is None else (asked, [texts[row] for row in sample.tolist()])
     if speakers is None or settings.history:  # with what was said before, the same text may say different things
         stock = np.full(len(texts), -1)

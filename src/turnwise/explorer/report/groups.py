@@ -92,7 +92,7 @@ def _described(
         named_by = texts if kind == "message" else [without_placeholders(corpus.texts[row]) for row in messages]
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
         phrases = name_phrases(texts, labels, parts, counted=counted)
-        is_topic = np.asarray([part.opening for part in speakers.parts])[parts] | (kind == "conversation")
+        is_topic = (parts == speakers.requests) | (kind == "conversation")
         loose = (is_topic | (speakers.asker is None)) & (tightness(vectors, labels, parts) < TIGHT)
         loose &= np.asarray(list(map(bool, phrases)), bool)
         names = name_sentences(named_by, vectors, labels, nameless & ~loose)  # the others keep their names
@@ -136,7 +136,7 @@ def with_moods(groups: Sequence[Group], survey: Survey, corpus: Corpus, alone: F
 
 def _requests(corpus: Corpus, speakers: Speakers, conversations: IntArray) -> IntArray:
     """The topic of each conversation: its request; where it has none, the nearest of its first messages."""
-    is_request = np.asarray([part.opening for part in speakers.parts])[speakers.part]
+    is_request = speakers.part == speakers.requests
     requests = []
     for conversation in conversations.tolist():
         start, turns = int(corpus.first[conversation]), int(corpus.turns[conversation])

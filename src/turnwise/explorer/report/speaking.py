@@ -76,7 +76,6 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
     lengths = np.asarray([len(text) for text in corpus.texts])
     first, last, following = _in_role(corpus, lengths)
     roles = np.asarray([part.role for part in speakers.parts])
-    knows_requests = any(part.opening for part in speakers.parts)
     moves: set[int] = set()
     asked: list[int] = []
     for id in np.unique(groups[groups >= 0]).tolist():
@@ -85,7 +84,7 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
         if len(parts) != 1:
             continue
         part = speakers.parts[parts[0]]
-        if knows_requests and part.role == speakers.asker:
+        if speakers.requests is not None and part.role == speakers.asker:
             moves |= set() if part.opening else {id}
             continue
         everything = np.flatnonzero(roles[speakers.part] == part.role)
