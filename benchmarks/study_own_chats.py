@@ -7,7 +7,9 @@ these from the encoder that knows no conversations. Labels of the test part judg
 (intents; of STAR the assistant's acts), MAP and NMI of k-means of whole conversations. For the default method they do
 so at all shares of what was learned, as do figures without labels on the conversations that were held out; --foretell
 tells how well the changes of these go with those of the labelled figures. MultiDoGO has the customers' messages only,
-from which neither paper's method can learn.
+from which neither paper's method can learn. The projection with which `turnwise cluster` finds groups
+(context-projection) is learned from the vectors of as many conversations, other ones with each seed; beside it stands
+what subtracting their mean does (centred).
 
 Results go to a JSON file; a second run continues where it stopped.
 
@@ -22,7 +24,7 @@ import argparse
 import json
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
@@ -40,6 +42,7 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.shipped.delta import apply_delta
+from turnwise.explorer.groups.context_projection import ContextProjection, fit_context_projection
 from turnwise.training.apart import add_learned
 from turnwise.training.choosing import Choose, Shares, held_out_of
 from turnwise.training.held_out import HeldOut
@@ -51,7 +54,8 @@ from turnwise.training.state import TrainingState
 
 BEFORE = "before"  # none of what was learned
 PAPERS = ("dialogue-cse", "dial2vec")
-WHAT = ("untouched", "own", *PAPERS)
+PROJECTIONS = ("centred", "context-projection")
+WHAT = ("untouched", "own", *PROJECTIONS, *PAPERS)
 LABELLED = ("messages", "conversations", "groups")
 
 
@@ -113,15 +117,16 @@ class Judge:
         self.corpus, self.queries = corpus, sizes.queries
         self.conversations = rows_of(corpus.test, sizes.test, seed=0)
 
-    def labelled(self, encoder: ConversationEncoder) -> dict[str, float]:
-        """MAP of messages; MAP and NMI of conversations, read as one text without a centre."""
+    def labelled(self, encoder: ConversationEncoder, context: ContextProjection | None = None) -> dict[str, float]:
+        """MAP of messages; MAP and NMI of conversations, read as one text without a centre; perhaps projected."""
         settings: dict[str, Any] = {"max_queries": self.queries, "conversation_label": self.corpus.label}
         figures, before = {}, encoder.centre
         encoder.centre = {}
         if self.corpus.message_label is not None:
 
             def embed(texts: list[str]) -> np.ndarray:
-                return encode_messages(encoder, texts, dtype=half())
+                vectors = encode_messages(encoder, texts, dtype=half())
+                return vectors if context is None else context(vectors)
 
             settings["label"] = self.corpus.message_label
             task = "semantic-retrieval"
@@ -130,7 +135,8 @@ class Judge:
         if self.corpus.label is not None:
 
             def embed_whole(conversations: list[Any]) -> np.ndarray:
-                return encoder.encode_conversations(conversations, dtype=half())
+                vectors = encoder.encode_conversations(conversations, dtype=half())
+                return vectors if context is None else replace(context, mean=vectors.mean(0))(vectors)
 
             tasks = ["conversation-retrieval", "domain-categorization"]
             found, groups = turnwise.evaluate(self.conversations, encoder=embed_whole, tasks=tasks, **settings).values()
@@ -223,6 +229,12 @@ def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Size
     rows, encoder = rows_of(corpus.learned, sizes.learned, seed=1), start_of(corpus, variants)
     if corpus.role is not None:
         rows = rows.map(lambda row: {"messages": [turn for turn in row["messages"] if turn["role"] == corpus.role]})
+    if what in PROJECTIONS:
+        return {
+            "labelled": judge.labelled(
+                encoder, projection_of(rows_of(corpus.learned, sizes.learned, 1 + seed), encoder, what)
+            )
+        }
     if what == "own":
         return own_training(rows, encoder, judge, seed, steps)
     recipe = Complete()
@@ -234,6 +246,17 @@ def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Size
     }
     encoder = turnwise.train(rows, method=what, encoder=encoder, settings=settings)
     return {"labelled": judge.labelled(encoder)}
+
+
+def projection_of(rows: Any, encoder: ConversationEncoder, what: str) -> ContextProjection:
+    """The projection that some conversations teach; or one that only subtracts their mean."""
+    texts = [message["content"] for row in rows for message in row["messages"]]
+    conversation = np.repeat(np.arange(len(rows)), [len(row["messages"]) for row in rows])
+    vectors = encode_messages(encoder, texts, dtype=half())
+    context = fit_context_projection(vectors, conversation, np.ones(len(texts), bool))
+    if context is None or what == "centred":
+        return ContextProjection(vectors.mean(0), np.eye(vectors.shape[1], dtype=np.float32), len(texts))
+    return context
 
 
 def foretell(done: dict[str, Any]) -> str:

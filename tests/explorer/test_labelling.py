@@ -101,6 +101,18 @@ def test_labels_are_a_table(store: turnwise.ConversationStore, tiny_encoder_path
     assert of_file.to_pandas().equals(table)
 
 
+def test_messages_are_labelled_with_the_projection_that_groups_were_found_with(
+    store: turnwise.ConversationStore,
+) -> None:
+    basis = read_memory(Path(store.path))["message"].basis
+    assert basis is not None and basis.context is not None
+    texts = [message["content"] for row in talks(0, 36) for message in row["messages"]]
+    vectors = np.asarray(store.encoder().messages(texts)["vector"])
+    for own, like in ((basis.vectors_of(vectors), True), (vectors, False)):
+        nearest = (basis.vectors.astype(np.float32) @ own.T).max(1)
+        assert bool((nearest > 0.98).all()) is like
+
+
 def test_groups_need_their_encoder(
     store: turnwise.ConversationStore, tiny_encoder: SentenceTransformer, tmp_path: Path
 ) -> None:

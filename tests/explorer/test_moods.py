@@ -75,5 +75,5 @@ def test_a_group_shows_one_of_each_mood_first() -> None:
     survey: Any = SimpleNamespace(sample=rows, groups=np.where(np.arange(len(said)) % 2, -1, 7))
     central = tuple(rows[:3].tolist())
     row: Any = dict.fromkeys(("phrases", "parent", "level", "size", "share", "edge", "new", "renamed", "colour"))
-    [shown] = with_moods([Group(id=7, name="", central=central, **row)], survey, corpus, said)
+    [shown] = with_moods([Group(id=7, name="", central=central, **row)], survey, corpus)
     assert [bool(second[place // 2]) for place in shown.central[:2]] == [False, True] and len(shown.central) == 3

@@ -18,6 +18,7 @@ pytest.importorskip("lancedb", reason="needs the extra store")
 
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.explorer import GroupSettings, Report, build_report, edits, measuring_surprise, write_report
+from turnwise.explorer.groups.memory import read_memory
 from turnwise.explorer.live_report import LiveReport
 from turnwise.store import ConversationStore
 from turnwise.training import reply_head
@@ -99,6 +100,22 @@ def test_the_same_store_gives_the_same_report_and_a_former_one_saves_the_work(bu
         for name, values in first.messages.items():
             assert np.array_equal(values, report.messages[name], equal_nan=values.dtype.kind == "f"), name
     assert quick.neighbours["message"] is first.neighbours["message"]
+
+
+def test_groups_keep_their_projection_until_there_are_twice_as_many_messages(
+    store: ConversationStore, build: Callable[..., Report]
+) -> None:
+    def learned_from() -> int:
+        build()
+        basis = read_memory(Path(store.path))["message"].basis
+        assert basis is not None and basis.context is not None
+        return basis.context.messages
+
+    assert learned_from() == 36 * 4
+    store.add(talks(12, start=36))
+    assert learned_from() == 36 * 4
+    store.add(talks(30, start=48))
+    assert learned_from() == 78 * 4
 
 
 def test_an_answer_is_where_its_question_is_if_history_counts(

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from turnwise.encoders.history import add_history
+from turnwise.explorer.groups.context_projection import ContextProjection
 from turnwise.explorer.labels import Label, Labels
 from turnwise.explorer.progress import Advance, silent
 from turnwise.store.lance_table import Tables
@@ -19,6 +20,7 @@ from turnwise.store.records import vectors_of
 
 DURATION = "minutes"  # from the first message of a conversation to the last
 _CONVERSATIONS_AT_ONCE = 4096
+_VECTORS_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,32 @@ def with_history(corpus: Corpus, folder: Path) -> Corpus:
         rows = slice(first, first + int(turns.sum()))
         vectors[rows] = add_history(corpus.vectors[rows], turns)
     return replace(corpus, vectors=vectors)
+
+
+def with_context(corpus: Corpus, context: ContextProjection, folder: Path) -> Corpus:
+    """The same corpus with projected vectors.
+
+    Args:
+        corpus: From `read_corpus`.
+        context: The projection. Conversations have a mean of their own.
+        folder: As for `read_corpus`.
+    """
+    of_conversations = replace(context, mean=np.mean(corpus.conversation_vectors, axis=0))
+    return replace(
+        corpus,
+        vectors=_projected(context, corpus.vectors, folder / "messages-in-context.f32"),
+        conversation_vectors=_projected(
+            of_conversations, corpus.conversation_vectors, folder / "conversations-in-context.f32"
+        ),
+    )
+
+
+def _projected(context: ContextProjection, vectors: np.ndarray, path: Path) -> np.ndarray:
+    moved = mapped(path, *vectors.shape)
+    for start in range(0, len(vectors), _VECTORS_AT_ONCE):
+        rows = slice(start, start + _VECTORS_AT_ONCE)
+        moved[rows] = context(vectors[rows])
+    return moved
 
 
 class _Conversations:

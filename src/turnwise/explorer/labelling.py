@@ -102,6 +102,7 @@ class Labeller:
         self, vectors: FloatArray, turns: Sequence[int], roles: Sequence[str]
     ) -> tuple[IntArray, FloatArray]:
         """The group that is most like each message (n,), and the confidence (n,), from the arguments of `label`."""
+        vectors = self.basis.vectors_of(vectors)
         if self.basis.history:
             vectors = add_history(vectors, turns)
         if OPENER in self._parts and OPENER not in roles:

@@ -77,8 +77,9 @@ def plant(
     def change(memory: GroupMemory) -> GroupMemory:
         if memory.basis is None:
             raise ValueError(f"{store.path} does not hold what its groups were fitted to: find them again")
-        claimed = claimed_groups(memory, memory.basis, vectors, role)
-        planted = _planted(memory, memory.basis, list(examples), vectors, seed_of, claimed, aside)
+        moved = memory.basis.vectors_of(vectors)
+        claimed = claimed_groups(memory, memory.basis, moved, role)
+        planted = _planted(memory, memory.basis, list(examples), moved, seed_of, claimed, aside)
         changes.append(planted.groups != memory.groups or not np.array_equal(planted.fine, memory.fine))
         return planted
 

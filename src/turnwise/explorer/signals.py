@@ -6,6 +6,7 @@ import numpy as np
 
 from turnwise._utils.vectors import BoolArray
 from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.groups.context_projection import ContextProjection
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.speakers import Speakers
 
@@ -14,7 +15,13 @@ _AT_ONCE = 65536
 _FARTHEST = 10  # requests between a request and its repetition
 
 
-def signals(corpus: Corpus, speakers: Speakers, is_request: BoolArray, neighbours: Neighbours) -> dict[str, np.ndarray]:
+def signals(
+    corpus: Corpus,
+    speakers: Speakers,
+    is_request: BoolArray,
+    neighbours: Neighbours,
+    context: ContextProjection | None = None,
+) -> dict[str, np.ndarray]:
     """Numbers of each conversation (m,): repeats, and wait if times are known; none if nobody is known to ask.
 
     ``repeats`` is 1 where a request says again, after an answer, what an earlier one has said, else 0. ``wait`` is
@@ -25,15 +32,18 @@ def signals(corpus: Corpus, speakers: Speakers, is_request: BoolArray, neighbour
         speakers: Who asks.
         is_request: Which messages are requests (n,).
         neighbours: The nearest messages of each, which tell how alike messages usually are.
+        context: The projection after which these are the nearest; by default none.
     """
     if speakers.asker is None or not is_request.any():
         return {}
     asks = corpus.role == list(corpus.roles).index(speakers.asker)
-    measured = {"repeats": _repeats(corpus, asks, is_request, neighbours), "wait": _wait(corpus, asks)}
+    measured = {"repeats": _repeats(corpus, asks, is_request, neighbours, context), "wait": _wait(corpus, asks)}
     return {name: values for name, values in measured.items() if np.nan_to_num(values).any()}
 
 
-def _repeats(corpus: Corpus, asks: BoolArray, is_request: BoolArray, neighbours: Neighbours) -> np.ndarray:
+def _repeats(
+    corpus: Corpus, asks: BoolArray, is_request: BoolArray, neighbours: Neighbours, context: ContextProjection | None
+) -> np.ndarray:
     requests = np.flatnonzero(is_request)
     conversation, answers = corpus.conversation[requests], np.cumsum(~asks)[requests]
     alike = _ALIKE * float(np.median(neighbours.cosines[requests, 0]))
@@ -42,7 +52,8 @@ def _repeats(corpus: Corpus, asks: BoolArray, is_request: BoolArray, neighbours:
         answered = (conversation[back:] == conversation[:-back]) & (answers[back:] > answers[:-back])
         later = np.flatnonzero(answered) + back
         for some in np.array_split(later, len(later) // _AT_ONCE + 1):
-            pairs = corpus.vectors[requests[some]], corpus.vectors[requests[some - back]]
+            pairs = [corpus.vectors[requests[place]] for place in (some, some - back)]
+            pairs = pairs if context is None else list(map(context, pairs))
             repeats[some] |= np.einsum("nd,nd->n", *pairs) >= alike
     return np.isin(np.arange(len(corpus.ids)), conversation[repeats]).astype(np.float64)
 

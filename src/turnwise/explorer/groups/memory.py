@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.explorer.groups.context_projection import ContextProjection
 from turnwise.store.erasing import GROUPS_FILE
 
 Kind = Literal["message", "conversation"]
@@ -60,6 +61,7 @@ class Basis:
         encoder: Where the encoder of the vectors was loaded from.
         digest: A hash of it, see `StoreEncoder.digest`.
         history: The vectors include what was said before, see `add_history`.
+        context: How the vectors are projected; ``None`` where too few messages were there to learn it.
     """
 
     vectors: FloatArray
@@ -68,6 +70,11 @@ class Basis:
     encoder: str
     digest: str
     history: bool
+    context: ContextProjection | None = None
+
+    def vectors_of(self, vectors: FloatArray) -> FloatArray:
+        """The vectors of other messages (n, dim), from the same encoder, as those of the basis are without history."""
+        return vectors if self.context is None else self.context(vectors)
 
 
 @dataclass(frozen=True)
@@ -182,6 +189,9 @@ def write_memory(store: Path, memory: Memory) -> None:
         if (basis := group_memory.basis) is not None:
             facts[kind]["basis"] = {name: getattr(basis, name) for name in _BASIS_FACTS}
             arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(basis, name)) for name in _BASIS_ARRAYS}
+            if (context := basis.context) is not None:
+                facts[kind]["context"] = context.messages
+                arrays |= {f"{kind}.mean": context.mean, f"{kind}.matrix": np.ascontiguousarray(context.matrix)}
         if ids:
             arrays[f"{kind}.centroids"] = np.stack([group_memory.centroids[id] for id in ids]).astype(np.float32)
     with atomic_path(store / FILE) as temporary:
@@ -206,4 +216,7 @@ def _basis(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str
     if "basis" not in facts or f"{kind}.vectors" not in arrays:
         return None
     stored: dict[str, Any] = {name: arrays[f"{kind}.{name}"] for name in _BASIS_ARRAYS}
-    return Basis(**facts["basis"], **stored)
+    context = None
+    if "context" in facts:
+        context = ContextProjection(arrays[f"{kind}.mean"], arrays[f"{kind}.matrix"], facts["context"])
+    return Basis(**facts["basis"], **stored, context=context)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from turnwise._utils.progress import note, progress_of
 from turnwise.explorer.boilerplate import Spans, boilerplate
 from turnwise.explorer.corpus import Corpus, read_corpus
+from turnwise.explorer.groups.context_projection import ContextProjection
 from turnwise.explorer.groups.memory import Memory, is_remembered, read_memory, write_memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.openers import with_openers
@@ -89,7 +90,9 @@ def build_report(
             findings, memory = add_shown(store, corpus, findings, memory, former, settings.seed)
         speakers = speakers.with_requests(findings.columns["message"]["request"])
         title = store.path.name.removesuffix(".store")
-        report = _report(title, tables.state.encoder, stamp, settings, corpus, struck, speakers, findings)
+        basis = memory["message"].basis
+        context = None if basis is None else basis.context
+        report = _report(title, tables.state.encoder, stamp, settings, corpus, struck, speakers, findings, context)
         if not store.read_only and (findings is not kept or not (store.path / OVERVIEW_FILE).exists()):
             _keep(store.path, memory, findings if former is None else None, report)
     if examples and plant(store, examples, speakers.asker, aside_of(seeds or {})):
@@ -119,6 +122,7 @@ def _report(
     struck: Sequence[Spans],
     speakers: Speakers,
     findings: Findings,
+    context: ContextProjection | None,
 ) -> Report:
     return Report(
         title=title,
@@ -149,6 +153,6 @@ def _report(
         message_labels=corpus.message_labels,
         conversation_labels=corpus.conversation_labels,
         numbers=dict(corpus.numbers)
-        | signals(corpus, speakers, findings.columns["message"]["request"], findings.neighbours["message"]),
+        | signals(corpus, speakers, findings.columns["message"]["request"], findings.neighbours["message"], context),
         neighbours=findings.neighbours,
     )

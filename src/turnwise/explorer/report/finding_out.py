@@ -10,7 +10,8 @@ import numpy as np
 
 from turnwise._utils.progress import note, progress_of, shows_progress
 from turnwise.explorer.boilerplate import Spans
-from turnwise.explorer.corpus import Corpus, with_history
+from turnwise.explorer.corpus import Corpus, with_context, with_history
+from turnwise.explorer.groups.context_projection import ContextProjection, fit_context_projection
 from turnwise.explorer.groups.memory import ASKED, KINDS, Basis, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import Survey, survey
@@ -23,6 +24,7 @@ from turnwise.explorer.speakers import Speakers
 from turnwise.store import ConversationStore
 
 _SIMILAR = 5
+_OUTGROWN = 2  # times as many messages as a projection was learned from
 
 
 def find_out(
@@ -50,16 +52,19 @@ def find_out(
         naming: Names new groups, see `turnwise.explorer.build_report`.
     """
     corpus = as_said(corpus, struck, store, folder)
+    context = _context_projection(store, corpus, remembered)
+    grouped = corpus if context is None else with_context(corpus, context, folder)
     asked = remembered.get(ASKED)
     if former is None:
-        is_request, asked = requests_of(corpus, speakers, settings, asked)
+        is_request, asked = requests_of(grouped, speakers, settings, asked)
     else:
         is_request = former.messages["request"]
     speakers = speakers.with_requests(is_request)
-    grouped = with_history(corpus, folder) if settings.history else corpus
+    grouped = with_history(grouped, folder) if settings.history else grouped
     surveys = {kind: _survey(grouped, speakers, kind, settings, remembered.get(kind), former) for kind in KINDS}
-    groups, memory = named_groups(grouped, speakers, surveys, naming, corpus.vectors)
-    memory["message"] = replace(memory["message"], basis=_basis(store, grouped, speakers, surveys["message"], settings))
+    groups, memory = named_groups(corpus, speakers, surveys, naming)
+    basis = _basis(store, grouped, speakers, surveys["message"], settings, context)
+    memory["message"] = replace(memory["message"], basis=basis)
     if asked is not None:
         memory[ASKED] = asked
     columns: dict[Kind, dict[str, np.ndarray]] = {
@@ -87,8 +92,24 @@ def _survey(
         return survey(vectors, texts, settings, memory, known, speakers if kind == "message" else None, advance)
 
 
+def _context_projection(store: ConversationStore, corpus: Corpus, remembered: Memory) -> ContextProjection | None:
+    """The projection that groups were found with, until there are twice or half as many messages as taught it."""
+    basis = remembered["message"].basis if "message" in remembered else None
+    if basis is not None and basis.context is not None and basis.digest == store.tables().state.digest:
+        known = basis.context
+        if known.messages / _OUTGROWN < len(corpus.texts) < known.messages * _OUTGROWN:
+            return known
+    usable = np.fromiter((bool(text.strip()) for text in corpus.texts), bool, len(corpus.texts))
+    return fit_context_projection(corpus.vectors, corpus.conversation, usable)
+
+
 def _basis(
-    store: ConversationStore, corpus: Corpus, speakers: Speakers, survey: Survey, settings: GroupSettings
+    store: ConversationStore,
+    corpus: Corpus,
+    speakers: Speakers,
+    survey: Survey,
+    settings: GroupSettings,
+    context: ContextProjection | None,
 ) -> Basis:
     state = store.tables().state
     return Basis(
@@ -98,6 +119,7 @@ def _basis(
         encoder=state.encoder,
         digest=state.digest,
         history=settings.history,
+        context=context,
     )
 
 

@@ -31,7 +31,7 @@ _LONGEST_TEXT = 4000  # characters of a conversation that its name is made from
 
 
 def named_groups(
-    corpus: Corpus, speakers: Speakers, surveys: Mapping[Kind, Survey], naming: Naming | None, alone: FloatArray
+    corpus: Corpus, speakers: Speakers, surveys: Mapping[Kind, Survey], naming: Naming | None
 ) -> tuple[dict[Kind, Sequence[Group]], Memory]:
     """The groups of messages and of conversations, and what the store will remember about them.
 
@@ -41,7 +41,6 @@ def named_groups(
         surveys: The group and place of each message and conversation.
         naming: Names new groups from their phrases and the texts of their central members; by default, a typical
             message is the name of a fine group, or phrases if it is loose, and those are the name of a coarse one.
-        alone: The vectors of messages without what was said before them (n, dim).
     """
     groups: dict[Kind, Sequence[Group]] = {}
     memory: Memory = {}
@@ -57,7 +56,7 @@ def named_groups(
         memory[kind] = _named(survey.memory, members, described, corpus, kind, naming)
         listed = _listed(memory[kind], members, len(survey.groups))
         if kind == "message":
-            listed = with_moods(listed, survey, corpus, alone)
+            listed = with_moods(listed, survey, corpus)
             listed = with_scale(with_speakers(listed, survey, corpus, speakers), survey, corpus)
         groups[kind] = listed
     return groups, memory
@@ -109,18 +108,18 @@ def _parts_of(labels: IntArray, part: IntArray) -> IntArray:
     return part[first[groups >= 0]]
 
 
-def _answers(corpus: Corpus, rows: IntArray, alone: FloatArray) -> FloatArray:
+def _answers(corpus: Corpus, rows: IntArray) -> FloatArray:
     """The vector of what somebody else says next after each of some messages, 0 where nobody does (rows, dim)."""
     following = np.minimum(rows + 1, len(corpus.texts) - 1)
     answered = corpus.conversation[following] == corpus.conversation[rows]
     answered &= corpus.role[following] != corpus.role[rows]
-    return np.where(answered[:, None], alone[following], np.float32(0))
+    return np.where(answered[:, None], corpus.vectors[following], np.float32(0))
 
 
-def with_moods(groups: Sequence[Group], survey: Survey, corpus: Corpus, alone: FloatArray) -> list[Group]:
+def with_moods(groups: Sequence[Group], survey: Survey, corpus: Corpus) -> list[Group]:
     """The groups of messages; the first two members of one that has two moods are the most typical of each."""
     labels, vectors = survey.groups[survey.sample], np.array(corpus.vectors[survey.sample], np.float32)
-    answers = _answers(corpus, survey.sample, alone)
+    answers = _answers(corpus, survey.sample)
     listed = []
     for group in groups:
         rows = np.flatnonzero(labels == group.id)
