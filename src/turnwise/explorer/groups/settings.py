@@ -34,7 +34,7 @@ class GroupSettings:
     history: bool = False
     role: str | None = None
     seed: int = 0
-    version: int = field(default=2, init=False)
+    version: int = field(default=3, init=False)
 
     def __post_init__(self) -> None:
         if self.sample < 2 or (self.neighbours is not None and self.neighbours < 2):
