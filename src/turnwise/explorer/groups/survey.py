@@ -88,6 +88,7 @@ def survey(
         near = neighbours.of(rows).first(settings.neighbours_among(int(sizes[value])))
         groups[rows] = vote(near, memory.fine, lonely_below(cosines))
     own = np.append(memory.fine, -1)[neighbours.copy_of]
+    own[sample] = memory.fine  # others may have the same vector
     pinned = [id for id, group in memory.groups.items() if group.pinned]
     # Neighbours cannot outvote what a user decided, nor give a group to a request that names no matter.
     is_decided = np.isin(own, pinned) | (stock >= 0) & (own >= 0) | (neighbours.copy_of >= 0) & (own < 0)
