@@ -150,29 +150,31 @@ def with_history(corpus: Corpus, folder: Path) -> Corpus:
     return replace(corpus, vectors=vectors)
 
 
-def with_context(corpus: Corpus, context: ContextProjection, folder: Path) -> Corpus:
+def with_context(corpus: Corpus, context: ContextProjection, folder: Path, advance: Advance = silent) -> Corpus:
     """The same corpus with projected vectors.
 
     Args:
         corpus: From `read_corpus`.
         context: The projection. Conversations have a mean of their own.
         folder: As for `read_corpus`.
+        advance: Called with numbers of messages that are done.
     """
     of_conversations = replace(context, mean=np.mean(corpus.conversation_vectors, axis=0))
     return replace(
         corpus,
-        vectors=_projected(context, corpus.vectors, folder / "messages-in-context.f32"),
+        vectors=_projected(context, corpus.vectors, folder / "messages-in-context.f32", advance),
         conversation_vectors=_projected(
             of_conversations, corpus.conversation_vectors, folder / "conversations-in-context.f32"
         ),
     )
 
 
-def _projected(context: ContextProjection, vectors: np.ndarray, path: Path) -> np.ndarray:
+def _projected(context: ContextProjection, vectors: np.ndarray, path: Path, advance: Advance = silent) -> np.ndarray:
     moved = mapped(path, *vectors.shape)
     for start in range(0, len(vectors), _VECTORS_AT_ONCE):
         rows = slice(start, start + _VECTORS_AT_ONCE)
         moved[rows] = context(vectors[rows])
+        advance(len(moved[rows]))
     return moved
 
 

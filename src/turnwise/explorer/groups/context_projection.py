@@ -1,4 +1,4 @@
-"""Messages are alike if what is said around them is alike, too: vectors are projected so, in a second."""
+"""Messages are alike if what is said around them is alike, too: vectors are projected so, without training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vector
 _WINDOW = 2  # messages before, and as many after
 _RIDGE = 0.3  # of the mean variance, added to each
 _LEAST = 2  # messages for each dimension; of fewer, too little can be learned
-_MOST = 100_000  # messages, of conversations that are spread over all
+_MOST = 50_000  # messages, of conversations that are spread over all
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,10 @@ def find_out(
     """
     corpus = as_said(corpus, struck, store, folder)
     context = _context_projection(store, corpus, remembered)
-    grouped = corpus if context is None else with_context(corpus, context, folder)
+    grouped = corpus
+    if context is not None:
+        with progress_of("projecting messages", len(corpus.texts)) as advance:
+            grouped = with_context(corpus, context, folder, advance)
     asked = remembered.get(ASKED)
     if former is None:
         is_request, asked = requests_of(grouped, speakers, settings, asked)
