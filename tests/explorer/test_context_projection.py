@@ -47,6 +47,11 @@ def test_too_few_messages_with_others_around_them_teach_nothing(usable: np.ndarr
     assert fit_context_projection(vectors, conversation, usable) is None
 
 
+def test_messages_that_all_say_the_same_teach_nothing() -> None:
+    same = np.tile(np.eye(DIM, dtype=np.float32)[0], (100, 1))
+    assert fit_context_projection(same, np.arange(100) // 5, np.ones(100, bool)) is None
+
+
 def test_the_projection_is_that_of_canonical_correlations() -> None:
     """The same by whitening both sides and the singular values between them, as textbooks have it."""
     vectors, conversation, _ = talks(40, np.random.default_rng(1))

@@ -46,7 +46,8 @@ def fit_context_projection(vectors: FloatArray, conversation: IntArray, usable: 
         usable: Which of them say anything (n,).
 
     Returns:
-        The projection; ``None`` if there are fewer messages with others around them than twice the dimensions.
+        The projection; ``None`` if there are fewer messages with others around them than twice the dimensions, or all
+        say the same.
     """
     rows = np.flatnonzero(usable & (conversation % (len(conversation) // _MOST + 1) == 0))
     of = conversation[rows]
@@ -64,6 +65,8 @@ def fit_context_projection(vectors: FloatArray, conversation: IntArray, usable: 
     around = np.zeros_like(own)
     for messages, others in pairs:
         around[messages] += own[others]
+    if not around.any():
+        return None
     spread = own.T @ own
     inside, outside = own[has_others], around[has_others] / count[has_others, None]
     weights = np.linalg.solve(_with_ridge(inside.T @ inside), inside.T @ outside)
