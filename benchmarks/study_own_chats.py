@@ -226,15 +226,12 @@ def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Size
     judge = Judge(corpus, sizes)
     if what == "untouched":
         return {"labelled": judge.labelled(turnwise.load_encoder(BASE_ENCODER, device="cpu"))}
-    rows, encoder = rows_of(corpus.learned, sizes.learned, seed=1), start_of(corpus, variants)
+    drawn = 1 + seed if what in PROJECTIONS else 1  # a projection has no seed of its own
+    rows, encoder = rows_of(corpus.learned, sizes.learned, seed=drawn), start_of(corpus, variants)
     if corpus.role is not None:
         rows = rows.map(lambda row: {"messages": [turn for turn in row["messages"] if turn["role"] == corpus.role]})
     if what in PROJECTIONS:
-        return {
-            "labelled": judge.labelled(
-                encoder, projection_of(rows_of(corpus.learned, sizes.learned, 1 + seed), encoder, what)
-            )
-        }
+        return {"labelled": judge.labelled(encoder, projection_of(rows, encoder, what))}
     if what == "own":
         return own_training(rows, encoder, judge, seed, steps)
     recipe = Complete()
