@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from turnwise._utils.bootstrap import bootstrap_interval
@@ -22,6 +21,7 @@ from turnwise.collators.texts import text_key
 from turnwise.data.messages import Messages
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import composed_queries
+from turnwise.training.k_means import k_means, nearest_centre
 
 # Decides what an encoder keeps: it moves as labels do, also where messages come to mean their conversations and no
 # more, and where the answers teach what no context does, which "in_context" counts as a loss.
@@ -113,10 +113,9 @@ class HeldOut:
         vectors = _centred(vectors)
         count = len(vectors)
         agreement = np.zeros((_DRAWS, count))
-        for seed in range(_DRAWS):
-            halves = np.array_split(np.random.default_rng(seed).permutation(count), 2)
-            with threadpool_limits(limits=1):  # several add up in any order
-                one, other = (self._groups(vectors, half, seed) for half in halves)
+        with threadpool_limits(limits=1):  # several add up in any order
+            pairs = [self._two_groupings(vectors, seed) for seed in range(_DRAWS)]
+        for seed, (one, other) in enumerate(pairs):
             common = np.zeros((one.max() + 1, other.max() + 1))
             np.add.at(common, (one, other), 1)
             # How many others are with a message in its groups, in the mean; in both by chance, and at most.
@@ -127,10 +126,15 @@ class HeldOut:
         starts = np.cumsum(self.turns) - self.turns
         return np.asarray(np.add.reduceat(agreement, starts, axis=1) / self.turns)
 
+    def _two_groupings(self, vectors: FloatArray, seed: int) -> list[IntArray]:
+        """A grouping by each half of the messages (messages,)."""
+        halves = np.array_split(np.random.default_rng(seed).permutation(len(vectors)), 2)
+        return [self._groups(vectors, half, seed) for half in halves]
+
     def _groups(self, vectors: FloatArray, learned: IntArray, seed: int) -> IntArray:
         """The group of each message, of groups of some of them (messages,)."""
         count = min(_GROUPS, max(1, len(np.unique(self.text[learned])) // 2))
-        return np.asarray(KMeans(count, n_init=1, random_state=seed).fit(vectors[learned]).predict(vectors))
+        return nearest_centre(vectors, k_means(vectors[learned], count, seed))
 
 
 def _centred(vectors: FloatArray) -> FloatArray:
