@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import logging
@@ -24,11 +25,48 @@ from turnwise.training.run import Run
 from turnwise.training.state import TrainingState
 
 RECIPE = Complete(batch_size=64, max_steps=3, learning_rate=1e-3)
+SETTINGS = {"batch_size": 64, "max_steps": 3, "checkpoint_steps": 2}
 
 
 @pytest.fixture(scope="module")
 def corpus() -> Dataset:
     return turnwise.sample_conversations(60, seed=1).select_columns(["id", "messages"])
+
+
+@pytest.fixture(scope="module")
+def whole(corpus: Dataset, tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model of a training by default that nothing cuts."""
+    folder = tmp_path_factory.mktemp("whole") / "model"
+    trained = turnwise.train(corpus, settings=SETTINGS, encoder=load(tiny_encoder_path), output=folder)
+    assert same(turnwise.load_encoder(folder), weights_of(trained))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def before_choice(corpus: Dataset, tiny_encoder_path: Path) -> tuple[TrainingState, Choose]:
+    """What a training has learned, and the step that chooses what is kept of it."""
+    state = RECIPE.begin(corpus, load(tiny_encoder_path), None)
+    for step in RECIPE.steps(state):
+        if isinstance(step, Choose):
+            return state, step
+        state = Run(None).once(step, state)
+    raise AssertionError("nothing is chosen")
+
+
+def chosen(state: TrainingState, choose: Choose) -> TrainingState:
+    """The state after a choice, of which the one before it knows nothing."""
+    state = dataclasses.replace(
+        state,
+        encoder=copy.deepcopy(state.encoder),
+        record=dict(state.record),
+        vectors=dict(state.vectors),
+        learned=dict(state.learned),
+    )
+    return Run(None).once(choose, state)
+
+
+def load(path: Path) -> turnwise.ConversationEncoder:
+    return turnwise.load_encoder(path, device="cpu")
 
 
 def weights_of(encoder: turnwise.ConversationEncoder) -> dict[str, torch.Tensor]:
@@ -39,11 +77,10 @@ def same(encoder: turnwise.ConversationEncoder, weights: dict[str, torch.Tensor]
     return all(torch.equal(weight, weights[name]) for name, weight in encoder.state_dict().items())
 
 
-def test_the_default_gives_encoder_head_centre_and_figures(tiny_encoder, corpus, tmp_path: Path) -> None:
-    settings = {"batch_size": 64, "max_steps": 3}
-    trained = turnwise.train(corpus, settings=settings, encoder=tiny_encoder, output=tmp_path / "model")
+def test_the_default_gives_encoder_head_centre_and_figures(whole: Path, corpus: Dataset) -> None:
+    trained = turnwise.load_encoder(whole)
     assert trained.reply_head is not None and set(trained.centre) == {"mean", "messages"}
-    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    record = json.loads((whole / "training.json").read_text())
     assert (
         record["kept"] == 50
         and record["left_out"] == {"held out": 10}
@@ -53,10 +90,8 @@ def test_the_default_gives_encoder_head_centre_and_figures(tiny_encoder, corpus,
         low, high = figure["difference_interval"]
         assert low <= figure["difference"] <= high
         assert figure["difference"] == pytest.approx(figure["after"] - figure["before"], abs=0.02)
-    card = (tmp_path / "model" / "README.md").read_text()
+    card = (whole / "README.md").read_text()
     assert "next message" in card and corpus[0]["messages"][0]["content"] not in card
-    loaded = turnwise.load_encoder(tmp_path / "model")
-    assert loaded.reply_head is not None and same(loaded, weights_of(trained))
 
 
 def test_what_is_learned_apart_shares_temperature_and_length(tiny_encoder, corpus) -> None:
@@ -68,89 +103,81 @@ def test_what_is_learned_apart_shares_temperature_and_length(tiny_encoder, corpu
 
 @pytest.mark.parametrize("best", range(5))
 def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
-    best: int, tiny_encoder, corpus, monkeypatch
+    best: int, before_choice: tuple[TrainingState, Choose], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = weights_of(tiny_encoder)
+    state, choose = before_choice
+    start, learned = weights_of(state.given), state.learned
     values = iter([float(number == best) for number in range(5)])
-    choose, learned, record = Choose.__call__, {}, {}
-
-    def stability(self: HeldOut, vectors: np.ndarray) -> np.ndarray:
-        return np.full((4, 10), next(values, 0.0))
-
-    def watched(self: Choose, state: TrainingState, run: Run) -> None:
-        learned.update(state.learned)
-        choose(self, state, run)
-        record.update(state.record["learned"])
-        assert record in (self.shares[best - 1], {})
-
-    monkeypatch.setattr(HeldOut, "stability", stability)
-    monkeypatch.setattr(Choose, "__call__", watched)
-    chosen = turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)
-    assert same(tiny_encoder, start) and set(learned) == {"answers", "context"}
-    assert not same(chosen, start) or best == 0
-    for name, weight in chosen.state_dict().items():
+    monkeypatch.setattr(HeldOut, "stability", lambda self, vectors: np.full((4, 10), next(values)))
+    after = chosen(state, choose)
+    record = after.record["learned"]
+    assert record == ({} if best == 0 else choose.shares[best - 1])
+    assert same(state.given, start) and set(learned) == {"answers", "context"}
+    assert not same(after.encoder, start) or best == 0
+    for name, weight in after.encoder.state_dict().items():
         added = [share * learned[step][name] for step, share in record.items() if name in learned[step]]
         assert torch.allclose(weight.float(), start[name] + sum(added), atol=1e-6)
 
 
-def test_what_made_it_worse_is_kept_only_if_asked_for(tiny_encoder_path, corpus, monkeypatch) -> None:
-    for keep in (False, True):
-        encoder = turnwise.load_encoder(tiny_encoder_path, device="cpu")
-        start = weights_of(encoder)
-        values = iter(range(100, 0, -1))
-        monkeypatch.setattr(
-            HeldOut, "stability", lambda self, vectors, values=values: np.full((4, 10), float(next(values)))
-        )
-        trained = turnwise.train(corpus, method=dataclasses.replace(RECIPE, keep_anyway=keep), encoder=encoder)
-        assert same(trained, start) is not keep
+@pytest.mark.parametrize("keep", [False, True])
+def test_what_made_it_worse_is_kept_only_if_asked_for(
+    keep: bool, before_choice: tuple[TrainingState, Choose], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, choose = before_choice
+    values = iter(range(100, 0, -1))
+    monkeypatch.setattr(HeldOut, "stability", lambda self, vectors: np.full((4, 10), float(next(values))))
+    after = chosen(state, dataclasses.replace(choose, keep_anyway=keep))
+    assert same(after.encoder, weights_of(state.given)) is not keep
 
 
 @pytest.mark.parametrize("by", ["conversations", "draws"])
-def test_a_gain_that_may_be_chance_is_not_kept(by: str, tiny_encoder, corpus, monkeypatch) -> None:
-    start = weights_of(tiny_encoder)
+def test_a_gain_that_may_be_chance_is_not_kept(
+    by: str, before_choice: tuple[TrainingState, Choose], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, choose = before_choice
     gain = np.broadcast_to([9.0] + 9 * [-0.5], (10, 10))
     values = iter([np.zeros((10, 10))])
     gains = gain if by == "conversations" else gain.T
     monkeypatch.setattr(HeldOut, "stability", lambda self, vectors: next(values, gains))
-    assert same(turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder), start)
+    assert same(chosen(state, choose).encoder, weights_of(state.given))
 
 
-def test_a_run_that_was_cut_goes_on_to_the_same_model(tiny_encoder_path, corpus, tmp_path: Path, monkeypatch) -> None:
-    recipe = dataclasses.replace(RECIPE, checkpoint_steps=2)
+def test_a_run_that_was_cut_goes_on_to_the_same_model(
+    whole: Path, tiny_encoder_path: Path, corpus: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def train(**how: bool) -> turnwise.ConversationEncoder:
+        encoder = load(tiny_encoder_path)
+        return turnwise.train(corpus, settings=SETTINGS, encoder=encoder, output=tmp_path / "cut", **how)
 
-    def train(name: str, **how: bool) -> turnwise.ConversationEncoder:
-        encoder = turnwise.load_encoder(tiny_encoder_path, device="cpu")
-        return turnwise.train(corpus, method=recipe, encoder=encoder, output=tmp_path / name, **how)
-
-    whole = train("whole")
     with monkeypatch.context() as patch:
         patch.setattr(FitReplyHead, "__call__", None)
         with pytest.raises(TypeError):
-            train("cut")
+            train()
     with monkeypatch.context() as patch:
         patch.setattr(Read, "__call__", None)  # the vectors are there
-        resumed = train("cut", resume=True)
-    assert same(resumed, weights_of(whole))
-    assert resumed.reply_head is not None and whole.reply_head is not None
-    assert torch.equal(resumed.reply_head.context, whole.reply_head.context)
+        resumed = train(resume=True)
+    expected = turnwise.load_encoder(whole)
+    assert same(resumed, weights_of(expected))
+    assert resumed.reply_head is not None and expected.reply_head is not None
+    assert torch.equal(resumed.reply_head.context, expected.reply_head.context)
+    assert (tmp_path / "cut" / "training.json").read_text() == (whole / "training.json").read_text()
     assert not (tmp_path / "cut.run").exists()
 
 
-def test_bfloat16_is_the_default_where_the_processor_is_made_for_it(corpus, tiny_encoder_path, monkeypatch) -> None:
+def test_bfloat16_is_the_default_where_the_processor_is_made_for_it(corpus, tiny_encoder, monkeypatch) -> None:
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     stages: list[bool | None] = []
-
-    def learn(self: Learn, state: TrainingState, run: Run) -> None:
-        stages.append(self.recipe.bf16)
-        state.record |= {"steps": 0}
-
-    monkeypatch.setattr(Learn, "__call__", learn)
+    monkeypatch.setattr(Learn, "__call__", lambda self, state, run: stages.append(self.recipe.bf16))
     for made_for_it, given, bf16 in ((True, None, True), (True, False, False), (False, None, False)):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda made_for_it=made_for_it: {"amx_bf16": made_for_it})
         recipe = dataclasses.replace(RECIPE, bf16=given)
-        turnwise.train(corpus, method=recipe, encoder=turnwise.load_encoder(tiny_encoder_path, device="cpu"))
-        assert stages.pop() is bf16
+        state = recipe.begin(corpus, tiny_encoder, None)
+        for step in recipe.steps(state):
+            if isinstance(step, LearnApart):
+                step(state, Run(None))
+        assert stages == [bf16, bf16]
+        stages.clear()
 
 
 def test_few_conversations_give_a_centre_only(tiny_encoder, corpus, caplog) -> None:
@@ -163,9 +190,9 @@ def test_few_conversations_give_a_centre_only(tiny_encoder, corpus, caplog) -> N
 
 def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder, corpus, tmp_path: Path) -> None:
     rows = [{"id": row["id"], "messages": [{**m, "role": "user"} for m in row["messages"]]} for row in corpus]
-    recipe = dataclasses.replace(RECIPE, keep_anyway=True)
+    recipe, start = dataclasses.replace(RECIPE, keep_anyway=True), weights_of(tiny_encoder)
     trained = turnwise.train(rows, method=recipe, encoder=tiny_encoder, output=tmp_path / "model")
-    assert trained.reply_head is not None
+    assert trained.reply_head is not None and not same(trained, start)
     assert set(json.loads((tmp_path / "model" / "training.json").read_text())["learned"]) == {"context"}
 
 
