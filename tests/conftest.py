@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,6 +43,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 FORWARD = modules.Transformer.forward
 
 torch.set_num_threads(int(os.environ.get("TURNWISE_TEST_THREADS", "1")))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def frozen_imports() -> None:
+    """Each training collects garbage, which among half a million objects takes longer than its steps."""
+    import turnwise.training.train  # so that these are among what is not gone through again  # noqa: F401
+
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,6 @@ all other pages but the log's, most of which take hours, are parsed; their metho
 from __future__ import annotations
 
 import contextlib
-import gc
 import re
 import shlex
 import shutil
@@ -173,7 +172,7 @@ def small_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> Iterator[Path]:
+def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> Path:
     """A folder with what the pages take for granted."""
     folder = tmp_path_factory.mktemp("pages")
     talks = turnwise.sample_conversations(120).map(lambda row: {"messages": row["messages"][:4]})
@@ -207,9 +206,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> I
     write_observations(folder / "observations.jsonl", asked, subjects[:3])
     for store in ("talks", "tickets.store"):
         turnwise.ConversationStore.create(folder / store, folder / "chats.jsonl", encoder=folder / "model")
-    gc.freeze()  # each training collects garbage, which takes longer than its one step
-    yield folder
-    gc.unfreeze()
+    return folder
 
 
 def take_one_step(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def test_the_trainer_loads_checkpoints_through_the_names_we_override() -> None:
 
 
 def test_the_trainer_has_what_ours_overrides() -> None:
-    overridden = ("add_model_card_callback", "get_decay_parameter_names")
+    overridden = ("add_model_card_callback", "get_decay_parameter_names", "_save")
     moved(SentenceTransformerTrainer, *overridden, mend="training/trainer.py")
     assert all(name in vars(ConversationTrainer) for name in overridden)
 

@@ -105,7 +105,7 @@ def test_ctrl_c_and_sigterm_finish_the_step_and_keep_it(
             train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
     assert signal.getsignal(number) is before
     (kept,) = (tmp_path / "model.run" / "training").glob("checkpoint-*")
-    assert (kept / LOSS_FILE).is_file()
+    assert (kept / LOSS_FILE).is_file() and not (kept / "README.md").exists()
     resumed = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", resume=True)
     whole = train(corpus, method=recipe, encoder=tiny_encoder_path)
     assert all(torch.equal(a, b) for a, b in zip(weights(resumed).values(), weights(whole).values()))

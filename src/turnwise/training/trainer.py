@@ -90,6 +90,11 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
         ]
 
     @override
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        """Write a checkpoint without the library's card, which takes longer than a step of a small encoder."""
+        self.model.save_pretrained(output_dir or self.args.output_dir, create_model_card=False)
+
+    @override
     def load_checkpoint(self, folder: Path) -> None:
         """Put the weights of a checkpoint into the model being trained, turn tables and the loss's own included."""
         self.model.load_state_dict(load_encoder(folder, device="cpu").state_dict())
