@@ -27,7 +27,7 @@ def data(tmp_path: Path) -> Path:
         path = tmp_path / "data" / f"{name}.jsonl.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
         with gzip.open(path, "wt", encoding="utf-8") as lines:
-            for row in turnwise.sample_conversations(60, seed=number):
+            for row in turnwise.sample_conversations(30, seed=number):
                 label = make_encoder.label_of(name)
                 messages = [{**message, "act": message["intent"]} for message in row["messages"]]
                 lines.write(
@@ -42,9 +42,11 @@ def test_an_encoder_is_made_once_of_any_base_with_its_card(
     made = tmp_path / "work" / "made"
     options = ["--base", tiny_encoder_path, "--data", data, "--work", tmp_path / "work", "--steps", "4"]
     monkeypatch.setattr(sys, "argv", ["make_encoder", *map(str, options)])
-    chats = turnwise.sample_conversations(60, seed=50)
+    chats, sample = (turnwise.sample_conversations(30, seed=seed) for seed in (50, 51))
     monkeypatch.setattr(make_encoder, "chitchat", lambda: chats)
+    monkeypatch.setattr(turnwise, "sample_conversations", lambda count: sample)
     monkeypatch.setattr(make_encoder, "QUERIES", 5)
+    monkeypatch.setattr(make_encoder, "CONVERSATIONS", 10)
     monkeypatch.setattr(make_encoder, "TEXTS_OF_A_LABEL", 2)  # these files are small
     make_encoder.main()
 
