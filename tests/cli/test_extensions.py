@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,12 +28,27 @@ def install(folder: Path, name: str, module: str) -> None:
     (metadata / "entry_points.txt").write_text(f"[turnwise.extensions]\n{name} = {module}\n", encoding="utf-8")
 
 
-def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run turnwise in a new process, with what is installed in this folder and the modules of the example."""
+# Runs the commands that it is given, and prints what came of each and which class is the default method.
+COMMANDS = """
+import json, sys
+from typer.testing import CliRunner
+from turnwise._utils.names import METHODS
+from turnwise.cli.main import app
+done = [CliRunner().invoke(app, words) for words in json.loads(sys.argv[1])]
+shown = [{"code": one.exit_code, "stdout": one.stdout, "output": one.output} for one in done]
+print(json.dumps({"done": shown, "complete": METHODS["complete"].__name__}))
+"""
+
+
+def run(folder: Path, *commands: tuple[object, ...]) -> dict[str, Any]:
+    """Run commands in a new process, with what is installed in this folder and the modules of the example."""
     path = os.pathsep.join([str(folder), str(EXAMPLE), str(Path(turnwise.__file__).parents[1])])
     environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
-    command = [sys.executable, "-m", "turnwise", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment)
+    words = json.dumps([[str(word) for word in command] for command in commands])
+    command = [sys.executable, "-c", COMMANDS, words]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment)
+    assert done.returncode == 0, done.stderr
+    return {**json.loads(done.stdout.splitlines()[-1]), "stderr": done.stderr}
 
 
 def test_the_methods_of_the_example_are_in_the_help_and_can_be_trained(
@@ -41,24 +57,24 @@ def test_the_methods_of_the_example_are_in_the_help_and_can_be_trained(
     declared = re.search(r'"turnwise.extensions"\]\n(.+) = "(.+)"', (EXAMPLE / "pyproject.toml").read_text())
     assert declared is not None
     install(tmp_path, declared[1], declared[2])
-    assert "next-turn (messages, each close to the one that follows)" in told(tmp_path, "train")
-    assert "first-reply" in told(tmp_path, "evaluate")
     settings = ("--method", "next-turn", "--encoder", tiny_encoder_path, "--set", "distance=2", "--max-steps", "1")
-    done = run(tmp_path, "train", chats, *settings, "--output", tmp_path / "model")
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"1 steps in [\d:]+; loss [\d.]+ at step 1\.", " ".join(done.stderr.split()))
+    train = ("train", chats, *settings, "--output", tmp_path / "model")
+    evaluate = ("evaluate", tmp_path / "model", chats, "--task", "first-reply", "--json", "-")
+    done = run(tmp_path, ("train", "--help"), ("evaluate", "--help"), train, evaluate)["done"]
+    help_of_train, help_of_evaluate, trained, evaluated = (words_of(one["output"]) for one in done)
+    assert [one["code"] for one in done] == [0] * 4, f"{trained}\n{evaluated}"
+    assert "next-turn (messages, each close to the one that follows)" in help_of_train
+    assert "first-reply" in help_of_evaluate
+    assert re.search(r"1 steps in [\d:]+; loss [\d.]+ at step 1\.", trained)
     record = json.loads((tmp_path / "model" / "training.json").read_text(encoding="utf-8"))
     assert record["recipe"]["method"] == "next-turn" and record["recipe"]["distance"] == 2
-    done = run(tmp_path, "evaluate", tmp_path / "model", chats, "--task", "first-reply", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout)["first_reply"]
+    figures = json.loads(done[3]["stdout"])["first_reply"]
     low, high = figures["r_at_1_interval"]
     assert 0 <= low <= figures["r_at_1"] <= high <= 100
 
 
-def told(folder: Path, command: str) -> str:
-    """The help of a command, as words."""
-    return " ".join(run(folder, command, "--help").stdout.replace("│", " ").split())
+def words_of(output: str) -> str:
+    return " ".join(output.replace("│", " ").split())
 
 
 def test_the_example_needs_only_what_is_public() -> None:
@@ -93,14 +109,9 @@ def test_an_extension_replaces_nothing_and_a_broken_one_is_left_out(tmp_path: Pa
     (tmp_path / "broken.py").write_text("import nowhere\n", encoding="utf-8")
     install(tmp_path, "greedy", "greedy")
     install(tmp_path, "broken", "broken")
-    done = run(tmp_path, "train", "nowhere.jsonl", "--method", "nope", "--output", tmp_path / "model")
-    assert done.returncode == 1
-    assert "left out the extension broken: No module named 'nowhere'" in done.stderr
-    assert "expected one of complete, in-context, reply-head, own, " in " ".join(done.stderr.split())
-    own = "from turnwise._utils.names import METHODS; print(METHODS['complete'].__name__)"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(turnwise.__file__).parents[1])]),
-    }
-    shown = subprocess.run([sys.executable, "-c", own], capture_output=True, text=True, env=environment)
-    assert shown.stdout == "Complete\n", shown.stderr
+    found = run(tmp_path, ("train", "nowhere.jsonl", "--method", "nope", "--output", tmp_path / "model"))
+    (done,) = found["done"]
+    assert done["code"] == 1
+    assert "left out the extension broken: No module named 'nowhere'" in found["stderr"] + done["output"]
+    assert "expected one of complete, in-context, reply-head, own, " in words_of(done["output"])
+    assert found["complete"] == "Complete"
