@@ -48,7 +48,7 @@ COMMANDS = {
     "papers convert-plato": "PLATO.pt --output plato",
     "papers bench dialoguecse": "",
     "papers bench dial2vec": "",
-    "papers bench triple": "--data-sets sample --methods bm25 --quick --no-studies --out bench",
+    "papers bench triple": "--encoder encoder --data-sets sample --methods bm25 --quick --no-studies --out bench",
     "papers bench report": "bench --into page.md --name triple",
     "papers plot interactions": "chats.jsonl --model encoder --output c1.png",
     "papers plot alignment-uniformity": "chats.jsonl --model encoder --output moves.png",
