@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import signal
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from turnwise.evaluation.evaluator import TaskEvaluator
+from turnwise.papers.baselines.convert import ConveRTSettings
 from turnwise.papers.experiments import cells as cells_module
 from turnwise.papers.experiments import models, runner, scoring
 from turnwise.papers.experiments.cells import Cell, plan_cells
@@ -94,6 +96,7 @@ def test_methods_run_on_the_sample_corpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cells_module, "try_to_load_from_cache", lambda *_: None)  # whatever this machine has
+    monkeypatch.setattr(scoring, "ConveRTSettings", partial(ConveRTSettings, epochs=1))  # has tests of its own
     suite = smaller(name)
     table = {name: method for name, method in suite.methods_by_name.items() if name not in ALIKE}
     results = run_suite(suite, None, str(tiny_encoder_path), tmp_path, list(table), seeds=1)
