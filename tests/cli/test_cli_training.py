@@ -4,6 +4,7 @@ import json
 import re
 
 import pyarrow.parquet as pq
+import pytest
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
@@ -66,7 +67,10 @@ def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypat
     assert re.search(r"before training, \S+ \(\S+ to \S+\) after it \(95 % intervals; .+ p = ", output)
     assert (tmp_path / "demo" / "model" / "modules.json").is_file()
     assert run(*arguments).exit_code == 1
-    succeed(*arguments, "--force")
+    monkeypatch.setattr(
+        "turnwise.cli.demo_job.train", lambda *data, **how: tiny_encoder if how["force"] else pytest.fail("not forced")
+    )
+    assert "Intents of unseen messages" in succeed(*arguments, "--force")
 
 
 def test_the_demo_leaves_out_conversations_of_which_training_has_seen_every_message(
