@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,13 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _Item = TypeVar("_Item", bound=Hashable)
+
+
+class Vectors(Protocol):
+    """Vectors (n, dim) that are made or read as rows of them are taken; an array of them is the simplest."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, rows: Any, /) -> Any: ...
 
 
 def unit_vectors(vectors: FloatArray) -> FloatArray:

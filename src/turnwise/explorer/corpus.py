@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from turnwise._utils.vectors import BoolArray, FloatArray, Vectors
 from turnwise.encoders.history import add_history
-from turnwise.explorer.groups.context_projection import ContextProjection
 from turnwise.explorer.labels import Label, Labels
 from turnwise.explorer.progress import Advance, silent
 from turnwise.store.lance_table import Tables
@@ -20,7 +20,6 @@ from turnwise.store.records import vectors_of
 
 DURATION = "minutes"  # from the first message of a conversation to the last
 _CONVERSATIONS_AT_ONCE = 4096
-_VECTORS_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,11 @@ class Corpus:
     numbers: Mapping[str, np.ndarray]
     vectors: np.ndarray
     conversation_vectors: np.ndarray
+
+    @property
+    def speaks(self) -> BoolArray:
+        """Which messages say anything (n,)."""
+        return np.fromiter((bool(text.strip()) for text in self.texts), bool, len(self.texts))
 
     @property
     def conversation_time(self) -> np.ndarray:
@@ -134,48 +138,21 @@ def means_of(values: np.ndarray, first: np.ndarray) -> np.ndarray:
     return np.where(counts > 0, np.add.reduceat(np.where(known, values, 0.0), first) / np.maximum(counts, 1), np.nan)
 
 
-def with_history(corpus: Corpus, folder: Path) -> Corpus:
-    """The same corpus with message vectors that include what was said before, see `add_history`.
+def in_history(vectors: Vectors, corpus: Corpus, folder: Path) -> FloatArray:
+    """Vectors of messages that include what was said before, see `add_history` (n, dim), memory-mapped.
 
     Args:
+        vectors: The vectors of the messages without it, of length 1 (n, dim).
         corpus: From `read_corpus`.
         folder: As for `read_corpus`.
     """
-    vectors = mapped(folder / "history.f32", *corpus.vectors.shape)
+    added = mapped(folder / "history.f32", *corpus.vectors.shape)
     for start in range(0, len(corpus.ids), _CONVERSATIONS_AT_ONCE):
         turns = corpus.turns[start : start + _CONVERSATIONS_AT_ONCE]
         first = int(corpus.first[start])
         rows = slice(first, first + int(turns.sum()))
-        vectors[rows] = add_history(corpus.vectors[rows], turns)
-    return replace(corpus, vectors=vectors)
-
-
-def with_context(corpus: Corpus, context: ContextProjection, folder: Path, advance: Advance = silent) -> Corpus:
-    """The same corpus with projected vectors.
-
-    Args:
-        corpus: From `read_corpus`.
-        context: The projection. Conversations have a mean of their own.
-        folder: As for `read_corpus`.
-        advance: Called with numbers of messages that are done.
-    """
-    of_conversations = replace(context, mean=np.mean(corpus.conversation_vectors, axis=0))
-    return replace(
-        corpus,
-        vectors=_projected(context, corpus.vectors, folder / "messages-in-context.f32", advance),
-        conversation_vectors=_projected(
-            of_conversations, corpus.conversation_vectors, folder / "conversations-in-context.f32"
-        ),
-    )
-
-
-def _projected(context: ContextProjection, vectors: np.ndarray, path: Path, advance: Advance = silent) -> np.ndarray:
-    moved = mapped(path, *vectors.shape)
-    for start in range(0, len(vectors), _VECTORS_AT_ONCE):
-        rows = slice(start, start + _VECTORS_AT_ONCE)
-        moved[rows] = context(vectors[rows])
-        advance(len(moved[rows]))
-    return moved
+        added[rows] = add_history(vectors[rows], turns)
+    return added
 
 
 class _Conversations:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from turnwise._utils.vectors import BoolArray
+from turnwise._utils.vectors import BoolArray, Vectors
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.assigning import lonely_below, vote
 from turnwise.explorer.groups.growing import remembered_groups
@@ -27,7 +27,7 @@ _FIRST = 0.5  # of the nearest messages of a later request open their conversati
 
 
 def requests_of(
-    corpus: Corpus, speakers: Speakers, settings: GroupSettings, former: GroupMemory | None = None
+    corpus: Corpus, vectors: Vectors, speakers: Speakers, settings: GroupSettings, former: GroupMemory | None = None
 ) -> tuple[BoolArray, GroupMemory | None]:
     """Which messages are requests (n,); none if nobody is known to ask, or too few differ.
 
@@ -35,6 +35,7 @@ def requests_of(
 
     Args:
         corpus: The conversations.
+        vectors: The vectors of messages that groups are found in, of length 1 (n, dim).
         speakers: Who asks.
         settings: How groups are made; these are as fine as the data suggest.
         former: The groups of all that the asker said before the data grew.
@@ -43,13 +44,13 @@ def requests_of(
     if speakers.asker is None:
         return is_request, None
     asked = speakers.part == list(speakers.parts).index(Part(speakers.asker))
-    rows = np.flatnonzero(asked & np.fromiter((bool(text.strip()) for text in corpus.texts), bool, len(asked)))
+    rows = np.flatnonzero(asked & corpus.speaks)
     keys = keys_of((corpus.texts[row] for row in rows.tolist()), settings.seed)
     sample = sample_rows(keys, settings.sample, np.ones(len(rows), bool))
     if len(sample) < _LEAST:
         return is_request, None
-    fitted = np.array(corpus.vectors[rows[sample]], np.float32)
-    near = nearest(corpus.vectors, fitted, settings.neighbours_among(len(sample)), members=rows)
+    fitted = np.array(vectors[rows[sample]], np.float32)
+    near = nearest(vectors, fitted, settings.neighbours_among(len(sample)), members=rows)
     among = near.of(sample)
     medium, one_part = replace(settings, granularity="medium"), np.zeros(len(sample), np.int64)
     memory = remembered_groups(keys[sample], fitted, among, one_part, medium, former)

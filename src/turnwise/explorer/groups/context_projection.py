@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, Vectors, unit_vectors
 
 _WINDOW = 2  # messages before, and as many after
 _RIDGE = 0.3  # of the mean variance, added to each
@@ -31,6 +32,25 @@ class ContextProjection:
     def __call__(self, vectors: FloatArray) -> FloatArray:
         """The projections of vectors (n, dim), of length 1."""
         return unit_vectors((vectors - self.mean) @ self.matrix)
+
+
+@dataclass(frozen=True)
+class ProjectedVectors:
+    """Vectors that are projected as rows of them are taken, since there may be too many to keep a second time.
+
+    Attributes:
+        vectors: The vectors without it, perhaps memory-mapped (n, dim).
+        projection: The projection.
+    """
+
+    vectors: Vectors
+    projection: ContextProjection
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, rows: Any) -> FloatArray:
+        return self.projection(self.vectors[rows])
 
 
 def fit_context_projection(vectors: FloatArray, conversation: IntArray, usable: BoolArray) -> ContextProjection | None:

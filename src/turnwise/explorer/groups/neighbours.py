@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise._utils.vectors import FloatArray, IntArray, Vectors
 from turnwise.explorer.progress import Advance, silent
 
 _SCORES_AT_ONCE = 16_000_000  # 64 MB
@@ -38,7 +38,7 @@ class Neighbours:
 
 
 def nearest(
-    vectors: FloatArray,
+    vectors: Vectors,
     fitted: FloatArray,
     count: int,
     advance: Advance = silent,
@@ -92,7 +92,7 @@ def _best(block: FloatArray, base: FloatArray, count: int) -> tuple[FloatArray, 
 
 
 def nearest_within(
-    vectors: FloatArray, sample: IntArray, part: IntArray, count: int, advance: Advance = silent
+    vectors: Vectors, sample: IntArray, part: IntArray, count: int, advance: Advance = silent
 ) -> Neighbours:
     """The nearest sampled vectors of each vector that are in the same part, or in any if its part has too few.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise._utils.vectors import BoolArray, FloatArray, IntArray
+from turnwise._utils.vectors import BoolArray, IntArray, Vectors
 from turnwise.explorer.groups.assigning import lonely_below, vote
 from turnwise.explorer.groups.growing import remembered_groups
 from turnwise.explorer.groups.memory import GroupMemory, no_memory
@@ -37,7 +37,7 @@ class Survey:
 
 
 def survey(
-    vectors: FloatArray,
+    vectors: Vectors,
     texts: Sequence[str],
     settings: GroupSettings,
     former: GroupMemory | None = None,

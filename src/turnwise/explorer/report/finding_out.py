@@ -9,9 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from turnwise._utils.progress import note, progress_of, shows_progress
+from turnwise._utils.vectors import Vectors
 from turnwise.explorer.boilerplate import Spans
-from turnwise.explorer.corpus import Corpus, with_context, with_history
-from turnwise.explorer.groups.context_projection import ContextProjection, fit_context_projection
+from turnwise.explorer.corpus import Corpus, in_history
+from turnwise.explorer.groups.context_projection import (
+    ContextProjection,
+    ProjectedVectors,
+    fit_context_projection,
+)
 from turnwise.explorer.groups.memory import ASKED, KINDS, Basis, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import Survey, survey
@@ -53,20 +58,20 @@ def find_out(
     """
     corpus = as_said(corpus, struck, store, folder)
     context = _context_projection(store, corpus, remembered)
-    grouped = corpus
-    if context is not None:
-        with progress_of("projecting messages", len(corpus.texts)) as advance:
-            grouped = with_context(corpus, context, folder, advance)
+    vectors = _vectors_of(corpus, context)
     asked = remembered.get(ASKED)
     if former is None:
-        is_request, asked = requests_of(grouped, speakers, settings, asked)
+        is_request, asked = requests_of(corpus, vectors["message"], speakers, settings, asked)
     else:
         is_request = former.messages["request"]
     speakers = speakers.with_requests(is_request)
-    grouped = with_history(grouped, folder) if settings.history else grouped
-    surveys = {kind: _survey(grouped, speakers, kind, settings, remembered.get(kind), former) for kind in KINDS}
+    if settings.history:
+        vectors["message"] = in_history(vectors["message"], corpus, folder)
+    surveys = {
+        kind: _survey(corpus, vectors[kind], speakers, kind, settings, remembered.get(kind), former) for kind in KINDS
+    }
     groups, memory = named_groups(corpus, speakers, surveys, naming)
-    basis = _basis(store, grouped, speakers, surveys["message"], settings, context)
+    basis = _basis(store, vectors["message"], speakers, surveys["message"], settings, context)
     memory["message"] = replace(memory["message"], basis=basis)
     if asked is not None:
         memory[ASKED] = asked
@@ -78,8 +83,20 @@ def find_out(
     return Findings(columns, {kind: survey.neighbours for kind, survey in surveys.items()}, groups, None), memory
 
 
+def _vectors_of(corpus: Corpus, context: ContextProjection | None) -> dict[Kind, Vectors]:
+    """The vectors that groups are found in. Those of conversations have a mean of their own."""
+    if context is None:
+        return {"message": corpus.vectors, "conversation": corpus.conversation_vectors}
+    of_conversations = replace(context, mean=np.mean(corpus.conversation_vectors, axis=0))
+    return {
+        "message": ProjectedVectors(corpus.vectors, context),
+        "conversation": ProjectedVectors(corpus.conversation_vectors, of_conversations),
+    }
+
+
 def _survey(
     corpus: Corpus,
+    vectors: Vectors,
     speakers: Speakers,
     kind: Kind,
     settings: GroupSettings,
@@ -87,7 +104,6 @@ def _survey(
     former: Report | None,
 ) -> Survey:
     known = None if former is None else former.neighbours[kind]
-    vectors = corpus.vectors if kind == "message" else corpus.conversation_vectors
     texts = corpus.texts if kind == "message" else corpus.ids
     if not shows_progress():
         note(f"Grouping {len(texts):,} {kind}s")
@@ -102,13 +118,12 @@ def _context_projection(store: ConversationStore, corpus: Corpus, remembered: Me
         known = basis.context
         if known.messages / _OUTGROWN < len(corpus.texts) < known.messages * _OUTGROWN:
             return known
-    usable = np.fromiter((bool(text.strip()) for text in corpus.texts), bool, len(corpus.texts))
-    return fit_context_projection(corpus.vectors, corpus.conversation, usable)
+    return fit_context_projection(corpus.vectors, corpus.conversation, corpus.speaks)
 
 
 def _basis(
     store: ConversationStore,
-    corpus: Corpus,
+    vectors: Vectors,
     speakers: Speakers,
     survey: Survey,
     settings: GroupSettings,
@@ -116,7 +131,7 @@ def _basis(
 ) -> Basis:
     state = store.tables().state
     return Basis(
-        vectors=np.asarray(corpus.vectors[survey.sample], np.float16),
+        vectors=np.asarray(vectors[survey.sample], np.float16),
         role=np.asarray(speakers.part[survey.sample], np.int64),
         roles=[part.role for part in speakers.parts],
         encoder=state.encoder,
