@@ -42,7 +42,7 @@ from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.shipped.delta import apply_delta
-from turnwise.explorer.groups.context_projection import ContextProjection, fit_context_projection
+from turnwise.encoders.context_projection import ContextProjection, fit_context_projection
 from turnwise.training.apart import add_learned
 from turnwise.training.choosing import Choose, Shares, held_out_of
 from turnwise.training.held_out import HeldOut

@@ -14,11 +14,13 @@ from datasets import Dataset
 from sklearn.metrics import adjusted_rand_score
 
 import turnwise
+from turnwise.data.messages import texts_of
 from turnwise.training.apart import LearnApart
 from turnwise.training.choosing import Choose
 from turnwise.training.embedding import Read
 from turnwise.training.held_out import HeldOut, compare_figures
 from turnwise.training.learning import Learn
+from turnwise.training.projecting import Project
 from turnwise.training.recipes import Complete
 from turnwise.training.reply_head import FitReplyHead
 from turnwise.training.run import Run
@@ -74,7 +76,9 @@ def weights_of(encoder: turnwise.ConversationEncoder) -> dict[str, torch.Tensor]
 
 
 def same(encoder: turnwise.ConversationEncoder, weights: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(weight, weights[name]) for name, weight in encoder.state_dict().items())
+    """Whether an encoder has these weights; perhaps it has learned to project its vectors besides."""
+    found = encoder.state_dict()
+    return all(torch.equal(found[name], weight) for name, weight in weights.items())
 
 
 def test_the_default_gives_encoder_head_centre_and_figures(whole: Path, corpus: Dataset) -> None:
@@ -192,8 +196,23 @@ def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder,
     rows = [{"id": row["id"], "messages": [{**m, "role": "user"} for m in row["messages"]]} for row in corpus]
     recipe, start = dataclasses.replace(RECIPE, keep_anyway=True), weights_of(tiny_encoder)
     trained = turnwise.train(rows, method=recipe, encoder=tiny_encoder, output=tmp_path / "model")
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
     assert trained.reply_head is not None and not same(trained, start)
-    assert set(json.loads((tmp_path / "model" / "training.json").read_text())["learned"]) == {"context"}
+    assert set(record["learned"]) == {"context"} and "projected" not in record
+
+
+def test_the_vectors_of_later_steps_are_those_of_the_projecting_encoder(tiny_encoder, corpus, monkeypatch) -> None:
+    project, projected = Project.__call__, []
+
+    def watched(self: Project, state: TrainingState, run: Run) -> None:
+        texts = texts_of(state.held_out["messages"][:])
+        project(self, state, run)
+        projected.append(state.record["projected"])
+        np.testing.assert_allclose(state.vectors["held_out"], state.encoder.encode_messages(texts), atol=1e-5)
+
+    monkeypatch.setattr(Project, "__call__", watched)
+    turnwise.train(corpus, method=dataclasses.replace(RECIPE, bf16=False), encoder=tiny_encoder)
+    assert projected == [True]
 
 
 def held_out(topics: np.ndarray) -> HeldOut:

@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Normalize
 from torch import Tensor
-from torch.nn.functional import normalize, one_hot
+from torch.nn.functional import one_hot
 
 from turnwise._utils.names import check_pooling
 from turnwise._utils.progress import progress_of
 from turnwise.data.messages import Messages
+from turnwise.encoders.after_pooling import after_pooling
 from turnwise.encoders.centre import Centre
 from turnwise.encoders.forward import full_precision
 from turnwise.encoders.inference import Half, inference
@@ -61,9 +61,8 @@ def encode_conversations(
     renderer.warn_of_cuts()
     if not embeddings:
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
-    pooled = torch.cat(embeddings)
-    if any(isinstance(module, Normalize) for module in encoder):
-        pooled = normalize(pooled, dim=1)
+    with inference(encoder.device):
+        pooled = after_pooling(encoder, torch.cat(embeddings))
     return _centred(pooled.cpu().numpy(), centre)
 
 

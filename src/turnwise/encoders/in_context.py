@@ -12,6 +12,7 @@ from torch import Tensor
 from turnwise._utils.progress import progress_of
 from turnwise._utils.vectors import FloatArray, unit_vectors
 from turnwise.data.messages import Messages
+from turnwise.encoders.after_pooling import after_pooling
 from turnwise.encoders.inference import Half, inference
 from turnwise.encoders.rendering import Renderer
 from turnwise.encoders.rows import encode_rows
@@ -46,8 +47,11 @@ def encode_in_context(
     Raises:
         ValueError: An encoder whose tokens do not see each other.
     """
-    sums, _ = sums_in_context(encoder, conversations, show_progress_bar, dtype)
-    return unit_vectors(sums).astype(np.float32)
+    sums, counts = sums_in_context(encoder, conversations, show_progress_bar, dtype)
+    with inference(encoder.device):
+        means = torch.from_numpy(sums / np.maximum(counts, 1)[:, None]).to(encoder.device)
+        vectors = after_pooling(encoder, means).cpu().numpy()
+    return unit_vectors(np.where(counts[:, None] > 0, vectors, 0)).astype(np.float32)
 
 
 def sums_in_context(

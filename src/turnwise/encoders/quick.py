@@ -117,6 +117,8 @@ class QuickEncoder:
             else:
                 with ThreadPoolExecutor(os.cpu_count()) as pool:
                     vectors = np.concatenate(list(pool.map(self._forward, parts)))
+        if "projection.weight" in self._arrays:
+            vectors = self._dense(unit_vectors(vectors), "projection")
         return unit_vectors(vectors) if self._scales else vectors
 
     def _forward(self, rows: Sequence[Sequence[int]]) -> FloatArray:

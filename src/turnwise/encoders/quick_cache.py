@@ -96,6 +96,7 @@ def keep_quick(name: str | os.PathLike[str] | None, encoder: SentenceTransformer
 def _packed(encoder: SentenceTransformer, digest: str, source: str) -> bytes:
     """The file of an encoder for queries."""
     from safetensors.numpy import save
+    from sentence_transformers.base.modules import Dense
 
     from turnwise.encoders.vector_cache import vectors_digest
 
@@ -117,6 +118,11 @@ def _packed(encoder: SentenceTransformer, digest: str, source: str) -> bytes:
         add(f"{layer}mix", *(f"{place}attention.self.{part}" for part in ("query", "key", "value")))
         for name, part in _PARTS.items():
             add(f"{layer}{name}", place + part)
+    for module in encoder:
+        if isinstance(module, Dense):  # after scaling to length 1, as a training adds it
+            arrays["projection.weight"], arrays["projection.bias"] = (
+                weight.detach().cpu().float().numpy() for weight in (module.linear.weight.T, module.linear.bias)
+            )
     centre, head = getattr(encoder, "centre", {}), head_of(encoder)
     for pooling, of_pooling in centre.items():
         arrays |= {f"centre.{pooling}.{part}": getattr(of_pooling, part) for part in ("mean", "stretch", "weight")}

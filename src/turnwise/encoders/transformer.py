@@ -13,12 +13,12 @@ def use_mean_pooling(encoder: SentenceTransformer) -> SentenceTransformer:
     """Make the sentence embedding the mean of the last layer's token embeddings, as all methods here expect.
 
     An encoder that pools in another way is given a mean pooling module. Modules after the pooling (dense layers) are
-    then left out, with a warning, but the scaling to length 1 is kept.
+    then left out, with a warning, but the scaling to length 1 is kept, once.
     """
     from sentence_transformers.base.modules import Normalize
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    has_pooled = False
+    has_pooled = is_scaled = False
     for name, module in list(encoder.named_children()):
         if isinstance(module, Pooling):
             has_pooled = True
@@ -30,6 +30,9 @@ def use_mean_pooling(encoder: SentenceTransformer) -> SentenceTransformer:
                 type(module).__name__,
             )
             del encoder[list(encoder).index(module)]
+        elif has_pooled and is_scaled:
+            del encoder[list(encoder).index(module)]
+        is_scaled |= isinstance(module, Normalize)
     return encoder
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from turnwise._utils.vectors import BoolArray
+from turnwise.encoders.context_projection import ContextProjection
 from turnwise.explorer.corpus import Corpus
-from turnwise.explorer.groups.context_projection import ContextProjection
 from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.speakers import Speakers
 

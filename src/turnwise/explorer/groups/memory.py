@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import FloatArray, IntArray
-from turnwise.explorer.groups.context_projection import ContextProjection
+from turnwise.encoders.context_projection import ContextProjection
 from turnwise.store.erasing import GROUPS_FILE
 
 Kind = Literal["message", "conversation"]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnwise._utils.progress import note, progress_of
+from turnwise.encoders.context_projection import ContextProjection
 from turnwise.explorer.boilerplate import Spans, boilerplate
 from turnwise.explorer.corpus import Corpus, read_corpus
-from turnwise.explorer.groups.context_projection import ContextProjection
 from turnwise.explorer.groups.memory import Memory, is_remembered, read_memory, write_memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.openers import with_openers

@@ -10,13 +10,13 @@ import numpy as np
 
 from turnwise._utils.progress import note, progress_of, shows_progress
 from turnwise._utils.vectors import Vectors
-from turnwise.explorer.boilerplate import Spans
-from turnwise.explorer.corpus import Corpus, in_history
-from turnwise.explorer.groups.context_projection import (
+from turnwise.encoders.context_projection import (
     ContextProjection,
     ProjectedVectors,
     fit_context_projection,
 )
+from turnwise.explorer.boilerplate import Spans
+from turnwise.explorer.corpus import Corpus, in_history
 from turnwise.explorer.groups.memory import ASKED, KINDS, Basis, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.groups.survey import Survey, survey

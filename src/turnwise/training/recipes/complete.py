@@ -26,6 +26,7 @@ from turnwise.training.centre import FitCentre
 from turnwise.training.choosing import Choose, Judge
 from turnwise.training.embedding import Read
 from turnwise.training.precision import made_for_bf16
+from turnwise.training.projecting import Project
 from turnwise.training.recipes.base import Inputs
 from turnwise.training.recipes.in_context import InContext
 from turnwise.training.recipes.reply_head import ReplyHeadRecipe
@@ -105,7 +106,9 @@ class Complete(InContext):
         paced = dataclasses.replace(self, bf16=bf16, max_steps=self.steps_for(sum(map(len, conversations)), MOST_STEPS))
         learning, shares = [LearnApart(paced, "context")], [{"context": 0.5}, {"context": 1.0}]
         pairs = sum(len({message["role"] for message in messages}) > 1 for messages in conversations)
+        projecting: list[Step] = []
         if 2 * pairs > len(conversations):
+            projecting = [Project()]  # what one side says alone would be drawn to what it says next
             shared = {name: getattr(self, name) for name in _SHARED}
             answers = RequestAnswer(bf16=bf16, **shared)
             answers = dataclasses.replace(answers, max_steps=answers.steps_for(pairs, MOST_STEPS))
@@ -117,6 +120,7 @@ class Complete(InContext):
             *learning,
             Choose(paced, shares, self.keep_anyway),
             Read("learned", paced),
+            *projecting,
             FitReplyHead(ReplyHeadRecipe(seed=self.seed), "reply_head"),
             FitCentre(),
             Judge(),
