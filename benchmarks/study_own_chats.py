@@ -6,8 +6,9 @@ sources, from the encoder without that source, which `make encoder` leaves in it
 these from the encoder that knows no conversations. Labels of the test part judge: MAP of the messages' labels
 (intents; of STAR the assistant's acts), MAP and NMI of k-means of whole conversations. For the default method they do
 so at all shares of what was learned, as do figures without labels on the conversations that were held out; --foretell
-tells how well the changes of these go with those of the labelled figures. MultiDoGO has the customers' messages only,
-from which neither paper's method can learn. The projection with which `turnwise cluster` finds groups
+tells how well the changes of these go with those of the labelled figures. They also judge what was kept once it is
+projected, as the default method does last where most conversations have two sides. MultiDoGO has the customers'
+messages only, from which neither paper's method can learn. The projection with which `turnwise cluster` finds groups
 (context-projection) is learned from the vectors of as many conversations, other ones with each seed; beside it stands
 what subtracting their mean does (centred).
 
@@ -38,11 +39,11 @@ from turnwise._utils.bootstrap import bootstrap_interval
 from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import unit_vectors
 from turnwise.data.drawing import draw_conversations
+from turnwise.encoders.context_projection import ContextProjection, fit_context_projection
 from turnwise.encoders.conversation_encoder import ConversationEncoder
 from turnwise.encoders.folders import BASE_ENCODER
 from turnwise.encoders.messages import encode_messages
 from turnwise.encoders.shipped.delta import apply_delta
-from turnwise.encoders.context_projection import ContextProjection, fit_context_projection
 from turnwise.training.apart import add_learned
 from turnwise.training.choosing import Choose, Shares, held_out_of
 from turnwise.training.held_out import HeldOut
@@ -190,7 +191,7 @@ class Judged(Exception):
 def own_training(rows: Any, encoder: ConversationEncoder, judge: Judge, seed: int, steps: int | None) -> dict[str, Any]:
     """The default method, judged by labels and without them at all shares that it compares, and which it keeps."""
     shares: dict[str, Any] = {}
-    kept: list[str] = []
+    after: dict[str, Any] = {}
     choose = Choose.__call__
 
     def watched(self: Choose, state: TrainingState, run: Run) -> None:
@@ -208,12 +209,13 @@ def own_training(rows: Any, encoder: ConversationEncoder, judge: Judge, seed: in
                 },
             }
         choose(self, state, run)
-        kept.append(told(state.record["learned"]))
+        after["kept"] = told(state.record["learned"])
+        after["projected"] = judge.labelled(state.encoder, projection_of(rows, state.encoder, "context-projection"))
         raise Judged
 
     with mock.patch.object(Choose, "__call__", watched), suppress(Judged):
         turnwise.train(rows, encoder=encoder, settings={"seed": seed, "max_steps": steps})
-    return {"shares": shares, "kept": kept[0]}
+    return {"shares": shares, **after}
 
 
 def told(shares: Shares) -> str:
@@ -294,6 +296,7 @@ def shown(key: str, row: dict[str, Any]) -> str:
         for kind in ("labelled", "held_out")
         for name in row["shares"][BEFORE][kind]
     ]
+    parts += [f"{name} projected {value:.1f}" for name, value in row.get("projected", {}).items()]
     return f"{key:32} kept {row['kept']}: " + ", ".join(parts)
 
 
