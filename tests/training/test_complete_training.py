@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import json
 import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,19 +106,41 @@ def test_what_is_learned_apart_shares_temperature_and_length(tiny_encoder, corpu
     assert [(part.temperature, part.max_length, part.max_steps) for part in apart] == [(0.2, 32, 3)] * 2
 
 
-@pytest.mark.parametrize("best", range(5))
+@pytest.fixture
+def judged(before_choice: tuple[TrainingState, Choose], monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes the stability of groups (draws, conversations) that of each share, in their order, and that of before."""
+    state, _ = before_choice
+
+    def judge(of_shares: Sequence[np.ndarray], next_message: np.ndarray, of_before: float = 0) -> None:
+        values, known = iter(of_shares), {}
+
+        def stability(self: HeldOut, vectors: np.ndarray) -> np.ndarray:
+            if np.array_equal(vectors, state.vectors["alone"][: len(vectors)]):
+                return np.full((10, 10), of_before)
+            if (key := vectors.tobytes()) not in known:
+                known[key] = next(values)
+            return known[key]
+
+        def ranks(self: HeldOut, vectors: np.ndarray) -> np.ndarray:
+            return next_message * (not np.array_equal(vectors, state.vectors["alone"][: len(vectors)]))
+
+        monkeypatch.setattr(HeldOut, "stability", stability)
+        monkeypatch.setattr(HeldOut, "next_message", ranks)
+
+    return judge
+
+
+@pytest.mark.parametrize("best", range(4))
 def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
-    best: int, before_choice: tuple[TrainingState, Choose], monkeypatch: pytest.MonkeyPatch
+    best: int, before_choice: tuple[TrainingState, Choose], judged: Callable[..., None]
 ) -> None:
     state, choose = before_choice
     start, learned = weights_of(state.given), state.learned
-    values = iter([float(number == best) for number in range(5)])
-    monkeypatch.setattr(HeldOut, "stability", lambda self, vectors: np.full((4, 10), next(values)))
+    judged([np.full((10, 10), float(number == best)) for number in range(4)], np.zeros(10))
     after = chosen(state, choose)
     record = after.record["learned"]
-    assert record == ({} if best == 0 else choose.shares[best - 1])
-    assert same(state.given, start) and set(learned) == {"answers", "context"}
-    assert not same(after.encoder, start) or best == 0
+    assert record == choose.shares[best] and set(learned) == {"answers", "context"}
+    assert same(state.given, start) and not same(after.encoder, start)
     for name, weight in after.encoder.state_dict().items():
         added = [share * learned[step][name] for step, share in record.items() if name in learned[step]]
         assert torch.allclose(weight.float(), start[name] + sum(added), atol=1e-6)
@@ -125,25 +148,32 @@ def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_what_made_it_worse_is_kept_only_if_asked_for(
-    keep: bool, before_choice: tuple[TrainingState, Choose], monkeypatch: pytest.MonkeyPatch
+    keep: bool, before_choice: tuple[TrainingState, Choose], judged: Callable[..., None]
 ) -> None:
     state, choose = before_choice
-    values = iter(range(100, 0, -1))
-    monkeypatch.setattr(HeldOut, "stability", lambda self, vectors: np.full((4, 10), float(next(values))))
+    judged([np.zeros((10, 10))] * 4, np.ones(10), of_before=1)
     after = chosen(state, dataclasses.replace(choose, keep_anyway=keep))
     assert same(after.encoder, weights_of(state.given)) is not keep
 
 
 @pytest.mark.parametrize("by", ["conversations", "draws"])
 def test_a_gain_that_may_be_chance_is_not_kept(
-    by: str, before_choice: tuple[TrainingState, Choose], monkeypatch: pytest.MonkeyPatch
+    by: str, before_choice: tuple[TrainingState, Choose], judged: Callable[..., None]
 ) -> None:
     state, choose = before_choice
     gain = np.broadcast_to([9.0] + 9 * [-0.5], (10, 10))
-    values = iter([np.zeros((10, 10))])
-    gains = gain if by == "conversations" else gain.T
-    monkeypatch.setattr(HeldOut, "stability", lambda self, vectors: next(values, gains))
+    judged([gain if by == "conversations" else gain.T] * 4, np.zeros(10))
     assert same(chosen(state, choose).encoder, weights_of(state.given))
+
+
+@pytest.mark.parametrize("two_sides", [False, True])
+def test_next_messages_are_enough_where_somebody_else_says_them(
+    two_sides: bool, before_choice: tuple[TrainingState, Choose], judged: Callable[..., None]
+) -> None:
+    state, choose = before_choice
+    judged([np.broadcast_to([9.0] + 9 * [-0.5], (10, 10))] * 4, np.ones(10))
+    after = chosen(state, dataclasses.replace(choose, two_sides=two_sides))
+    assert same(after.encoder, weights_of(state.given)) is not two_sides
 
 
 def test_a_run_that_was_cut_goes_on_to_the_same_model(
@@ -201,7 +231,10 @@ def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder,
     assert set(record["learned"]) == {"context"} and "projected" not in record
 
 
-def test_the_vectors_of_later_steps_are_those_of_the_projecting_encoder(tiny_encoder, corpus, monkeypatch) -> None:
+@pytest.mark.parametrize("gains", [False, True])
+def test_vectors_of_later_steps_are_projected_if_held_out_conversations_gain(
+    gains: bool, tiny_encoder, corpus, monkeypatch
+) -> None:
     project, projected = Project.__call__, []
 
     def watched(self: Project, state: TrainingState, run: Run) -> None:
@@ -211,8 +244,9 @@ def test_the_vectors_of_later_steps_are_those_of_the_projecting_encoder(tiny_enc
         np.testing.assert_allclose(state.vectors["held_out"], state.encoder.encode_messages(texts), atol=1e-5)
 
     monkeypatch.setattr(Project, "__call__", watched)
+    monkeypatch.setattr("turnwise.training.projecting.is_better", lambda *given, two_sides: gains)
     turnwise.train(corpus, method=dataclasses.replace(RECIPE, bf16=False), encoder=tiny_encoder)
-    assert projected == [True]
+    assert projected == [gains]
 
 
 def held_out(topics: np.ndarray) -> HeldOut:

@@ -7,7 +7,7 @@ large group is what chance gives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from turnwise.training.k_means import k_means, nearest_centre
 # Decides what an encoder keeps: it moves as labels do, also where messages come to mean their conversations and no
 # more, and where the answers teach what no context does, which "in_context" counts as a loss.
 STABILITY = "stability"
+NEXT_MESSAGE = "next_message"
 TITLES = {
     "next_message": "next message among those of other conversations, MRR",
     "in_context": "ten nearest messages, alone as in context, %",
@@ -81,25 +82,42 @@ class HeldOut:
             - ``stability``: how far two groupings, each learned from a half of the messages, agree on what is in a
               group with a message. The mean over all messages is the adjusted Rand index (0 by chance, 1 at most).
         """
-        units, speaker = torch.from_numpy(unit_vectors(vectors).astype(np.float32)), torch.from_numpy(self.speaker)
-        head = head or ReplyHead(units.shape[1])
-        candidates = head.candidates(units).detach().numpy()
-        alone, in_context = _centred(units.numpy()), _centred(self.in_context)
-        ends = np.cumsum(self.turns)
-        ranks, shares = np.zeros(len(self.turns)), np.zeros(len(self.turns))
-        for conversation, (start, end) in enumerate(zip(ends - self.turns, ends)):
-            # The messages that a message is compared with: those of other conversations that say something else.
-            others = self.text[start:end, None] != self.text  # (turns, messages)
-            others[:, start:end] = False
-            queries, _ = composed_queries(head, units[start:end], speaker[start:end], torch.zeros(end - start))
-            scores = queries[1:].detach().numpy() @ candidates.T
-            true = scores[np.arange(end - start - 1), np.arange(start + 1, end)]
-            ranks[conversation] = _reciprocal_ranks(scores, true, others[1:]).mean()
+        alone, in_context = _centred(vectors), _centred(self.in_context)
+        shares = np.zeros(len(self.turns))
+        for conversation, (start, end, others) in enumerate(self._others()):
             near, near_in_context = (
                 _nearest(vectors[start:end] @ vectors.T, others) for vectors in (alone, in_context)
             )
             shares[conversation] = (near & near_in_context).sum() / max(1, near_in_context.sum())
-        return {"next_message": ranks, "in_context": shares, STABILITY: self.stability(vectors).mean(axis=0)}
+        return {
+            NEXT_MESSAGE: self.next_message(vectors, head),
+            "in_context": shares,
+            STABILITY: self.stability(vectors).mean(axis=0),
+        }
+
+    def next_message(self, vectors: FloatArray, head: ReplyHead | None = None) -> FloatArray:
+        """How high each message ranks, given those before it (conversations,); see `figures`."""
+        units, speaker = torch.from_numpy(unit_vectors(vectors).astype(np.float32)), torch.from_numpy(self.speaker)
+        head = head or ReplyHead(units.shape[1])
+        candidates = head.candidates(units).detach().numpy()
+        ranks = np.zeros(len(self.turns))
+        for conversation, (start, end, others) in enumerate(self._others()):
+            queries, _ = composed_queries(head, units[start:end], speaker[start:end], torch.zeros(end - start))
+            scores = queries[1:].detach().numpy() @ candidates.T
+            true = scores[np.arange(end - start - 1), np.arange(start + 1, end)]
+            ranks[conversation] = _reciprocal_ranks(scores, true, others[1:]).mean()
+        return ranks
+
+    def _others(self) -> Iterator[tuple[int, int, BoolArray]]:
+        """Where each conversation starts and ends, and which messages its own are compared with (turns, messages).
+
+        These are the messages of other conversations that say something else.
+        """
+        ends = np.cumsum(self.turns)
+        for start, end in zip((ends - self.turns).tolist(), ends.tolist()):
+            others = self.text[start:end, None] != self.text
+            others[:, start:end] = False
+            yield start, end, others
 
     def stability(self, vectors: FloatArray) -> FloatArray:
         """The adjusted Rand index of two groupings, for each draw of halves, as parts that conversations have in it.

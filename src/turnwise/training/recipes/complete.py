@@ -106,9 +106,7 @@ class Complete(InContext):
         paced = dataclasses.replace(self, bf16=bf16, max_steps=self.steps_for(sum(map(len, conversations)), MOST_STEPS))
         learning, shares = [LearnApart(paced, "context")], [{"context": 0.5}, {"context": 1.0}]
         pairs = sum(len({message["role"] for message in messages}) > 1 for messages in conversations)
-        projecting: list[Step] = []
-        if 2 * pairs > len(conversations):
-            projecting = [Project()]  # what one side says alone would be drawn to what it says next
+        if two_sides := 2 * pairs > len(conversations):
             shared = {name: getattr(self, name) for name in _SHARED}
             answers = RequestAnswer(bf16=bf16, **shared)
             answers = dataclasses.replace(answers, max_steps=answers.steps_for(pairs, MOST_STEPS))
@@ -118,9 +116,9 @@ class Complete(InContext):
             Read("alone", paced),
             Read("in_context", paced),
             *learning,
-            Choose(paced, shares, self.keep_anyway),
+            Choose(paced, shares, two_sides, self.keep_anyway),
             Read("learned", paced),
-            *projecting,
+            *([Project(self.keep_anyway)] if two_sides else []),
             FitReplyHead(ReplyHeadRecipe(seed=self.seed), "reply_head"),
             FitCentre(),
             Judge(),
