@@ -247,6 +247,8 @@ def _tell(output: Path, seconds: float) -> None:
         print_gains(title, held_out["figures"], TITLES)
         shares = " and ".join(f"{share:g} × {_LEARNED[step]}" for step, share in record["learned"].items())
         note(f"The weights are the earlier ones plus {shares}, best for these conversations." if shares else _KEPT)
+        if record.get("projected"):
+            note("Vectors are projected besides, so that messages are alike if what is said around them is alike, too.")
 
 
 _LEARNED = {"answers": "what the answers to requests taught", "context": "what the context of messages taught"}

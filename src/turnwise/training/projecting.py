@@ -9,7 +9,6 @@ from typing_extensions import override
 
 from turnwise.encoders.after_pooling import add_projection
 from turnwise.encoders.context_projection import fit_context_projection
-from turnwise.training.choosing import held_out_of, is_better
 from turnwise.training.run import Run, Step
 from turnwise.training.state import TrainingState
 
@@ -19,14 +18,9 @@ class Project(Step):
     """Let the encoder project its vectors, as `turnwise.encoders.context_projection` describes.
 
     It is learned from the vectors that the encoder has after it has learned. The record tells whether there were
-    messages enough and held-out conversations gain (``projected``); if so, the vectors of messages that later steps
-    need are projected, too.
-
-    Attributes:
-        keep_anyway: Project even if the held-out conversations are no better for it.
+    messages enough (``projected``), and the vectors of messages that later steps need are projected, too.
     """
 
-    keep_anyway: bool
     name: str = "projection"
 
     @override
@@ -34,12 +28,8 @@ class Project(Step):
         conversations = state.conversations["messages"][:]
         of = np.repeat(np.arange(len(conversations)), list(map(len, conversations)))
         projection = fit_context_projection(state.vectors["learned"], of, np.ones(len(of), bool))
-        state.record["projected"] = False
-        if projection is None:
-            return
-        learned, held_out = (projection(state.vectors[name]).astype(np.float32) for name in ("learned", "held_out"))
-        _, judge = held_out_of(state)
-        if self.keep_anyway or is_better(judge, state.vectors["held_out"], held_out, two_sides=True):
+        state.record["projected"] = projection is not None
+        if projection is not None:
             add_projection(state.encoder, projection)
-            state.vectors |= {"learned": learned, "held_out": held_out}
-            state.record["projected"] = True
+            for name in ("learned", "held_out"):
+                state.vectors[name] = projection(state.vectors[name]).astype(np.float32)

@@ -118,7 +118,7 @@ class Complete(InContext):
             *learning,
             Choose(paced, shares, two_sides, self.keep_anyway),
             Read("learned", paced),
-            *([Project(self.keep_anyway)] if two_sides else []),
+            *([Project()] if two_sides else []),
             FitReplyHead(ReplyHeadRecipe(seed=self.seed), "reply_head"),
             FitCentre(),
             Judge(),
