@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from turnwise._utils.bootstrap import bootstrap_interval
@@ -21,7 +22,6 @@ from turnwise.collators.texts import text_key
 from turnwise.data.messages import Messages
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.losses.composed import composed_queries
-from turnwise.training.k_means import k_means, nearest_centre
 
 # Decides what an encoder keeps: it moves as labels do, also where messages come to mean their conversations and no
 # more, and where the answers teach what no context does, which "in_context" counts as a loss.
@@ -152,7 +152,7 @@ class HeldOut:
     def _groups(self, vectors: FloatArray, learned: IntArray, seed: int) -> IntArray:
         """The group of each message, of groups of some of them (messages,)."""
         count = min(_GROUPS, max(1, len(np.unique(self.text[learned])) // 2))
-        return nearest_centre(vectors, k_means(vectors[learned], count, seed))
+        return np.asarray(KMeans(count, n_init=1, random_state=seed).fit(vectors[learned]).predict(vectors))
 
 
 def _centred(vectors: FloatArray) -> FloatArray:
