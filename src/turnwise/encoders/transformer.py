@@ -24,15 +24,16 @@ def use_mean_pooling(encoder: SentenceTransformer) -> SentenceTransformer:
             has_pooled = True
             if module.pooling_mode != "mean":
                 setattr(encoder, name, Pooling(module.embedding_dimension, "mean"))
-        elif has_pooled and not isinstance(module, Normalize):
-            logging.getLogger("turnwise").warning(
-                "the encoder's %s after pooling is left out: all methods train the mean of the tokens",
-                type(module).__name__,
-            )
-            del encoder[list(encoder).index(module)]
-        elif has_pooled and is_scaled:
-            del encoder[list(encoder).index(module)]
-        is_scaled |= isinstance(module, Normalize)
+        elif has_pooled:
+            scales = isinstance(module, Normalize)
+            if not scales:
+                logging.getLogger("turnwise").warning(
+                    "the encoder's %s after pooling is left out: all methods train the mean of the tokens",
+                    type(module).__name__,
+                )
+            if not scales or is_scaled:
+                del encoder[list(encoder).index(module)]
+            is_scaled |= scales
     return encoder
 
 

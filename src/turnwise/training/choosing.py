@@ -22,9 +22,11 @@ Shares = dict[str, float]  # of what each step has learned
 class Choose(Step):
     """Add to the given weights the shares of what was learned that suit the held-out conversations best.
 
-    The best have the most stable groups. Nothing is added unless they are better, see `is_better`. The record tells
-    which shares were added (``learned``, empty if none), and ``held_out`` are the vectors of the held-out messages
-    then.
+    The best have the most stable groups. Nothing is added unless these are more stable by the 95 % intervals over
+    conversations and over the draws of halves by which stability is told. If most conversations have two sides, it is
+    enough that next messages gain by their interval and groups do not lose by theirs: groups of noisy messages are
+    never stable, and what is said next by somebody else is no repetition. The record tells which shares were added
+    (``learned``, empty if none), and ``held_out`` are the vectors of the held-out messages then.
 
     Attributes:
         recipe: How messages are read.
@@ -43,13 +45,26 @@ class Choose(Step):
     def __call__(self, state: TrainingState, run: Run) -> None:
         held, judge = held_out_of(state)
         before = state.vectors["alone"][: len(judge.text)]
-        tried = [(shares, self.recipe.alone(add_learned(state, shares), held)) for shares in self.shares]
-        learned, vectors = max(tried, key=lambda option: judge.stability(option[1]).mean())
-        if not self.keep_anyway and not is_better(judge, before, vectors, self.two_sides):
+        tried = []
+        for shares in self.shares:
+            vectors = self.recipe.alone(add_learned(state, shares), held)
+            tried.append((shares, vectors, judge.stability(vectors)))
+        learned, vectors, stability = max(tried, key=lambda option: option[2].mean())
+        if not self.keep_anyway and not self._is_better(judge, before, vectors, stability):
             learned, vectors = Shares(), before
         add_learned(state, learned)
         state.record["learned"], state.vectors["held_out"] = learned, vectors
         state.learned.clear()
+
+    def _is_better(self, judge: HeldOut, before: FloatArray, after: FloatArray, stability: FloatArray) -> bool:
+        """Whether vectors of the held-out messages, whose groups are so stable, are better than those before."""
+        gain = stability - judge.stability(before)  # (draws, conversations)
+        lows, highs = zip(*(bootstrap_interval(gain.mean(axis)) for axis in (0, 1)))
+        if min(lows) > 0:
+            return True
+        if not self.two_sides or max(highs) < 0:
+            return False
+        return bootstrap_interval(judge.next_message(after) - judge.next_message(before))[0] > 0
 
 
 @dataclass(frozen=True)
@@ -64,21 +79,6 @@ class Judge(Step):
         before = judge.figures(state.vectors["alone"][: len(judge.text)])
         figures = compare_figures(before, judge.figures(state.vectors["held_out"], state.encoder.reply_head))
         state.record["held_out"] = {"conversations": len(held), "messages": len(judge.text), "figures": figures}
-
-
-def is_better(judge: HeldOut, before: FloatArray, after: FloatArray, two_sides: bool) -> bool:
-    """Whether held-out conversations gain, by the vectors of their messages before and after (messages, dim).
-
-    Their groups are more stable by the 95 % intervals over conversations and over the draws of halves by which
-    stability is told. If most conversations have two sides, it is enough that next messages gain by their interval and
-    groups do not lose by theirs: groups of noisy messages are never stable, and what is said next by somebody else is
-    no repetition.
-    """
-    gain = judge.stability(after) - judge.stability(before)  # (draws, conversations)
-    lows, highs = zip(*(bootstrap_interval(gain.mean(axis)) for axis in (0, 1)))
-    if min(lows) > 0 or not two_sides or max(highs) < 0:
-        return min(lows) > 0
-    return bootstrap_interval(judge.next_message(after) - judge.next_message(before))[0] > 0
 
 
 def held_out_of(state: TrainingState) -> tuple[list[Messages], HeldOut]:

@@ -26,7 +26,6 @@ from turnwise.losses.composed import composed_queries
 # Decides what an encoder keeps: it moves as labels do, also where messages come to mean their conversations and no
 # more, and where the answers teach what no context does, which "in_context" counts as a loss.
 STABILITY = "stability"
-NEXT_MESSAGE = "next_message"
 TITLES = {
     "next_message": "next message among those of other conversations, MRR",
     "in_context": "ten nearest messages, alone as in context, %",
@@ -90,7 +89,7 @@ class HeldOut:
             )
             shares[conversation] = (near & near_in_context).sum() / max(1, near_in_context.sum())
         return {
-            NEXT_MESSAGE: self.next_message(vectors, head),
+            "next_message": self.next_message(vectors, head),
             "in_context": shares,
             STABILITY: self.stability(vectors).mean(axis=0),
         }
