@@ -17,6 +17,7 @@ from turnwise.data.conversations import rows_of
 from turnwise.data.messages import plain_messages_in
 from turnwise.data.reading.given import Given
 from turnwise.encoders.history import add_history
+from turnwise.explorer.groups.answers import AnsweredVectors, answers_to
 from turnwise.explorer.groups.confidence import Confidence, Voters, calibrated
 from turnwise.explorer.groups.memory import FILE, Basis, GroupMemory, KnownGroup, read_memory_file
 from turnwise.explorer.groups.settings import GroupSettings
@@ -102,11 +103,15 @@ class Labeller:
         self, vectors: FloatArray, turns: Sequence[int], roles: Sequence[str]
     ) -> tuple[IntArray, FloatArray]:
         """The group that is most like each message (n,), and the confidence (n,), from the arguments of `label`."""
+        if OPENER in self._parts and OPENER not in roles:
+            roles = named_by_opening(roles, turns)
+        if self.basis.answers is not None:
+            asks = np.asarray(roles, object) == self.basis.asker
+            answer = answers_to(asks, np.repeat(np.arange(len(turns)), turns))
+            vectors = AnsweredVectors(vectors, answer, self.basis.answers)[:]
         vectors = self.basis.vectors_of(vectors)
         if self.basis.history:
             vectors = add_history(vectors, turns)
-        if OPENER in self._parts and OPENER not in roles:
-            roles = named_by_opening(roles, turns)
         ids, confidence = np.full(len(vectors), -1, np.int64), np.zeros(len(vectors))
         for role in dict.fromkeys(roles):
             rows = np.flatnonzero(np.asarray(roles, object) == role)

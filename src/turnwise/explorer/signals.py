@@ -7,10 +7,11 @@ import numpy as np
 from turnwise._utils.vectors import BoolArray
 from turnwise.encoders.context_projection import ContextProjection
 from turnwise.explorer.corpus import Corpus
-from turnwise.explorer.groups.neighbours import Neighbours
+from turnwise.explorer.groups.neighbours import nearest
 from turnwise.explorer.speakers import Speakers
 
 _ALIKE = 0.9  # of the usual cosine of a message with its nearest: two requests are about the same
+_ASKED_ABOUT = 5000  # requests, at most, that tell what is usual
 _AT_ONCE = 65536
 _FARTHEST = 10  # requests between a request and its repetition
 
@@ -19,7 +20,6 @@ def signals(
     corpus: Corpus,
     speakers: Speakers,
     is_request: BoolArray,
-    neighbours: Neighbours,
     context: ContextProjection | None = None,
 ) -> dict[str, np.ndarray]:
     """Numbers of each conversation (m,): repeats, and wait if times are known; none if nobody is known to ask.
@@ -31,22 +31,22 @@ def signals(
         corpus: The conversations.
         speakers: Who asks.
         is_request: Which messages are requests (n,).
-        neighbours: The nearest messages of each, which tell how alike messages usually are.
-        context: The projection after which these are the nearest; by default none.
+        context: How vectors are projected before they are compared; by default they are not.
     """
     if speakers.asker is None or not is_request.any():
         return {}
     asks = corpus.role == list(corpus.roles).index(speakers.asker)
-    measured = {"repeats": _repeats(corpus, asks, is_request, neighbours, context), "wait": _wait(corpus, asks)}
+    measured = {"repeats": _repeats(corpus, asks, is_request, context), "wait": _wait(corpus, asks)}
     return {name: values for name, values in measured.items() if np.nan_to_num(values).any()}
 
 
-def _repeats(
-    corpus: Corpus, asks: BoolArray, is_request: BoolArray, neighbours: Neighbours, context: ContextProjection | None
-) -> np.ndarray:
+def _repeats(corpus: Corpus, asks: BoolArray, is_request: BoolArray, context: ContextProjection | None) -> np.ndarray:
     requests = np.flatnonzero(is_request)
     conversation, answers = corpus.conversation[requests], np.cumsum(~asks)[requests]
-    alike = _ALIKE * float(np.median(neighbours.cosines[requests, 0]))
+    distinct = {corpus.texts[row]: row for row in requests[:: len(requests) // _ASKED_ABOUT + 1].tolist()}
+    some = np.array(corpus.vectors[[*distinct.values()]])
+    some = some if context is None else context(some)
+    alike = _ALIKE * float(np.median(nearest(some, some, 1).cosines[:, 0]))
     repeats = np.zeros(len(requests), bool)
     for back in range(1, min(_FARTHEST, len(requests) - 1) + 1):
         answered = (conversation[back:] == conversation[:-back]) & (answers[back:] > answers[:-back])

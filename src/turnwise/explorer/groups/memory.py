@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 from turnwise._utils.files import atomic_path
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.encoders.context_projection import ContextProjection
+from turnwise.explorer.groups.answers import AnswerGuess
 from turnwise.store.erasing import GROUPS_FILE
 
 Kind = Literal["message", "conversation"]
@@ -24,7 +25,7 @@ FILE = GROUPS_FILE
 _FORMAT = 1
 _ARRAYS = ("keys", "fine", "neighbours", "places")
 _BASIS_ARRAYS = ("vectors", "role")
-_BASIS_FACTS = ("roles", "encoder", "digest", "history")
+_BASIS_FACTS = ("roles", "encoder", "digest", "history", "asker")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Basis:
         digest: A hash of it, see `StoreEncoder.digest`.
         history: The vectors include what was said before, see `add_history`.
         context: How the vectors are projected; ``None`` where too few messages were there to learn it.
+        asker: The role whose vectors know their answers; ``None`` if nobody is known to ask.
+        answers: How answers are added to these vectors, before projecting; ``None`` as for ``context``.
     """
 
     vectors: FloatArray
@@ -71,9 +74,11 @@ class Basis:
     digest: str
     history: bool
     context: ContextProjection | None = None
+    asker: str | None = None
+    answers: AnswerGuess | None = None
 
     def vectors_of(self, vectors: FloatArray) -> FloatArray:
-        """The vectors of other messages (n, dim), from the same encoder, as those of the basis are without history."""
+        """The vectors of other messages (n, dim), from the same encoder, as those of the basis are by themselves."""
         return vectors if self.context is None else self.context(vectors)
 
 
@@ -192,6 +197,10 @@ def write_memory(store: Path, memory: Memory) -> None:
             if (context := basis.context) is not None:
                 facts[kind]["context"] = context.messages
                 arrays |= {f"{kind}.mean": context.mean, f"{kind}.matrix": np.ascontiguousarray(context.matrix)}
+            if (answers := basis.answers) is not None:
+                arrays |= {
+                    f"{kind}.answers.{name}": np.ascontiguousarray(array) for name, array in vars(answers).items()
+                }
         if ids:
             arrays[f"{kind}.centroids"] = np.stack([group_memory.centroids[id] for id in ids]).astype(np.float32)
     with atomic_path(store / FILE) as temporary:
@@ -219,4 +228,7 @@ def _basis(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str
     context = None
     if "context" in facts:
         context = ContextProjection(arrays[f"{kind}.mean"], arrays[f"{kind}.matrix"], facts["context"])
-    return Basis(**facts["basis"], **stored, context=context)
+    answers = None
+    if f"{kind}.answers.weights" in arrays:
+        answers = AnswerGuess(arrays[f"{kind}.answers.mean"], arrays[f"{kind}.answers.weights"])
+    return Basis(**facts["basis"], **stored, context=context, answers=answers)

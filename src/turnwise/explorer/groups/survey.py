@@ -14,7 +14,6 @@ from turnwise.explorer.groups.memory import GroupMemory, no_memory
 from turnwise.explorer.groups.neighbours import Neighbours, nearest_within
 from turnwise.explorer.groups.sample import keys_of, sample_rows
 from turnwise.explorer.groups.settings import GroupSettings
-from turnwise.explorer.groups.stock import stock_of
 from turnwise.explorer.progress import Advance, silent
 from turnwise.explorer.speakers import Speakers
 
@@ -43,6 +42,7 @@ def survey(
     former: GroupMemory | None = None,
     known: Neighbours | None = None,
     speakers: Speakers | None = None,
+    stock: IntArray | None = None,
     advance: Advance = silent,
 ) -> Survey:
     """Find the groups of vectors.
@@ -54,6 +54,7 @@ def survey(
         former: The groups of an earlier sample, whose ids are kept.
         known: The neighbours of the same rows from an earlier call, which are then not computed again.
         speakers: The part of each row, each of which has groups of its own; by default, all rows are one part.
+        stock: The stock text of each row, from `stock_of`; -1 for none, and by default none has any (n,).
         advance: Called with numbers of rows that are done.
     """
     usable: BoolArray = np.fromiter((bool(text.strip()) for text in texts), bool, len(texts))
@@ -73,10 +74,7 @@ def survey(
     fitted, own_part = np.array(vectors[sample], np.float32), np.where(has_groups, part, -1)[sample]
     asked = None if speakers is None else speakers.requests
     requests = None if asked is None else (asked, [texts[row] for row in sample.tolist()])
-    if speakers is None or settings.history:  # with what was said before, the same text may say different things
-        stock = np.full(len(texts), -1)
-    else:
-        stock = stock_of(texts, speakers, settings.least_share)
+    stock = np.full(len(texts), -1) if stock is None else stock
     in_any_part = (plain[sample] ^ salts[:, None]).T  # (s, parts)
     memory = remembered_groups(
         keys[sample], fitted, among, own_part, settings, former, stock[sample], requests, in_any_part
@@ -87,11 +85,15 @@ def survey(
         rows = np.flatnonzero(part == value)
         near = neighbours.of(rows).first(settings.neighbours_among(int(sizes[value])))
         groups[rows] = vote(near, memory.fine, lonely_below(cosines))
-    own = np.append(memory.fine, -1)[neighbours.copy_of]
+    copy_of = neighbours.copy_of
+    if not settings.history:  # with what was said before, the same text may say different things
+        place = np.minimum(np.searchsorted(keys[sample], keys), len(sample) - 1)
+        copy_of = np.where(keys[sample[place]] == keys, place, copy_of)
+    own = np.append(memory.fine, -1)[copy_of]
     own[sample] = memory.fine  # others may have the same vector
     pinned = [id for id, group in memory.groups.items() if group.pinned]
     # Neighbours cannot outvote what a user decided, nor give a group to a request that names no matter.
-    is_decided = np.isin(own, pinned) | (stock >= 0) & (own >= 0) | (neighbours.copy_of >= 0) & (own < 0)
+    is_decided = np.isin(own, pinned) | (stock >= 0) & (own >= 0) | (copy_of >= 0) & (own < 0)
     groups = np.where(is_decided, own, groups)
     return Survey(sample, neighbours, memory, np.where(usable & has_groups, groups, -1))
 

@@ -152,7 +152,6 @@ def _report(
         },
         message_labels=corpus.message_labels,
         conversation_labels=corpus.conversation_labels,
-        numbers=dict(corpus.numbers)
-        | signals(corpus, speakers, findings.columns["message"]["request"], findings.neighbours["message"], context),
+        numbers=dict(corpus.numbers) | signals(corpus, speakers, findings.columns["message"]["request"], context),
         neighbours=findings.neighbours,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from turnwise._utils.progress import note, progress_of, shows_progress
-from turnwise._utils.vectors import Vectors
+from turnwise._utils.vectors import IntArray, Vectors
 from turnwise.encoders.context_projection import (
     ContextProjection,
     ProjectedVectors,
@@ -17,8 +17,10 @@ from turnwise.encoders.context_projection import (
 )
 from turnwise.explorer.boilerplate import Spans
 from turnwise.explorer.corpus import Corpus, in_history
+from turnwise.explorer.groups.answers import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
 from turnwise.explorer.groups.memory import ASKED, KINDS, Basis, GroupMemory, Kind, Memory
 from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.groups.stock import stock_of
 from turnwise.explorer.groups.survey import Survey, survey
 from turnwise.explorer.report.findings import Findings
 from turnwise.explorer.report.groups import Naming, named_groups
@@ -57,7 +59,10 @@ def find_out(
         naming: Names new groups, see `turnwise.explorer.build_report`.
     """
     corpus = as_said(corpus, struck, store, folder)
-    context = _context_projection(store, corpus, remembered)
+    # With what was said before, the same text may say different things: it is no stock text, and needs no answer.
+    stock = None if settings.history else stock_of(corpus.texts, speakers, settings.least_share)
+    answer = None if stock is None else _answers(corpus, speakers, stock)
+    context, guess = _learned(store, corpus, speakers, settings, answer, remembered)
     vectors = _vectors_of(corpus, context)
     asked = remembered.get(ASKED)
     if former is None:
@@ -67,11 +72,14 @@ def find_out(
     speakers = speakers.with_requests(is_request)
     if settings.history:
         vectors["message"] = in_history(vectors["message"], corpus, folder)
+    elif context is not None and answer is not None and guess is not None:
+        vectors["message"] = ProjectedVectors(AnsweredVectors(corpus.vectors, answer, guess), context)
     surveys = {
-        kind: _survey(corpus, vectors[kind], speakers, kind, settings, remembered.get(kind), former) for kind in KINDS
+        kind: _survey(corpus, vectors[kind], speakers, kind, settings, remembered.get(kind), former, stock)
+        for kind in KINDS
     }
     groups, memory = named_groups(corpus, speakers, surveys, naming)
-    basis = _basis(store, vectors["message"], speakers, surveys["message"], settings, context)
+    basis = _basis(store, vectors["message"], speakers, surveys["message"], settings, context, guess)
     memory["message"] = replace(memory["message"], basis=basis)
     if asked is not None:
         memory[ASKED] = asked
@@ -102,23 +110,48 @@ def _survey(
     settings: GroupSettings,
     memory: GroupMemory | None,
     former: Report | None,
+    stock: IntArray | None,
 ) -> Survey:
     known = None if former is None else former.neighbours[kind]
     texts = corpus.texts if kind == "message" else corpus.ids
     if not shows_progress():
         note(f"Grouping {len(texts):,} {kind}s")
     with progress_of(f"grouping {kind}s", len(texts)) as advance:
-        return survey(vectors, texts, settings, memory, known, speakers if kind == "message" else None, advance)
+        if kind == "conversation":
+            return survey(vectors, texts, settings, memory, known, advance=advance)
+        return survey(vectors, texts, settings, memory, known, speakers, stock, advance)
 
 
-def _context_projection(store: ConversationStore, corpus: Corpus, remembered: Memory) -> ContextProjection | None:
-    """The projection that groups were found with, until there are twice or half as many messages as taught it."""
+def _answers(corpus: Corpus, speakers: Speakers, stock: IntArray) -> IntArray:
+    """The row of the answer to each message of who asks (n,); -1 for none or a macro, which says nothing of it."""
+    if speakers.asker is None:
+        return np.full(len(corpus.texts), -1)
+    answer = answers_to(corpus.role == list(corpus.roles).index(speakers.asker), corpus.conversation)
+    return np.where(stock[answer] < 0, answer, -1)
+
+
+def _learned(
+    store: ConversationStore,
+    corpus: Corpus,
+    speakers: Speakers,
+    settings: GroupSettings,
+    answer: IntArray | None,
+    remembered: Memory,
+) -> tuple[ContextProjection | None, AnswerGuess | None]:
+    """The projection and the guess from answers that groups were found with, or new ones.
+
+    They are learned again when there are twice or half as many messages as taught them.
+    """
     basis = remembered["message"].basis if "message" in remembered else None
-    if basis is not None and basis.context is not None and basis.digest == store.tables().state.digest:
-        known = basis.context
-        if known.messages / _OUTGROWN < len(corpus.texts) < known.messages * _OUTGROWN:
-            return known
-    return fit_context_projection(corpus.vectors, corpus.conversation, corpus.speaks)
+    found_with = (store.tables().state.digest, settings.history, speakers.asker)
+    if basis is not None and basis.context is not None and (basis.digest, basis.history, basis.asker) == found_with:
+        messages = basis.context.messages
+        if messages / _OUTGROWN < len(corpus.texts) < messages * _OUTGROWN:
+            return basis.context, basis.answers
+    context = fit_context_projection(corpus.vectors, corpus.conversation, corpus.speaks)
+    if context is None or answer is None:
+        return context, None
+    return context, fit_answer_guess(corpus.vectors, answer, corpus.speaks)
 
 
 def _basis(
@@ -128,6 +161,7 @@ def _basis(
     survey: Survey,
     settings: GroupSettings,
     context: ContextProjection | None,
+    guess: AnswerGuess | None,
 ) -> Basis:
     state = store.tables().state
     return Basis(
@@ -138,6 +172,8 @@ def _basis(
         digest=state.digest,
         history=settings.history,
         context=context,
+        asker=speakers.asker,
+        answers=guess,
     )
 
 
