@@ -69,6 +69,13 @@ def test_too_few_messages_with_an_answer_teach_nothing(usable: np.ndarray) -> No
     assert fit_answer_guess(vectors, answer, usable) is None
 
 
+def test_answers_that_are_all_the_same_teach_nothing() -> None:
+    vectors, answer, _ = asked_and_answered(np.random.default_rng(0))
+    vectors[1::2] = vectors[1]
+    guess = fit_answer_guess(vectors, answer, ALL)
+    assert guess is None or np.abs(guess(vectors[1::2])).max() < 1e-3
+
+
 def test_the_guess_is_that_of_ridge_regression_scaled_by_the_slope_of_halves() -> None:
     vectors, answer, _ = asked_and_answered(np.random.default_rng(1))
     guess = fit_answer_guess(vectors, answer, ALL)

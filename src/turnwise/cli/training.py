@@ -48,8 +48,8 @@ _VALIDATION_TASKS: dict[LevelName, str] = {
 
 def demo(
     output: OutputFolder = Path("demo-output"),
-    conversations: Annotated[int, typer.Option(min=50, help="Number of conversations to generate.")] = 1500,
-    max_steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 25,
+    conversations: Annotated[int, typer.Option(min=50, help="Number of conversations to generate.")] = 1000,
+    max_steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 20,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, Vectors
 
 _RIDGE = 1.0  # of the mean variance of answers, added to each
+_TINY = 1e-9  # so that answers that are all the same can be solved, too: they tell nothing
 _LEAST = 2  # answered messages for each dimension; of fewer, too little can be learned
 _MOST = 50_000  # answered messages, spread over all
 
@@ -105,5 +106,5 @@ def _fitted(answers: FloatArray, messages: FloatArray) -> AnswerGuess:
     mean = answers.mean(0)
     inside = answers - mean
     scatter = (inside.T @ inside).astype(np.float64)
-    scatter += _RIDGE * np.trace(scatter) / len(scatter) * np.eye(len(scatter))
+    scatter += max(_RIDGE * np.trace(scatter) / len(scatter), _TINY) * np.eye(len(scatter))
     return AnswerGuess(mean, np.linalg.solve(scatter, inside.T @ messages))
