@@ -32,6 +32,15 @@ def test_every_table_has_a_header() -> None:
     assert [place for place, second in tables if not RULE.fullmatch(second.strip())] == []
 
 
+def test_every_page_is_in_the_navigation() -> None:
+    # So `make docs` asks, with a package that the tests do without.
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    named = set(re.findall(r"([\w/.-]+\.md)$", navigation, re.MULTILINE))
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in PAGES if path.is_relative_to(ROOT / "docs")}
+    assert len(pages) > 50
+    assert named == pages
+
+
 def test_the_table_of_extras_has_all_of_them() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
