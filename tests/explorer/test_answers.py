@@ -38,10 +38,10 @@ def closer(vectors: np.ndarray, topic: np.ndarray) -> float:
 
 
 def test_the_answer_is_the_next_message_of_anybody_else_in_the_conversation() -> None:
-    asks = np.array([role == "u" for role in "uuaauauuua"])
+    role = np.array(["uab".index(role) for role in "uuaabauuua"])
     conversation = np.array([0, 0, 0, 0, 0, 1, 1, 1, 2, 2])
-    assert answers_to(asks, conversation.astype(np.uint32)).tolist() == [2, 2, -1, -1, -1, -1, -1, -1, 9, -1]
-    assert answers_to(~asks, conversation).tolist() == [-1, -1, 4, 4, -1, 6, -1, -1, -1, -1]
+    assert answers_to(role, conversation.astype(np.uint32)).tolist() == [2, 2, 4, 4, -1, 6, -1, -1, 9, -1]
+    assert answers_to(role == 0, conversation).tolist() == [2, 2, -1, -1, -1, 6, -1, -1, 9, -1]
 
 
 def test_messages_that_are_answered_alike_come_closer() -> None:

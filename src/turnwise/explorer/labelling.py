@@ -106,8 +106,9 @@ class Labeller:
         if OPENER in self._parts and OPENER not in roles:
             roles = named_by_opening(roles, turns)
         if self.basis.answers is not None:
-            asks = np.asarray(roles, object) == self.basis.asker
-            answer = answers_to(asks, np.repeat(np.arange(len(turns)), turns))
+            _, says = np.unique(np.asarray(roles), return_inverse=True)
+            answer = answers_to(says, np.repeat(np.arange(len(turns)), turns))
+            answer[np.asarray(roles, object) != self.basis.asker] = -1
             vectors = AnsweredVectors(vectors, answer, self.basis.answers)[:]
         vectors = self.basis.vectors_of(vectors)
         if self.basis.history:

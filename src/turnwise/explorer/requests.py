@@ -20,7 +20,7 @@ from turnwise.explorer.groups.neighbours import nearest
 from turnwise.explorer.groups.sample import keys_of, sample_rows
 from turnwise.explorer.groups.settings import GroupSettings
 from turnwise.explorer.report.speaking import moves_among
-from turnwise.explorer.speakers import Part, Speakers
+from turnwise.explorer.speakers import Speakers
 
 _LEAST = 30  # requests that differ; fewer are not grouped apart
 _FIRST = 0.5  # of the nearest messages of a later request open their conversations, at least
@@ -43,8 +43,7 @@ def requests_of(
     is_request = np.zeros(len(corpus.texts), bool)
     if speakers.asker is None:
         return is_request, None
-    asked = speakers.part == list(speakers.parts).index(Part(speakers.asker))
-    rows = np.flatnonzero(asked & corpus.speaks)
+    rows = np.flatnonzero(speakers.asks & corpus.speaks)
     keys = keys_of((corpus.texts[row] for row in rows.tolist()), settings.seed)
     sample = sample_rows(keys, settings.sample, np.ones(len(rows), bool))
     if len(sample) < _LEAST:
@@ -54,7 +53,7 @@ def requests_of(
     among = near.of(sample)
     medium, one_part = replace(settings, granularity="medium"), np.zeros(len(sample), np.int64)
     memory = remembered_groups(keys[sample], fitted, among, one_part, medium, former)
-    groups = np.full(len(asked), -1, np.int64)
+    groups = np.full(len(is_request), -1, np.int64)
     groups[rows] = vote(near, memory.fine, lonely_below(among.cosines[:, 0]))
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers)))]
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnwise._utils.vectors import BoolArray
-from turnwise.encoders.context_projection import ContextProjection
+from turnwise._utils.vectors import BoolArray, Vectors
 from turnwise.explorer.corpus import Corpus
 from turnwise.explorer.groups.neighbours import nearest
-from turnwise.explorer.speakers import Speakers
 
+SIGNALS = ("repeats", "wait")
 _ALIKE = 0.9  # of the usual cosine of a message with its nearest: two requests are about the same
 _ASKED_ABOUT = 5000  # requests, at most, that tell what is usual
 _AT_ONCE = 65536
 _FARTHEST = 10  # requests between a request and its repetition
 
 
-def signals(
-    corpus: Corpus,
-    speakers: Speakers,
-    is_request: BoolArray,
-    context: ContextProjection | None = None,
-) -> dict[str, np.ndarray]:
+def signals(corpus: Corpus, vectors: Vectors, asks: BoolArray, is_request: BoolArray) -> dict[str, np.ndarray]:
     """Numbers of each conversation (m,): repeats, and wait if times are known; none if nobody is known to ask.
 
     ``repeats`` is 1 where a request says again, after an answer, what an earlier one has said, else 0. ``wait`` is
@@ -29,32 +23,29 @@ def signals(
 
     Args:
         corpus: The conversations.
-        speakers: Who asks.
+        vectors: Vectors of the messages that tell whether two are about the same, of length 1 (n, dim).
+        asks: Which messages are of who asks (n,).
         is_request: Which messages are requests (n,).
-        context: How vectors are projected before they are compared; by default they are not.
     """
-    if speakers.asker is None or not is_request.any():
+    if not is_request.any():
         return {}
-    asks = corpus.role == list(corpus.roles).index(speakers.asker)
-    measured = {"repeats": _repeats(corpus, asks, is_request, context), "wait": _wait(corpus, asks)}
+    measured = dict(zip(SIGNALS, (_repeats(corpus, vectors, asks, is_request), _wait(corpus, asks))))
     return {name: values for name, values in measured.items() if np.nan_to_num(values).any()}
 
 
-def _repeats(corpus: Corpus, asks: BoolArray, is_request: BoolArray, context: ContextProjection | None) -> np.ndarray:
+def _repeats(corpus: Corpus, vectors: Vectors, asks: BoolArray, is_request: BoolArray) -> np.ndarray:
     requests = np.flatnonzero(is_request)
     conversation, answers = corpus.conversation[requests], np.cumsum(~asks)[requests]
     distinct = {corpus.texts[row]: row for row in requests[:: len(requests) // _ASKED_ABOUT + 1].tolist()}
-    some = np.array(corpus.vectors[[*distinct.values()]])
-    some = some if context is None else context(some)
+    some = np.array(vectors[[*distinct.values()]])
     alike = _ALIKE * float(np.median(nearest(some, some, 1).cosines[:, 0]))
     repeats = np.zeros(len(requests), bool)
     for back in range(1, min(_FARTHEST, len(requests) - 1) + 1):
         answered = (conversation[back:] == conversation[:-back]) & (answers[back:] > answers[:-back])
         later = np.flatnonzero(answered) + back
         for some in np.array_split(later, len(later) // _AT_ONCE + 1):
-            pairs = [corpus.vectors[requests[place]] for place in (some, some - back)]
-            pairs = pairs if context is None else list(map(context, pairs))
-            repeats[some] |= np.einsum("nd,nd->n", *pairs) >= alike
+            cosines = np.einsum("nd,nd->n", vectors[requests[some]], vectors[requests[some - back]])
+            repeats[some] |= cosines >= alike
     return np.isin(np.arange(len(corpus.ids)), conversation[repeats]).astype(np.float64)
 
 

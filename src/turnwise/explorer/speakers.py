@@ -61,6 +61,12 @@ class Speakers:
         return f"{self.parts} {hashlib.blake2b(self.part.tobytes(), digest_size=8).hexdigest()}"
 
     @property
+    def asks(self) -> BoolArray:
+        """Which messages are of who asks (n,)."""
+        own = [number for number, part in enumerate(self.parts) if self.asker is not None and part.role == self.asker]
+        return np.isin(self.part, own)
+
+    @property
     def requests(self) -> int | None:
         """Which of the parts holds requests alone; ``None`` if none does."""
         return next((number for number, part in enumerate(self.parts) if part.opening), None)

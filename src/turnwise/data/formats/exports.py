@@ -203,10 +203,10 @@ def _found(head: Head) -> tuple[Names, str] | None:
         for names in EXPORTS.values():
             if names.keys <= keys and (names.within is None or _holds(head, page, *names.within)):
                 return names, page
-    if {"about", "list"} <= head.inner.get("chats", frozenset()) or {"about", "personal_information"} <= head.keys:
-        return EXPORTS["Telegram"], "chats.list"
-    inside = head.inner.get("_embedded", ())
-    return (EXPORTS["Help Scout"], "_embedded.conversations") if "conversations" in inside else None
+    for names in EXPORTS.values():
+        if any(keys <= (head.inner.get(name, frozenset()) if name else head.keys) for name, keys in names.page_signs):
+            return names, names.page
+    return None
 
 
 def _holds(head: Head, page: str, name: str, keys: frozenset[str]) -> bool:

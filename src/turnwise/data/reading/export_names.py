@@ -25,6 +25,8 @@ class Names:
         time: When it is said.
         conversation: The conversation's id; empty where a file is one.
         within: A field and names that the object in it has, where ``keys`` are those of others, too.
+        page: Where a file keeps records whose own names are not known when its beginning has been read.
+        page_signs: What tells such a file: an object in it, or nothing for itself, and names that this has.
         unpack: What takes a record apart that holds in a text what is said.
         messages: The list of messages; none where a record is a message itself.
         side: Who says it, as one of two sides, of which ``asking`` are the values for the one who asks.
@@ -47,6 +49,8 @@ class Names:
     time: Paths
     conversation: Paths = ("id",)
     within: tuple[str, frozenset[str]] | None = None
+    page: str = ""
+    page_signs: tuple[tuple[str, frozenset[str]], ...] = ()
     unpack: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     messages: Paths = ()
     side: str = ""
@@ -189,6 +193,8 @@ EXPORTS: dict[str, Names] = {
     # https://developer.helpscout.com/mailbox-api/endpoints/conversations/list/, with embed=threads
     "Help Scout": Names(
         keys=_words("mailboxId _embedded"),
+        page="_embedded.conversations",
+        page_signs=(("_embedded", _words("conversations")),),
         messages=("_embedded.threads",),
         text=("body",),
         side="type",
@@ -276,6 +282,8 @@ EXPORTS: dict[str, Names] = {
     "Telegram": Names(
         keys=_words("id type messages"),
         within=("messages", _words("date type")),
+        page="chats.list",
+        page_signs=(("chats", _words("about list")), ("", _words("about personal_information"))),
         messages=("messages",),
         text=("text",),
         speaker=("from", "actor", "from_id", "actor_id"),

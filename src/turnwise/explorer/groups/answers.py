@@ -59,16 +59,16 @@ class AnsweredVectors:
         return vectors
 
 
-def answers_to(asks: BoolArray, conversation: IntArray) -> IntArray:
+def answers_to(role: IntArray, conversation: IntArray) -> IntArray:
     """The row of the next message of anybody else in the same conversation, -1 for none (n,).
 
     Args:
-        asks: Which messages are of who asks; the others have no answer (n,).
+        role: Who says each message (n,).
         conversation: The conversation of each message, those of one in a row (n,).
     """
-    others = np.append(np.flatnonzero(~asks), len(asks))
-    answer = others[np.searchsorted(others, np.arange(len(asks)))]
-    return np.where(asks & (np.append(conversation, -1)[answer] == conversation), answer, -1)
+    changes = np.append(np.flatnonzero(np.diff(role)) + 1, len(role))
+    answer = changes[np.searchsorted(changes, np.arange(len(role)), side="right")]
+    return np.where(np.append(conversation, -1)[answer] == conversation, answer, -1)
 
 
 def fit_answer_guess(vectors: FloatArray, answer: IntArray, usable: BoolArray) -> AnswerGuess | None:

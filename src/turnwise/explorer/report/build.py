@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnwise._utils.progress import note, progress_of
-from turnwise.encoders.context_projection import ContextProjection
 from turnwise.explorer.boilerplate import Spans, boilerplate
 from turnwise.explorer.corpus import Corpus, read_corpus
 from turnwise.explorer.groups.memory import Memory, is_remembered, read_memory, write_memory
@@ -20,7 +19,6 @@ from turnwise.explorer.overview import write_overview
 from turnwise.explorer.report.findings import Findings, read_findings, read_heads, write_findings
 from turnwise.explorer.report.report import Report
 from turnwise.explorer.seeds import Seeds, aside_of, examples_of, plant
-from turnwise.explorer.signals import signals
 from turnwise.explorer.speakers import Speakers, speakers_of
 from turnwise.store import ConversationStore, StoreError
 from turnwise.store.erasing import OVERVIEW_FILE
@@ -90,9 +88,7 @@ def build_report(
             findings, memory = add_shown(store, corpus, findings, memory, former, settings.seed)
         speakers = speakers.with_requests(findings.columns["message"]["request"])
         title = store.path.name.removesuffix(".store")
-        basis = memory["message"].basis
-        context = None if basis is None else basis.context
-        report = _report(title, tables.state.encoder, stamp, settings, corpus, struck, speakers, findings, context)
+        report = _report(title, tables.state.encoder, stamp, settings, corpus, struck, speakers, findings)
         if not store.read_only and (findings is not kept or not (store.path / OVERVIEW_FILE).exists()):
             _keep(store.path, memory, findings if former is None else None, report)
     if examples and plant(store, examples, speakers.asker, aside_of(seeds or {})):
@@ -122,7 +118,6 @@ def _report(
     struck: Sequence[Spans],
     speakers: Speakers,
     findings: Findings,
-    context: ContextProjection | None,
 ) -> Report:
     return Report(
         title=title,
@@ -152,6 +147,6 @@ def _report(
         },
         message_labels=corpus.message_labels,
         conversation_labels=corpus.conversation_labels,
-        numbers=dict(corpus.numbers) | signals(corpus, speakers, findings.columns["message"]["request"], context),
+        numbers={**corpus.numbers, **findings.numbers},
         neighbours=findings.neighbours,
     )

@@ -27,6 +27,7 @@ from turnwise.explorer.report.groups import Naming, named_groups
 from turnwise.explorer.report.report import Report
 from turnwise.explorer.requests import requests_of
 from turnwise.explorer.said import as_said
+from turnwise.explorer.signals import SIGNALS, signals
 from turnwise.explorer.speakers import Speakers
 from turnwise.store import ConversationStore
 
@@ -69,6 +70,10 @@ def find_out(
         is_request, asked = requests_of(corpus, vectors["message"], speakers, settings, asked)
     else:
         is_request = former.messages["request"]
+    if former is None:
+        numbers = signals(corpus, vectors["message"], speakers.asks, is_request)
+    else:
+        numbers = {name: former.numbers[name] for name in SIGNALS if name in former.numbers}
     speakers = speakers.with_requests(is_request)
     if settings.history:
         vectors["message"] = in_history(vectors["message"], corpus, folder)
@@ -88,7 +93,8 @@ def find_out(
     }
     columns["message"]["request"] = is_request
     columns["conversation"]["similar"] = _similar(surveys["conversation"])
-    return Findings(columns, {kind: survey.neighbours for kind, survey in surveys.items()}, groups, None), memory
+    neighbours = {kind: survey.neighbours for kind, survey in surveys.items()}
+    return Findings(columns, neighbours, groups, numbers, surprise=None), memory
 
 
 def _vectors_of(corpus: Corpus, context: ContextProjection | None) -> dict[Kind, Vectors]:
@@ -124,10 +130,8 @@ def _survey(
 
 def _answers(corpus: Corpus, speakers: Speakers, stock: IntArray) -> IntArray:
     """The row of the answer to each message of who asks (n,); -1 for none or a macro, which says nothing of it."""
-    if speakers.asker is None:
-        return np.full(len(corpus.texts), -1)
-    answer = answers_to(corpus.role == list(corpus.roles).index(speakers.asker), corpus.conversation)
-    return np.where(stock[answer] < 0, answer, -1)
+    answer = answers_to(corpus.role, corpus.conversation)
+    return np.where(speakers.asks & (stock[answer] < 0), answer, -1)
 
 
 def _learned(

@@ -37,6 +37,7 @@ class Findings:
             surprise, once somebody has looked at them.
         neighbours: The neighbours of both among the samples that groups were fitted to.
         groups: The groups of both: coarse groups first, then by size.
+        numbers: Numbers of each conversation that tell what goes wrong, from `turnwise.explorer.signals`.
         surprise: How surprise was measured; ``None`` where it was not, or could not be.
         heads: With which surprise is measured, if they were fitted for this.
     """
@@ -44,6 +45,7 @@ class Findings:
     columns: Mapping[Kind, Mapping[str, np.ndarray]]
     neighbours: Mapping[Kind, Neighbours]
     groups: Mapping[Kind, Sequence[Group]]
+    numbers: Mapping[str, np.ndarray]
     surprise: Surprise | None
     heads: FittedHeads | None = None
 
@@ -67,6 +69,7 @@ def read_findings(store: Path, stamp: str, ids: Sequence[str], memory: Memory) -
             columns={kind: _of(arrays, f"{kind}.column.") for kind in KINDS},
             neighbours={kind: Neighbours(**_of(arrays, f"{kind}.neighbours.")) for kind in KINDS},
             groups={kind: [_group(group, memory, kind) for group in facts["groups"][kind]] for kind in KINDS},
+            numbers={name: arrays[f"number.{name}"] for name in facts["numbers"]},
             surprise=None if facts["surprise"] is None else Surprise(**facts["surprise"]),
             heads=_heads(facts, arrays),
         )
@@ -99,9 +102,11 @@ def write_findings(store: Path, stamp: str, ids: Sequence[str], findings: Findin
     for kind in KINDS:
         arrays |= {f"{kind}.column.{name}": values for name, values in findings.columns[kind].items()}
         arrays |= {f"{kind}.neighbours.{name}": getattr(findings.neighbours[kind], name) for name in _NEIGHBOURS}
+    arrays |= {f"number.{name}": values for name, values in findings.numbers.items()}
     facts: dict[str, Any] = {
         "stamp": _stamp(store, stamp, ids),
         "groups": {kind: [_facts(group) for group in findings.groups[kind]] for kind in KINDS},
+        "numbers": list(findings.numbers),
         "surprise": None if findings.surprise is None else asdict(findings.surprise),
     }
     if (heads := findings.heads) is not None:

@@ -9,9 +9,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise._utils.vectors import IntArray
 from turnwise.explorer.boilerplate import without_placeholders
 from turnwise.explorer.corpus import Corpus
+from turnwise.explorer.groups.answers import answers_to
 from turnwise.explorer.groups.members import Members, members_of
 from turnwise.explorer.groups.memory import GroupMemory, Kind, Memory
 from turnwise.explorer.groups.moods import moods
@@ -108,18 +109,11 @@ def _parts_of(labels: IntArray, part: IntArray) -> IntArray:
     return part[first[groups >= 0]]
 
 
-def _answers(corpus: Corpus, rows: IntArray) -> FloatArray:
-    """The vector of what somebody else says next after each of some messages, 0 where nobody does (rows, dim)."""
-    following = np.minimum(rows + 1, len(corpus.texts) - 1)
-    answered = corpus.conversation[following] == corpus.conversation[rows]
-    answered &= corpus.role[following] != corpus.role[rows]
-    return np.where(answered[:, None], corpus.vectors[following], np.float32(0))
-
-
 def with_moods(groups: Sequence[Group], survey: Survey, corpus: Corpus) -> list[Group]:
     """The groups of messages; the first two members of one that has two moods are the most typical of each."""
     labels, vectors = survey.groups[survey.sample], np.array(corpus.vectors[survey.sample], np.float32)
-    answers = _answers(corpus, survey.sample)
+    answer = answers_to(corpus.role, corpus.conversation)[survey.sample]
+    answers = np.where(answer[:, None] >= 0, corpus.vectors[answer], np.float32(0))
     listed = []
     for group in groups:
         rows = np.flatnonzero(labels == group.id)
