@@ -56,13 +56,15 @@ def halves(
     ]
 
 
-def keywords(half: Half) -> list[str]:
-    return [", ".join(phrases[:4]) for phrases in name_phrases(half.texts, half.groups)]
+def keywords(half: Half, words_alone: bool = False) -> list[str]:
+    vectors = None if words_alone else half.vectors
+    return [", ".join(phrases[:4]) for phrases in name_phrases(half.texts, half.groups, vectors=vectors)]
 
 
 WAYS: dict[str, Callable[[Half], list[str]]] = {
     "sentence": lambda half: name_sentences(half.texts, half.vectors, half.groups),
     "keywords": keywords,
+    "keywords, by words alone": lambda half: keywords(half, words_alone=True),
     "sentence with keywords, as shown": lambda half: list(map(". ".join, zip(WAYS["sentence"](half), keywords(half)))),
 }
 

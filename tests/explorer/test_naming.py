@@ -57,6 +57,19 @@ def test_what_most_groups_of_a_part_have_in_common_describes_none_of_them() -> N
     assert by_part[0] and not any(word in ("my", "flight") for phrase in by_part[0] for word in phrase.split()[::2])
 
 
+def test_a_phrase_says_more_if_texts_elsewhere_that_have_it_are_like_the_group() -> None:
+    bags = ["bag, minutes", "minutes: bag", "bag? minutes!"]
+    texts = bags * 3 + ["seat", "a seat", "my seat"] * 3 + ["bill", "a bill", "my bill"] * 3 + ["card"] * 9
+    texts += ["seat and a bag", "bill in minutes"]  # the first of them is also about a bag
+    labels = np.append(np.repeat([0, 1, 2, 3], 9), [1, 2])
+    vectors = unit_vectors(np.eye(4, dtype=np.float32)[np.append(labels[:-2], [0, 2])])
+    assert set(name_phrases(texts, labels)[0]) == {"bag", "minutes"}
+    assert name_phrases(texts, labels, vectors=vectors)[0] == ["bag", "minutes"]
+    texts[-2], texts[-1] = "seat in minutes", "bill for a bag"
+    assert name_phrases(texts, labels, vectors=vectors)[0] == ["minutes", "bag"]
+    assert name_phrases(["the", "the"], np.asarray([0, 0]), vectors=vectors[:2]) == [["the"]]  # there are no others
+
+
 def test_a_name_of_keywords_has_those_that_are_nearly_as_common_as_the_first() -> None:
     texts = ["The gate?", "Gate 4", "which gate", "gate: bus", "terminal and gate", "two gates, terminal"]
     assert keyword_name(["gate", "terminal", "bus"], texts) == "gate · terminal"

@@ -1,8 +1,9 @@
 """The words of groups: phrases that occur in their texts and not in those of other groups.
 
 The score of a phrase is the share of the group's texts that contain it, times the logarithm of how many times more
-frequent it is there than in all other groups. What is common in most groups is a stop word, in any language. Phrases
-have up to three words; in Chinese, Japanese and Korean, two to six characters.
+frequent it is there than in all other groups, times how much the texts of other groups that contain it are like this
+one: *baggage* is about baggage everywhere, *minutes* about anything. What is common in most groups is a stop word, in
+any language. Phrases have up to three words; in Chinese, Japanese and Korean, two to six characters.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from turnwise._utils.vectors import BoolArray, IntArray
+from turnwise._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
@@ -30,6 +31,8 @@ _LEAST_SHARE = 0.05  # of a group's texts, in which a phrase must occur to name 
 _LEAST_TEXTS = 3  # of the group that must have it, or all if it has fewer: it may be somebody's name or number
 _COMMON = 0.05  # a word that so many texts of a group have is common in it; common in most groups, it says nothing
 _TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
+_AS_ITS_OWN = 2  # texts of other groups that a phrase counts as having, as much like the group as its own texts
+_LEAST_ALIKE = 0.05  # texts of a group are with it, by cosine, so that one that is like all others divides by something
 _SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
 _IN_NAME = 3
 _AS_COMMON = 1 / 3  # as the first of them, a phrase of a name must be
@@ -73,6 +76,7 @@ def name_phrases(
     labels: IntArray,
     parts: IntArray | None = None,
     count: int = 8,
+    vectors: FloatArray | None = None,
     counted: Callable[[tuple[str, ...]], tuple[Any, list[str]]] = phrases_in,
 ) -> list[list[str]]:
     """The phrases that best distinguish each group from the others, the most distinctive first.
@@ -83,6 +87,7 @@ def name_phrases(
         parts: The part of each group, in which stop words are what most groups have in common (groups,); by default,
             all are in one.
         count: The most phrases for a group.
+        vectors: The vectors of the texts, of length 1 (n, dim); without them, only words are counted.
         counted: What counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
     """
     groups = int(np.max(labels, initial=-1)) + 1
@@ -100,6 +105,7 @@ def name_phrases(
     common = counts.multiply(1 / sizes[:, None]) >= _COMMON
     parts = np.zeros(groups, np.int64) if parts is None else parts
     says_in = {part: _saying(common[parts == part], phrases) for part in np.unique(parts).tolist()}
+    centred = None if vectors is None else _without_means(vectors[kept], parts[labels[kept]])
     best = []
     for group in range(groups):
         says = says_in[int(parts[group])]
@@ -107,11 +113,12 @@ def name_phrases(
         share = own.data / sizes[group]
         elsewhere = (total[own.indices] - own.data + 0.5) / (len(kept) - sizes[group] + 1)
         tells = says[own.indices] & (share >= _TIMES * elsewhere)
-        scores = np.where(tells, share * np.log(share / elsewhere), -1)
+        words = np.where(tells, share * np.log(share / elsewhere), -1)
+        scores = words if centred is None else words * _alike(present, centred, labels[kept] == group)[own.indices]
         shared = own.data >= min(_LEAST_TEXTS, sizes[group])
         enough = shared & (scores > 0) & (share >= _LEAST_SHARE)
         if not enough.any():
-            enough = shared & (scores > 0)
+            scores, enough = words, shared & (words > 0)
         candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}
         best.append(_best(candidates, count))
     return best
@@ -127,6 +134,29 @@ def _saying(common: Any, phrases: Sequence[str]) -> BoolArray:
     times = np.asarray(common.sum(0)).ravel()
     pale = {phrases[place] for place in np.flatnonzero(times > max(1, common.shape[0] / 2)).tolist()}
     return np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
+
+
+def _without_means(vectors: FloatArray, parts: IntArray) -> FloatArray:
+    """Vectors less the mean of those in the same part, of length 1 (n, dim)."""
+    centred = vectors.copy()
+    for part in np.unique(parts):
+        centred[parts == part] -= vectors[parts == part].mean(0)
+    return unit_vectors(centred)
+
+
+def _alike(present: Any, vectors: FloatArray, member: BoolArray) -> FloatArray:
+    """How much the texts outside a group that have a phrase are like the group, from 0 to 1 as its own are (phrases,).
+
+    Args:
+        present: Which phrases each text has (n, phrases), sparse.
+        vectors: The vectors of the texts (n, dim).
+        member: Which texts are in the group (n,).
+    """
+    cosines = (vectors @ vectors[member].mean(0)).astype(np.float32)
+    own = max(cosines[member].mean(), _LEAST_ALIKE)
+    outside = np.where(member, 0, cosines / own) @ present
+    texts = (~member).astype(np.float32) @ present
+    return np.maximum((outside + _AS_ITS_OWN) / (texts + _AS_ITS_OWN), 0)
 
 
 def keyword_name(phrases: Sequence[str], texts: Sequence[str]) -> str:

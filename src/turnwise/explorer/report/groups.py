@@ -91,7 +91,7 @@ def _described(
         nameless = np.asarray([not survey.memory.groups[id].name for id in values.tolist()], bool)
         named_by = texts if kind == "message" else [without_placeholders(corpus.texts[row]) for row in messages]
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
-        phrases = name_phrases(texts, labels, parts, counted=counted)
+        phrases = name_phrases(texts, labels, parts, vectors=vectors, counted=counted)
         is_topic = (parts == speakers.requests) | (kind == "conversation")
         loose = (is_topic | (speakers.asker is None)) & (tightness(vectors, labels, parts) < TIGHT)
         loose &= np.asarray(list(map(bool, phrases)), bool)
