@@ -25,6 +25,7 @@ _SINGLE_VECTOR = (Stage("single-vector", {"learning_rate": 2e-4, "frozen_layers"
 _HEAD = (Stage("reply-head"),)
 _CCL = (Stage("ccl"),)
 _SCRATCH = (Stage("c3l", {"ccl_first": False}),)
+_HARD_POSITIVES = (Stage("c3l", {"ccl_first": False, "curved": False}),)  # as Table 4 has them, without CCL before
 _NO_PAIRS = {"nli": None}  # no data set here has inference pairs
 _CCL_PAPER = (Stage("ccl:paper", _NO_PAIRS),)
 _C3L_PAPER = (*_CCL_PAPER, Stage("c3l:paper", _NO_PAIRS))
@@ -50,7 +51,7 @@ _METHODS = (
     Method("c3l", "C3L", _TRIPLE, _c3l(), proposed=True),
     _ablation("c3l-scratch", "no CCL before", _SCRATCH),
     _ablation("c3l-directional", "directional negatives", _c3l(directional=True)),
-    _ablation("c3l-hard-positives", "hard positives", _c3l(curved=False)),
+    _ablation("c3l-hard-positives", "hard positives, no CCL before", _HARD_POSITIVES),
     _ablation("c3l-bi-positives", "bi-encoder positives", _c3l(positives="bi")),
     Method("ccl-paper", "CCL, as published, no inference pairs", _BI, _CCL_PAPER, tasks=_ORDER),
     Method("c3l-paper", "C3L, as published, no inference pairs", _TRIPLE, _C3L_PAPER, proposed=True),
