@@ -207,7 +207,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="of each attack")
     parser.add_argument("--attacks", default=",".join(ATTACKS))
     parser.add_argument("--model")
-    parser.add_argument("--quick", action="store_true", help="one second of each")
+    parser.add_argument("--quick", action="store_true", help="five seconds of each")
     options = parser.parse_args()
     random.seed(0)
     rows = [dict(row) for row in turnwise.sample_conversations(50 if options.quick else 300, seed=0)]
@@ -228,7 +228,7 @@ def withstood(attack: str, rows: list[dict], options: argparse.Namespace) -> boo
                 answer = httpx2.post(f"{url}/v1/conversations", json={"conversations": sent}, timeout=600)
                 answer.raise_for_status()
             before = process.memory_info().rss / 1e9
-            seconds = 1 if options.quick else options.seconds
+            seconds = 5 if options.quick else options.seconds
             took = asyncio.run(trouble(url, process, texts, attack, seconds, told))
     print(f"## {attack}")
     for name, statuses in told.hostile.items():
