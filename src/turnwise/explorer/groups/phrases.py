@@ -111,10 +111,13 @@ def name_phrases(
         says = says_in[int(parts[group])]
         own = counts[group]
         share = own.data / sizes[group]
-        elsewhere = (total[own.indices] - own.data + 0.5) / (len(kept) - sizes[group] + 1)
+        others = total[own.indices] - own.data
+        elsewhere = (others + 0.5) / (len(kept) - sizes[group] + 1)
         tells = says[own.indices] & (share >= _TIMES * elsewhere)
         words = np.where(tells, share * np.log(share / elsewhere), -1)
-        scores = words if centred is None else words * _alike(present, centred, labels[kept] == group)[own.indices]
+        scores = words
+        if centred is not None:
+            scores = words * _alike(present, centred, labels[kept] == group, own.indices, others)
         shared = own.data >= min(_LEAST_TEXTS, sizes[group])
         enough = shared & (scores > 0) & (share >= _LEAST_SHARE)
         if not enough.any():
@@ -144,19 +147,20 @@ def _without_means(vectors: FloatArray, parts: IntArray) -> FloatArray:
     return unit_vectors(centred)
 
 
-def _alike(present: Any, vectors: FloatArray, member: BoolArray) -> FloatArray:
-    """How much the texts outside a group that have a phrase are like the group, from 0 to 1 as its own are (phrases,).
+def _alike(present: Any, vectors: FloatArray, member: BoolArray, phrases: IntArray, others: FloatArray) -> FloatArray:
+    """How much the texts outside a group that have a phrase are like the group, from 0 to 1 as its own are (m,).
 
     Args:
         present: Which phrases each text has (n, phrases), sparse.
         vectors: The vectors of the texts (n, dim).
         member: Which texts are in the group (n,).
+        phrases: The columns of the phrases that are asked about (m,).
+        others: How many texts outside the group have each of these (m,).
     """
     cosines = (vectors @ vectors[member].mean(0)).astype(np.float32)
     own = max(cosines[member].mean(), _LEAST_ALIKE)
-    outside = np.where(member, 0, cosines / own) @ present
-    texts = (~member).astype(np.float32) @ present
-    return np.maximum((outside + _AS_ITS_OWN) / (texts + _AS_ITS_OWN), 0)
+    outside = (np.where(member, 0, cosines / own) @ present)[phrases]
+    return np.maximum((outside + _AS_ITS_OWN) / (others + _AS_ITS_OWN), 0)
 
 
 def keyword_name(phrases: Sequence[str], texts: Sequence[str]) -> str:
