@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,30 @@ SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in M
 pytestmark = pytest.mark.skipif("CI" not in os.environ, reason="run by CI (CI=1), or by make bench QUICK=1")
 
 
+@pytest.fixture(scope="module")
+def run() -> Iterator[Callable[[str, Path], tuple[int, str]]]:
+    """Runs a script in a folder and gives the status that it ends with, and what it printed.
+
+    In a process of its own: studies change the library's functions, and benchmarks measure their memory.
+    """
+    command = [sys.executable, str(Path(__file__).with_name("warm_scripts.py"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        assert process.stdin
+        assert process.stdout
+
+        def ended(script: str, folder: Path) -> tuple[int, str]:
+            printed = folder / "printed.txt"
+            print(FOLDER / script, folder, printed, "--quick", sep="\t", file=process.stdin, flush=True)
+            return int(process.stdout.readline()), printed.read_text(encoding="utf-8")
+
+        yield ended
+        process.stdin.close()
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_runs(script: str, tmp_path: Path) -> None:
-    # A process of its own: studies change the library's functions, and benchmarks measure their memory.
-    command = [sys.executable, str(FOLDER / script), "--quick"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.strip()
-    if done.stdout.startswith("skipped: "):
-        pytest.skip(done.stdout.strip())
+def test_runs(script: str, run: Callable[[str, Path], tuple[int, str]], tmp_path: Path) -> None:
+    status, printed = run(script, tmp_path)
+    assert status == 0, printed
+    assert printed.strip()
+    if printed.startswith("skipped: "):
+        pytest.skip(printed.strip())
