@@ -19,6 +19,7 @@ from turnwise.explorer.groups.memory import GroupMemory
 from turnwise.explorer.groups.neighbours import nearest
 from turnwise.explorer.groups.sample import keys_of, sample_rows
 from turnwise.explorer.groups.settings import GroupSettings
+from turnwise.explorer.groups.stock import apart_from_stock, stock_among
 from turnwise.explorer.report.speaking import moves_among
 from turnwise.explorer.speakers import Speakers
 
@@ -55,6 +56,8 @@ def requests_of(
     memory = remembered_groups(keys[sample], fitted, among, one_part, medium, former)
     groups = np.full(len(is_request), -1, np.int64)
     groups[rows] = vote(near, memory.fine, lonely_below(among.cosines[:, 0]))
+    said = [corpus.texts[row] for row in rows.tolist()]
+    groups[rows] = apart_from_stock(groups[rows], stock_among(said, settings.least_share), sample, near)
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers)))]
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
     if len({corpus.texts[row] for row in first.tolist()}) >= _LEAST:

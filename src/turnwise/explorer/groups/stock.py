@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from turnwise._utils.vectors import IntArray
+from turnwise.explorer.groups.neighbours import Neighbours
 from turnwise.explorer.speakers import Speakers
 
 _LEAST = 5  # messages with a stock text …
@@ -32,9 +33,37 @@ def stock_of(texts: Sequence[str], speakers: Speakers, least_share: float) -> In
         rows = np.flatnonzero(speakers.part == value)
         if part.role in (None, speakers.asker) or not len(rows):
             continue
-        plain = np.asarray([_NUMBER.sub("0", texts[row]).strip() for row in rows.tolist()], object)
-        _, place, counts = np.unique(plain, return_inverse=True, return_counts=True)
-        is_stock = ((counts >= max(_LEAST, least_share * len(rows)))[place]) & (plain != "")
-        if is_stock.mean() >= _MOST:
-            stock[rows] = np.where(is_stock, place + stock.max() + 1, -1)
+        own = stock_among([_NUMBER.sub("0", texts[row]) for row in rows.tolist()], least_share)
+        stock[rows] = np.where(own >= 0, own + stock.max() + 1, -1)
     return stock
+
+
+def stock_among(texts: Sequence[str], least_share: float) -> IntArray:
+    """The stock text of each message of one role, -1 for none (n,).
+
+    Args:
+        texts: The messages (n).
+        least_share: The share of them that a stock text is, at least.
+    """
+    plain = np.asarray([text.strip() for text in texts], object)
+    _, place, counts = np.unique(plain, return_inverse=True, return_counts=True)
+    is_stock = ((counts >= max(_LEAST, least_share * len(texts)))[place]) & (plain != "")
+    return np.where(is_stock & (is_stock.sum() >= _MOST * max(len(texts), 1)), place, -1)
+
+
+def apart_from_stock(groups: IntArray, stock: IntArray, sample: IntArray, near: Neighbours) -> IntArray:
+    """The groups, where what is like no stock text is apart from the stock texts in its group (n,).
+
+    Where most of what somebody says are the buttons of a bot, these are few texts, which share a group with a request
+    that is rare, and are most of its messages.
+
+    Args:
+        groups: The group of each message, -1 for none (n,).
+        stock: The stock text of each, -1 for none (n,).
+        sample: The messages that groups were fitted to (s,).
+        near: The neighbours of each message among them.
+    """
+    is_stock = stock >= 0
+    like_none = ~is_stock & ~is_stock[sample][near.rows].any(1)
+    apart = like_none & (groups >= 0) & np.isin(groups, groups[is_stock])
+    return np.where(apart, groups + groups.max(initial=-1) + 1, groups)
