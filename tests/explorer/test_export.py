@@ -119,7 +119,7 @@ def test_the_command_indexes_then_writes(chats: Path, tiny_encoder_path: Path, t
 def test_the_mailed_report_is_three_pages_of_paper_and_fits_a_phone(
     report: Report, tmp_path: Path, browser: Any
 ) -> None:
-    request = next(group for group in report.groups["message"] if group.level == 1 and not group.move)
+    request = next(group for group in report.groups["message"] if group.level == 1 and group.opening)
     many = [
         replace(request, id=10_000 + place, name=f"A request with a rather long name {place}") for place in range(30)
     ]
@@ -147,6 +147,23 @@ def test_the_file_to_mail_is_accessible(report: Report, tmp_path: Path, browser:
     result = axe.run(page)
     page.close()
     assert not result.response["violations"], result.generate_report()
+
+
+def test_the_file_to_mail_says_what_it_leaves_out_and_keeps_what_stands_out(report: Report, tmp_path: Path) -> None:
+    request = next(group for group in report.groups["message"] if group.level == 1 and group.opening)
+    small = [replace(request, id=10_000 + place, name=f"A small request {place}") for place in range(30)]
+    groups = {**report.groups, "message": [*report.groups["message"], *small]}
+    of_message, conversation = report.messages["group"].copy(), report.messages["conversation"]
+    of_message[conversation < 8] = small[29].id
+    cost = np.where(np.arange(40) < 8, 99.0, 1 + np.arange(40) % 2)
+    messages = {**report.messages, "group": of_message}
+    write_html_file(replace(report, groups=groups, messages=messages, numbers={"cost": cost}), tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    shown = set(re.findall(r"<td>(A small request \d+)<", page))
+    (left_out,) = re.findall(r"Not shown are (\d+) smaller requests, each in at most 0 conversations", page)
+    assert len(shown) + int(left_out) == len(small) and "A small request 29" in shown
+    write_html_file(report, tmp_path / "week.html", period="week")
+    assert "from the week before" in (tmp_path / "week.html").read_text(encoding="utf-8")
 
 
 def test_a_report_is_one_file_to_mail_with_or_without_texts(report: Report, tmp_path: Path) -> None:

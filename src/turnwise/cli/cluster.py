@@ -11,7 +11,7 @@ import typer
 from turnwise._compat import leave_out_pandas
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
-from turnwise.cli.explore import Grouping, explored_store, makes_groups, say_who_asks
+from turnwise.cli.explore import Compared, Grouping, explored_store, makes_groups, say_who_asks
 from turnwise.cli.options import GROUP_TABLE, ExploredStore, Force, GivenData, Model, Seed
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
@@ -43,10 +43,7 @@ def cluster(
             "many conversations, how it grows, means of ratings and other numbers, categories, examples.",
         ),
     ] = None,
-    period: Annotated[
-        Literal["half", "week", "month"],
-        typer.Option(help="Growth in the list of groups: the last week or month against that before, or the halves."),
-    ] = "half",
+    period: Compared = "half",
     model: Model = None,
     sample: Annotated[
         int,

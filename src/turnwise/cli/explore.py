@@ -6,7 +6,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,6 +20,7 @@ from turnwise.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
     from turnwise.explorer import Report
+    from turnwise.explorer.summary import Period
     from turnwise.store import ConversationStore
 
 _PAGE = ".html"
@@ -79,6 +80,13 @@ class Grouping:
 
 
 makes_groups = takes(Grouping, "grouping")
+Compared = Annotated[
+    Literal["half", "week", "month"],
+    typer.Option(
+        "--period",
+        help="Growth in the list of groups: the last week or month against that before, or the halves of the time.",
+    ),
+]
 
 
 @reads_conversations
@@ -98,6 +106,7 @@ def explore(
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Write the .html file without examples, with keywords as names.")
     ] = False,
+    period: Compared = "half",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0 chooses a free one.")
     ] = 0,
@@ -120,6 +129,8 @@ def explore(
         _check(export, force)
     if no_texts and (export is None or export.suffix != _PAGE):
         raise ValueError("--no-texts is for a file to mail: add --export report.html")
+    if period != "half" and (export is None or export.suffix != _PAGE):
+        raise ValueError("--period is for a file to mail: add --export report.html, or choose it on the page")
     quiet_transformers()
     from turnwise.explorer import GroupSettings, build_report
 
@@ -131,7 +142,7 @@ def explore(
     if export is None:
         _serve(opened, report, port, no_browser)
     else:
-        _write(report, export, force, not no_texts)
+        _write(report, export, force, not no_texts, period)
 
 
 def write_sample_report(folder: Path) -> bool:
@@ -234,11 +245,11 @@ def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool
     explorer.run()
 
 
-def _write(report: Report, export: Path, force: bool, texts: bool = True) -> None:
+def _write(report: Report, export: Path, force: bool, texts: bool = True, period: Period = "half") -> None:
     if export.suffix == _PAGE:
         from turnwise.explorer.report.html_file import write_html_file
 
-        write_html_file(report, export, texts)
+        write_html_file(report, export, texts, period)
         console.print(f"Wrote {export}, {'with examples' if texts else 'without texts'}.", soft_wrap=True)
     else:
         from turnwise.explorer.export import export_report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from math import sqrt
@@ -13,11 +13,16 @@ import numpy as np
 
 from turnwise._utils.files import atomic_path
 from turnwise.explorer.report.report import Report
-from turnwise.explorer.summary import MOST_VALUES, Z_95, summary_table, wilson
+from turnwise.explorer.summary import MOST_VALUES, Z_95, Period, summary_table, wilson
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
 _FEW = 5  # values, of which a mean says little
+_CHANGES: dict[Period, str] = {
+    "half": "from the earlier half of the time to the later",
+    "week": "from the week before to the last seven days",
+    "month": "from the 30 days before to the last 30",
+}
 _STYLE = """
 @page { size: A4; margin: 15mm }
 body { font: 10pt/1.4 system-ui, sans-serif; color: #1a2029; background: #fff; max-width: 60rem; margin: 2rem auto }
@@ -28,21 +33,22 @@ article, tr { break-inside: avoid } table { border-collapse: collapse; width: 10
 td, th { padding: .25em .8em .25em 0; border-bottom: 1px solid #d8dde4; vertical-align: top }
 .number { text-align: right; font-variant-numeric: tabular-nums } td.number { white-space: nowrap }
 blockquote { margin: .2em 0; padding-left: .7em; border-left: 3px solid #d8dde4; overflow-wrap: anywhere }
-@media print { body { margin: 0; padding: 0; max-width: none } }
+@media print { body { margin: 0; padding: 0; max-width: none; font-size: 8.5pt; line-height: 1.25 } }
 """
 
 
-def write_html_file(report: Report, path: Path, texts: bool = True) -> None:
+def write_html_file(report: Report, path: Path, texts: bool = True, period: Period = "half") -> None:
     """Write the report's requests to an HTML file without scripts, which nothing else belongs to.
 
     Args:
         report: The report.
         path: The file.
         texts: Show examples. Without them, groups that no user named are named by their keywords.
+        period: What growth compares, see `summary_table`.
     """
     groups = [group for group in report.groups["message"] if group.level == 1]
     renamed = {group.id for group in groups if group.renamed}
-    rows = summary_table(report, groups).to_pylist()
+    rows = summary_table(report, groups, period).to_pylist()
     requests = [row for row in rows if row["kind"] in ("request", "message")]
     for row in requests:
         if not texts and row["group"] not in renamed:
@@ -54,7 +60,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True) -> None:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<style>{_STYLE}</style></head><body><main><h1>{title}</h1>",
         f'<p class="muted">{_about(report)}</p><h2>What do people ask?</h2>',
-        _table(report, requests[:_REQUESTS], rest),
+        _table(report, requests, rest, period),
         *(["<h2>Examples</h2>", *(_examples(report, row) for row in requests[:_WITH_EXAMPLES])] if texts else []),
         "</main></body></html>\n",
     ]
@@ -73,26 +79,35 @@ def _about(report: Report) -> str:
     return f"{len(report.ids):,} conversations{period}. Made on {report.made[:10]} with turnwise."
 
 
-def _table(report: Report, requests: Iterable[Mapping[str, Any]], rest: Iterable[Mapping[str, Any]]) -> str:
+def _table(
+    report: Report, requests: Sequence[Mapping[str, Any]], rest: Iterable[Mapping[str, Any]], period: Period
+) -> str:
     numbers = list(report.numbers)[:_NUMBERS]
     header = ["conversations", "share", "change (95 %)", *numbers]
     means = {name: float(np.nanmean(report.numbers[name])) for name in numbers}
     shares = {name for name in numbers if np.isin(np.nan_to_num(report.numbers[name]), (0, 1)).all()}
+    cells = [_cells(row, means, shares) for row in requests]
+    stands_out = [any(text.startswith(("▲", "▼")) for text, _ in row) for row in cells]
+    left_out = [place for place in range(_REQUESTS, len(cells)) if not stands_out[place]]
     body = [
-        [(row["group_name"] or "none of these", _where(report, row)), *_cells(row, means, shares)]
-        for row in (*requests, *rest)
+        *((row, of_row) for place, (row, of_row) in enumerate(zip(requests, cells)) if place not in left_out),
+        *((row, _cells(row, means, shares)) for row in rest),
     ]
     head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in header)
     lines = "".join(
-        f"<tr><td>{_two_lines(first)}</td>{''.join(f'<td class=number>{_two_lines(cell)}</td>' for cell in cells)}</tr>"
-        for first, *cells in body
+        f"<tr><td>{_two_lines((row['group_name'] or 'none of these', _where(report, row)))}</td>"
+        f"{''.join(f'<td class=number>{_two_lines(cell)}</td>' for cell in of_row)}</tr>"
+        for row, of_row in body
     )
     note = (
-        "Shares are of conversations. The change is that of the share from the earlier half of the time to the later, "
-        "in points, with its interval. Other numbers are means ± standard deviations, or shares. ▲ and ▼ mark a "
-        "change, or a mean unlike that of all, that is more than chance. Beneath a request stands what more than half "
-        "of its conversations have in common."
+        f"Shares are of conversations. The change is that of the share {_CHANGES[period]}, in points, with its "
+        "interval. Other numbers are means ± standard deviations, or shares. ▲ and ▼ mark a change, or a mean unlike "
+        "that of all, that is more than chance. Beneath a request stands what more than half of its conversations have "
+        "in common."
     )
+    if left_out:
+        most = requests[left_out[0]]["conversations"]
+        note += f" Not shown are {len(left_out):,} smaller requests, each in at most {most:,} conversations."
     return (
         '<div class="wide" tabindex="0" role="region" aria-label="Requests"><table><thead><tr>'
         f'<th scope="col">request</th>{head}</tr></thead><tbody>{lines}</tbody>'
