@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,18 @@ def test_reading_again_opens_the_cached_file_and_a_changed_file_is_read_anew(tmp
     assert Path(first.cache_files[0]["filename"]).is_relative_to(own_cache)
     write_jsonl(path, [chat("hello", id="a"), chat("new", id="b")])
     assert len(read_conversations(path)) == 2
+
+
+def test_a_file_is_read_anew_after_the_cache_was_emptied_while_its_rows_were_in_use(
+    tmp_path: Path, own_cache: Path
+) -> None:
+    path = write_jsonl(tmp_path / "chat.jsonl", [chat("hello", id="a"), chat("and you", id="b")])
+    first = read_conversations(path)
+    folder = Path(first.cache_files[0]["filename"]).parent
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "cache-of-map.arrow").touch()
+    assert read_conversations(path)["id"] == ["a", "b"]
 
 
 def test_failed_reading_leaves_nothing_in_the_cache(tmp_path: Path, own_cache: Path) -> None:

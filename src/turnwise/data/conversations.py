@@ -82,12 +82,15 @@ def read_conversations(data: Given, **options: Unpack[ReadOptions]) -> Dataset:
         return Dataset(InMemoryTable(arrow_table(_read_given(data, how, skipped))))
     files = find_files(data, how.format)
     cached = _cache_folder(files, how)
-    if cached.exists():
-        SkippedRows.from_json((cached / "skipped.json").read_text(encoding="utf-8")).report()
+    told = (
+        cached / "skipped.json"
+    )  # its folder may be back with what `datasets` writes there, after caches were emptied
+    if told.exists():
+        SkippedRows.from_json(told.read_text(encoding="utf-8")).report()
     else:
         cached.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{cached}.lock"):  # of processes that start together, one reads and the others wait
-            if not cached.exists():
+            if not told.exists():
                 _read_into(cached, files, how, skipped)
     from datasets import Dataset  # takes a second, which reading row by row does without
 
