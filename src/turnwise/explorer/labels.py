@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from turnwise._utils.durations import are_durations, minutes_of
 from turnwise.store.records import TIME_NAMES
 
 MOST_VALUES = 200  # of a label that can still be chosen from a list
 _NUMBER = re.compile(r"\s*[-+]?\d+(\.\d+)?([eE][-+]?\d+)?\s*")
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d{1,3}(\.\d{3})+,\d+|\d+,(?!\d{3}\s*$)\d+)\s*")  # 1,234 may be either
+_GROUPING_COMMA = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+\.\d+\s*")
 _TIMES = frozenset({*TIME_NAMES, "start", "end"})
 _IDENTIFIERS = 50  # so many different whole numbers, of which none occurs twice, number something and measure nothing
 
@@ -47,6 +50,7 @@ class Labels:
         self._codes: dict[str, np.ndarray] = {}
         self._values: dict[str, dict[str, int]] = {}
         self._numbers: dict[str, np.ndarray | None] = {}
+        self._parts: dict[str, int] = {}
 
     def set(self, row: int, fields: Mapping[str, Any]) -> None:
         """Record the labels of a row."""
@@ -60,7 +64,9 @@ class Labels:
             values = self._values[name]
             if len(values) <= MOST_VALUES:
                 self._codes[name][row] = values.setdefault(_text(value), len(values))
-            if (numbers := self._numbers[name]) is not None and (number := _number(value)) is not None:
+            number, parts = _number(value)
+            numbers = self._numbers[name]
+            if numbers is not None and number is not None and self._parts.setdefault(name, parts) == parts:
                 numbers[row] = number
             else:
                 self._numbers[name] = None
@@ -77,22 +83,32 @@ class Labels:
     def numbers(self) -> dict[str, np.ndarray]:
         """The labels that measure something, by their names: a number for each row, NaN where there is none (rows,)."""
         known = {name: values for name, values in sorted(self._numbers.items()) if values is not None}
-        return {name: values for name, values in known.items() if _measures(name, values)}
+        return {name: values for name, values in known.items() if _measures(name, values, self._parts[name])}
 
 
-def _measures(name: str, values: np.ndarray) -> bool:
-    if name in _TIMES:
-        return False
+def _measures(name: str, values: np.ndarray, parts: int) -> bool:
     known = values[~np.isnan(values)]
+    if name in _TIMES or (parts > 1 and not are_durations(known, parts)):
+        return False
     different = len(np.unique(known))
     is_identifier = different == len(known) >= _IDENTIFIERS and bool((known == np.round(known)).all())
     return different > 1 and not is_identifier
 
 
-def _number(value: Any) -> float | None:
+def _number(value: Any) -> tuple[float | None, int]:
+    """A number, and of how many parts it is: those of durations, else 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    return float(value) if not isinstance(value, str) or _NUMBER.fullmatch(value) else None
+        return None, 1
+    if isinstance(value, str):
+        if ":" in value:
+            return minutes_of(value)
+        if _DECIMAL_COMMA.fullmatch(value):
+            value = value.replace(".", "").replace(",", ".")
+        elif _GROUPING_COMMA.fullmatch(value):
+            value = value.replace(",", "")
+        if not _NUMBER.fullmatch(value):
+            return None, 1
+    return float(value), 1
 
 
 def _text(value: Any) -> str:
