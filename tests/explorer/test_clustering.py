@@ -102,6 +102,23 @@ def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: Senten
         turnwise.cluster(rows, encoder=tiny_encoder, level="conversation").summary()
 
 
+def test_messages_have_every_number_that_is_a_label(tiny_encoder: SentenceTransformer) -> None:
+    rows = [
+        {
+            "id": str(number),
+            "cost": f"{number},5",
+            "messages": [
+                {"role": role, "content": f"{role} {number}", "letters": 1000.5 * number + turn}
+                for turn, role in enumerate(("user", "bot"))
+            ],
+        }
+        for number in range(210)  # more values than can be chosen from
+    ]
+    table = turnwise.cluster(rows, encoder=tiny_encoder).to_pandas()
+    assert table["cost"].tolist() == [float(row["id"]) + 0.5 for row in rows for _ in row["messages"]]
+    assert table["letters"].tolist() == [message["letters"] for row in rows for message in row["messages"]]
+
+
 def test_a_store_keeps_its_groups(
     rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ class Corpus:
         conversation_labels: The labels of conversations.
         tokens: How many tokens each message has (n,).
         numbers: What is measured of each conversation, such as a rating, by name; NaN where not known (m,).
+        message_numbers: The labels of messages that measure something, by name; NaN where not known (n,).
         vectors: The vectors of the messages, of length 1 (n, dim), memory-mapped.
         conversation_vectors: The vectors of the conversations, of length 1 (m, dim), memory-mapped.
     """
@@ -57,6 +58,7 @@ class Corpus:
     conversation_labels: Mapping[str, Label]
     tokens: np.ndarray
     numbers: Mapping[str, np.ndarray]
+    message_numbers: Mapping[str, np.ndarray]
     vectors: np.ndarray
     conversation_vectors: np.ndarray
 
@@ -107,6 +109,7 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
         conversation_labels=conversations.labels.finished(),
         tokens=messages.tokens,
         numbers=_numbers(conversations, messages, first),
+        message_numbers=messages.labels.numbers(),
         vectors=messages.vectors,
         conversation_vectors=conversations.vectors,
     )

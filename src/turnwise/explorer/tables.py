@@ -17,9 +17,11 @@ import pyarrow.parquet
 from turnwise._utils.csv_cells import without_formula
 from turnwise._utils.files import atomic_path, check_file
 from turnwise._utils.vectors import BoolArray
+from turnwise.explorer.corpus import DURATION
 from turnwise.explorer.groups.memory import Kind
 from turnwise.explorer.labels import Label
 from turnwise.explorer.report.report import Report
+from turnwise.explorer.signals import SIGNALS
 
 _ENDINGS = (".parquet", ".csv", ".jsonl", ".xlsx")
 _ROWS_AT_ONCE = 10_000
@@ -69,15 +71,29 @@ def label_column(name: str, columns: Container[str]) -> str:
 def _labels(report: Report, kind: Kind) -> dict[str, pa.Array]:
     """The labels; what is measured, as numbers."""
     rows = report.messages["conversation"] if kind == "message" else np.arange(len(report.ids))
-    shown = report.numbers if kind == "conversation" else report.conversation_labels
-    measured = {name: values[rows] for name, values in report.numbers.items() if name in shown}
-    labels = {name: pa.array(values, mask=np.isnan(values)) for name, values in measured.items()}
+    shown = set(report.numbers)
+    if kind == "message":
+        shown -= {DURATION, *SIGNALS, *report.message_numbers} - set(report.conversation_labels)
+    labels = {name: _known(values[rows]) for name, values in report.numbers.items() if name in shown}
     for name, label in report.conversation_labels.items():
         labels.setdefault(name, _named(label, label.codes[rows]))
-    for name, label in report.message_labels.items() if kind == "message" else ():
-        own = _named(label, label.codes)
-        labels[name] = own if name not in labels else pc.coalesce(own, labels[name].cast(pa.string()))
+    for name, own in _labels_of_messages(report).items() if kind == "message" else ():
+        both = (own, labels.get(name, own))
+        labels[name] = pc.coalesce(
+            *(both if both[0].type == both[1].type else (each.cast(pa.string()) for each in both))
+        )
     return labels
+
+
+def _labels_of_messages(report: Report) -> dict[str, pa.Array]:
+    labels = {name: _known(values) for name, values in report.message_numbers.items()}
+    for name, label in report.message_labels.items():
+        labels.setdefault(name, _named(label, label.codes))
+    return labels
+
+
+def _known(values: np.ndarray) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))
 
 
 def _named(label: Label, codes: np.ndarray) -> pa.Array:

@@ -148,5 +148,6 @@ def _report(
         message_labels=corpus.message_labels,
         conversation_labels=corpus.conversation_labels,
         numbers={**corpus.numbers, **findings.numbers},
+        message_numbers=corpus.message_numbers,
         neighbours=findings.neighbours,
     )

@@ -100,6 +100,7 @@ class Report:
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
         numbers: What is measured of each conversation, such as a rating, by name; NaN where not known (m,).
+        message_numbers: The labels of messages that measure something, by name; NaN where not known (n,).
         neighbours: The neighbours of messages and of conversations among the samples that groups were fitted to.
     """
 
@@ -120,6 +121,7 @@ class Report:
     message_labels: Mapping[str, Label]
     conversation_labels: Mapping[str, Label]
     numbers: Mapping[str, np.ndarray]
+    message_numbers: Mapping[str, np.ndarray]
     neighbours: Mapping[Kind, Neighbours]
 
     def said(self, row: int) -> str:
