@@ -10,6 +10,7 @@ import pytest
 from format_cases import read, without_none, write
 
 from turnwise.data.conversations import read_conversations
+from turnwise.errors import ConversationError
 
 NOTATIONS = [
     ("timestamp", "2024-05-31T10:00:00+02:00", {"time": "2024-05-31T10:00:00+02:00"}),
@@ -31,6 +32,14 @@ NOTATIONS = [
     ("Fecha", "2024-05-31", {"time": "2024-05-31T00:00:00"}),
     ("发送时间", "2024-05-31 10:00", {"time": "2024-05-31T10:00:00"}),
     ("送信日時", "2024-05-31 10:00", {"time": "2024-05-31T10:00:00"}),
+    ("date", "31.05.2024 10:00 Uhr", {"time": "2024-05-31T10:00:00"}),
+    ("date", "Di. 02.01.24 08:48", {"time": "2024-01-02T08:48:00"}),
+    ("date", "вт. 02.01.24 08:48", {"time": "2024-01-02T08:48:00"}),
+    ("date", "20240531", {"time": "2024-05-31T00:00:00"}),
+    ("date", "20240531100059", {"time": "2024-05-31T10:00:59"}),
+    ("turn", "20240531", {}),
+    ("date", "20241331", {}),
+    ("date", "21010531", {}),
 ]
 
 
@@ -51,6 +60,20 @@ def test_a_table_keeps_its_times(tmp_path: Path, column: str, written: str, kept
 def test_a_day_and_a_time_of_day_are_one_time(tmp_path: Path, day: str, clock: str) -> None:
     path = write(tmp_path / "t.csv", f"session_id,speaker,text,{clock},{day}\na,u,hello,10:00,2024-05-31\n")
     assert read(path)[0]["messages"] == [{"role": "u", "content": "hello", "time": "2024-05-31T10:00:00"}]
+
+
+def test_a_weekday_before_a_date_changes_nothing(tmp_path: Path) -> None:
+    rows = "".join(f'a,u,hello,"{day}"\n' for day in ("Di, 02/01/2024", "terça-feira, 23/01/2024"))
+    (row,) = read(write(tmp_path / "t.csv", f"session_id,speaker,text,date\n{rows}"))
+    assert [time["time"][:10] for time in times(row)] == ["2024-01-02", "2024-01-23"]
+
+
+@pytest.mark.parametrize("written", ["3. Januar 2024", "01.2024", "soon"])
+def test_what_is_no_time_says_what_to_do(tmp_path: Path, written: str) -> None:
+    path = write(tmp_path / "t.csv", f"session_id,speaker,text,Monat\na,u,hello,{written}\n")
+    expected = rf"t\.csv:2: found '{written}' in 'Monat'.*write it as 2024-05-31 10:00, or leave time= out"
+    with pytest.raises(ConversationError, match=expected):
+        read_conversations(path, columns="time=Monat")
 
 
 @pytest.mark.parametrize("columns", ["messages=log", "messages=log,time=sent at"])

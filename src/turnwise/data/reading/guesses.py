@@ -74,7 +74,8 @@ def time_score(name: str, values: list[Any]) -> float:
 
 def _moment_kind(value: Any) -> str | None:
     try:
-        return "time" if moment(value, "", 0, DateOrder()).is_time else "number"
+        is_time = moment(value, "", 0, DateOrder()).is_time and not str(value).isdecimal()  # digits may be an id, too
+        return "time" if is_time else "number"
     except BadRow:
         return None
 

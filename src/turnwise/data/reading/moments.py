@@ -13,6 +13,10 @@ from turnwise.data.reading.headings import is_place, plain_name
 from turnwise.data.reading.source import BadRow
 
 _TWO_NUMBERS = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(?:\d{4}|\d{2})\b")
+# A weekday before a date in digits, in any language, and the word behind a German time of day.
+_BESIDE = re.compile(r"^[^\s\d]+[.,]\s+(?=\d{1,4}[./-]\d{1,2}[./-]\d)|\s+Uhr$", re.IGNORECASE)
+_COMPACT = re.compile(r"\s*((?:19[7-9]\d|20\d\d|2100)[01]\d[0-3]\d)([0-2]\d[0-5]\d[0-5]\d)?\s*", re.ASCII)
+_MONTH = re.compile(r"\s*0[1-9]\.(?:19|20)\d\d\s*")  # no number begins with such a 0
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2}(?:[.,]\d+)?)")
 # Hours from UTC of the abbreviations that exports use; others are an error, since one name may stand for several zones.
 _ZONES = {"UTC": 0.0, "GMT": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8}
@@ -51,7 +55,7 @@ class DateOrder:
         Raises:
             BadRow: The date can be read only one way, and an earlier date only the other way.
         """
-        match = _TWO_NUMBERS.match(value) if isinstance(value, str) else None
+        match = _TWO_NUMBERS.match(_BESIDE.sub("", value)) if isinstance(value, str) else None
         if match is None:
             return
         first, second = int(match[1]), int(match[3])
@@ -72,8 +76,8 @@ def moment(value: Any, column: str, number: int, dates: DateOrder) -> Moment:
     """Turn a number or a time into a `Moment`, by which messages are ordered.
 
     Args:
-        value: A number, an ISO 8601 time, a time of day or another usual notation, with or without a zone (then that in
-            the column's name, as in ``Created (UTC)``, or UTC).
+        value: A number, an ISO 8601 time, a time of day or another usual notation, also of digits alone, with or
+            without a zone (then that in the column's name, as in ``Created (UTC)``, or UTC).
         column: The column's name.
         number: The row's number, for errors.
         dates: What the file's dates show about day and month. Where they show nothing, 02.03.2024 is of March, as
@@ -84,17 +88,19 @@ def moment(value: Any, column: str, number: int, dates: DateOrder) -> Moment:
     """
     if isinstance(value, date):  # as is a datetime
         value = value.isoformat()
+    if not is_place(column):
+        value = _with_separators(value)
     try:
         as_number = float(value)
     except (TypeError, ValueError, OverflowError):
         pass
     else:
-        if math.isfinite(as_number):
+        if math.isfinite(as_number) and not _MONTH.fullmatch(str(value)):
             return Moment(as_number, False, _when(as_number, column))
         raise _not_a_moment(value, column, number)
     if not isinstance(value, str):
         raise _not_a_moment(value, column, number)
-    value = value.strip()
+    value = _BESIDE.sub("", value.strip())
     if clock := _CLOCK.fullmatch(value):
         hours, minutes, seconds = int(clock[1] or 0), int(clock[2]), float(clock[3].replace(",", "."))
         # "10:30" is a time of day, "0:10:30" and "10:30.5" are offsets; in order they are the same either way
@@ -110,6 +116,15 @@ def moment(value: Any, column: str, number: int, dates: DateOrder) -> Moment:
     except (ValueError, OverflowError):  # beyond the calendar
         raise _not_a_moment(value, column, number) from None
     return Moment(order, True, {"time": time.isoformat()})
+
+
+def _with_separators(value: Any) -> Any:
+    """A time of digits alone, such as 20240531100000, in ISO 8601; any other value as it is."""
+    digits = _COMPACT.fullmatch(str(value)) if isinstance(value, int | str) else None
+    try:
+        return datetime.fromisoformat("T".join(filter(None, digits.groups()))).isoformat() if digits else value
+    except ValueError:  # there is no such day
+        return value
 
 
 def _when(number: float, column: str) -> dict[str, Any]:
@@ -166,5 +181,5 @@ def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> d
 
 
 def _not_a_moment(value: Any, column: str, number: int) -> BadRow:
-    expected = "a number or a time such as 2024-05-31T10:00:00Z"
-    return BadRow(f"found {str(value)[:60]!r} in {column!r}; expected {expected}", number)
+    remedy = f"write it as 2024-05-31 10:00, or leave time= out (--columns ignore={column.replace('+', ',')})"
+    return BadRow(f"found {str(value)[:60]!r} in {column!r}; expected a number or a time: {remedy}", number)
