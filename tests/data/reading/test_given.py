@@ -185,6 +185,17 @@ def test_a_missing_column_is_told_at_once() -> None:
         read_conversations(TICKETS, columns="conversation=ticket,speaker=wh,text=body")
 
 
+@pytest.mark.parametrize("columns", ["conversation=ticket,sprecher=who,text=body", "text=body,ignore=who,sprecher=who"])
+def test_an_unknown_meaning_is_told_with_those_that_are_known(columns: str) -> None:
+    with pytest.raises(
+        ConversationError, match="found the meaning 'sprecher'; expected one of conversation, speaker, text"
+    ):
+        read_conversations(TICKETS, columns=columns)
+    odd = TICKETS.rename(columns={"ticket": "ticket,sprecher=who"})
+    given = "conversation=ticket,sprecher=who,speaker=who,text=body"
+    assert len(read_conversations(odd, columns=given)) == TICKETS["ticket"].nunique()
+
+
 def test_columns_are_named_by_a_mapping_as_by_a_text() -> None:
     mapping = {"conversation": "ticket", "speaker": "who", "text": "body"}
     expected = read_conversations(TICKETS, columns="conversation=ticket,speaker=who,text=body").to_list()

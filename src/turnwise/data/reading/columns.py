@@ -254,10 +254,15 @@ def joined_time(parts: Iterable[Any]) -> Any:
 
 
 def check_present(columns: Columns, names: Iterable[str]) -> None:
-    """Raise ``ValueError`` if a table lacks a column that is to be read or ignored."""
+    """Raise ``ValueError`` if a table lacks a column that is to be read or ignored.
+
+    What `Columns.parse` took for the rest of a name, as it may be, is then an unknown meaning.
+    """
     names = list(names)
     for path in filter(None, (columns.conversation, *columns.of_message, columns.messages, *columns.ignore)):
         if path not in names and path.split(".")[0] not in names:
+            if meaning := re.search(r"(?:^|,)\s*([^,=]+?)\s*=", path):
+                raise ValueError(f"columns: found the meaning {meaning[1]!r}; expected one of {', '.join(_MEANINGS)}")
             raise ValueError(f"there is no column {path!r}{did_you_mean(path, names)}; found {', '.join(names)}")
 
 
