@@ -207,6 +207,36 @@ def test_one_text_a_row_needs_no_other_column(tmp_path: Path, header: list[str])
 
 
 @pytest.mark.parametrize(
+    ("day", "other", "time"),
+    [
+        ("02.01.24", "{:02}:48:49", "Eing.+Rest"),
+        ("2024-01-02", "{:02}:48", "Eing.+Rest"),
+        ("02.01.24", "00:{:02}:49", "Eing."),  # durations
+        ("02.01.24 08:48", "{:02}:48", "Eing."),
+        ("n/a", "{:02}:48", "Rest"),
+    ],
+)
+def test_a_day_goes_with_a_time_of_day(tmp_path: Path, day: str, other: str, time: str) -> None:
+    rows: list[list[object]] = [
+        [f"V-{n // 4}", day, other.format(n % 24), ("Kunde", "Team")[n % 2], SAID[n % 5]] for n in range(40)
+    ]
+    header = ["Vorgangsnr.", "Eing.", "Rest", "Absender", "Inhalt"]
+    found = layout_of(table(tmp_path / "t.csv", header, rows)).layout.columns
+    assert found == Columns("Vorgangsnr.", "Absender", "Inhalt", time)
+
+
+@pytest.mark.parametrize("spent", ["00:{:02}:48", "{:02}:48"])
+def test_times_and_durations_are_no_conversations(tmp_path: Path, spent: str) -> None:
+    rows: list[list[object]] = [
+        [f"V-{n}", spent.format(n % 17), f"02.01.24 08:{n % 30:02}", ("North", "South")[n % 2], SAID[n % 5]]
+        for n in range(60)
+    ]
+    header = ["Kontakt-ID", "AHT", "Beginn", "Skill", "Anliegen"]
+    found = layout_of(table(tmp_path / "t.csv", header, rows)).layout.columns
+    assert found == Columns(text="Anliegen", time="Beginn")
+
+
+@pytest.mark.parametrize(
     ("header", "sure"),
     [
         (["Ticket ID", "Author Type", "Comment"], True),

@@ -9,13 +9,15 @@ from itertools import pairwise
 from statistics import mean
 from typing import Any
 
+from turnwise._utils.durations import are_durations, minutes_of
 from turnwise.data.reading.headings import plain_name, words_of
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.source import BadRow
 
 # Words in the names of columns, by what these mean.
 _HINTS = {
-    "conversation": "conversation dialogue dialog chat session thread ticket case call issue room channel contact",
+    "conversation": "conversation dialogue dialog chat session thread ticket case call issue room channel contact "
+    "kontakt vorgang vorgangsnr vorgangsnummer ticketnr ticketnummer",
     "id": "id key number no nr ref uuid",
     "speaker": "speaker role author sender from user agent by name party direction who participant source side actor "
     "requester customer operator caller",
@@ -28,6 +30,7 @@ _HINTS = {
     "time": "time date created sent at timestamp start when",
     "messages": "messages comments turns utterances replies entries events posts transcript conversation dialogue log",
 }
+_SAMPLE = 50  # values that show whether a column holds times
 Fields = dict[str, list[Any]]
 
 
@@ -65,11 +68,37 @@ def time_score(name: str, values: list[Any]) -> float:
     """Times are written in a usual way, or as numbers in a column that is named after time."""
     if not values:
         return 0
-    sample = values[:50]
+    sample = values[:_SAMPLE]
     kinds = [_moment_kind(value) for value in sample]
     if None in kinds:
         return 0
-    return 3 * mean(kind == "time" for kind in kinds) + 2 * hinted(name, "time") - 1
+    return 3 * mean(kind == "time" for kind in kinds) + 2 * hinted(name, "time") - 1 - 0.5 * _are_clocks(values)
+
+
+def likeliest_time(fields: Fields) -> tuple[str, ...]:
+    """The column that is likeliest to hold times, together with its other half if it has days or times of day alone."""
+    times = [*ranked(fields, time_score)]
+    given = {name: [value for value in fields[name] if value not in (None, "")] for name in times}
+    days = [name for name in times if all(map(_is_day, given[name][:_SAMPLE]))]
+    clocks = [name for name in times if _are_clocks(given[name]) and not _are_durations(given[name])]
+    if days and clocks and times[0] in (days[0], clocks[0]):
+        return days[0], clocks[0]
+    return tuple(times[:1])
+
+
+def _is_day(value: Any) -> bool:
+    return ":" not in str(value) and "T00:00:00" in moment(value, "", 0, DateOrder()).labels.get("time", "")
+
+
+def _are_clocks(values: list[Any]) -> bool:
+    """Whether all values are like 08:48, or all like 08:48:49."""
+    parts = {minutes_of(value)[1] if isinstance(value, str) else 0 for value in values}
+    return len(parts) == 1 and 0 not in parts
+
+
+def _are_durations(clocks: list[str]) -> bool:
+    minutes, parts = zip(*map(minutes_of, clocks))
+    return are_durations(minutes, parts[0])
 
 
 def _moment_kind(value: Any) -> str | None:
@@ -81,9 +110,9 @@ def _moment_kind(value: Any) -> str | None:
 
 
 def conversation_score(name: str, values: list[Any]) -> float:
-    """Ids of conversations are short, many are different, and they repeat, most often in the next row."""
+    """Ids of conversations are short, many are different, are no times, and repeat, most often in the next row."""
     kinds = len(set(map(str, values)))
-    if kinds < 2 or _longest(values) > 80:
+    if kinds < 2 or _longest(values) > 80 or all(_moment_kind(value) == "time" for value in values[:_SAMPLE]):
         return 0
     repeated = kinds < len(values)
     steady = mean(before == after for before, after in pairwise(values)) if len(values) > 1 else 0

@@ -22,10 +22,10 @@ from turnwise.data.reading.guesses import (
     hinted,
     id_score,
     is_json,
+    likeliest_time,
     ranked,
     speaker_score,
     text_score,
-    time_score,
 )
 from turnwise.data.reading.pages import any_records
 from turnwise.data.reading.source import BadRow, Source, parse_record
@@ -230,8 +230,9 @@ def _candidates(fields: Fields, lists: dict[str, Fields]) -> Iterator[Columns]:
         pairs = [(asked, answered)] if asked and answered else []
         for text, answer in [*pairs, *((text, None) for text in texts[:_TEXTS_TRIED])]:
             rest = {name: values for name, values in inner.items() if name not in (text, answer)}
-            time = next(iter(ranked(rest, time_score)), None)
-            rest.pop(time or "", None)
+            times = likeliest_time(rest)
+            time = "+".join(times) or None
+            rest = {name: values for name, values in rest.items() if name not in times}
             session = None if path else next(iter(ranked(rest, conversation_score)), None)
             ids = rest.pop(session or "", [])
             repeats = len(set(map(str, ids))) < len(ids)
