@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -214,6 +216,30 @@ def test_the_answer_beside_the_history_is_said_last(tmp_path: Path, name: str) -
     kept, answered = read(write(tmp_path / "kept.jsonl", lines(*rows)))
     assert (kept["messages"], kept[name]) == (whole, "of another kind")
     assert [message["content"] for message in answered["messages"]] == ["hi", "bye"]
+
+
+@pytest.mark.parametrize("wrap", [dict, lambda said: {"id": "c", "choices": [{"message": said}]}])
+def test_the_answer_to_what_a_tool_returned_is_said_last(tmp_path: Path, wrap: Callable[..., Any]) -> None:
+    call = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    asks = {"role": "assistant", "content": None, "tool_calls": [call]}
+    history = [*turns("Here?"), asks, {"role": "tool", "tool_call_id": "t", "content": "a cake"}]
+    said = {"role": "assistant", "content": "Yes"}
+    rows = [{"conversation_id": "a", "messages": history[:1], "response": wrap(asks)}]
+    rows.append({"conversation_id": "a", "messages": history, "response": wrap(said)})
+    (row,) = read(write(tmp_path / "log.jsonl", lines(*rows)))
+    assert [message["role"] for message in row["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert row["messages"][-1] == said and "response" not in row
+    repeated = {"messages": history[:2], "response": asks}
+    (row,) = read(write(tmp_path / "repeated.jsonl", lines(repeated)))
+    assert [message["role"] for message in row["messages"]] == ["user", "assistant"]
+
+
+def test_an_earlier_answer_is_not_said_again_where_the_last_is_missing(tmp_path: Path) -> None:
+    whole = turns("hi", "hello", "and?")
+    rows: list[dict[str, Any]] = [{"session_id": "a", "messages": whole[:1], "response": "hello"}]
+    rows.append({"session_id": "a", "messages": whole, "response": None})
+    (row,) = read(write(tmp_path / "log.jsonl", lines(*rows)))
+    assert row["messages"] == whole
 
 
 def test_snapshots_by_their_id_in_metadata_and_in_a_table(tmp_path: Path) -> None:

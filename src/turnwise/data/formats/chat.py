@@ -25,8 +25,10 @@ from typing import Any
 from turnwise.data.reading.columns import conversation_field, joined_time, time_fields
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import object_head
+from turnwise.data.reading.model_bodies import answer
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.parts import SAID_OTHERWISE, parsed, plain_message, with_system
+from turnwise.data.reading.sessions import message_key
 from turnwise.data.reading.snapshots import last_snapshots
 from turnwise.data.reading.source import BadRow, Source, parse_record, parse_value
 
@@ -40,7 +42,7 @@ _MESSAGE_KEYS = {"role", "content", "name", "tool_call_id", "timestamp", "time",
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
     """Rows, of snapshots of one conversation the last one."""
-    return last_snapshots(_rows(source), partial(convert, source=source))
+    return last_snapshots(_rows(source), partial(convert, source=source), _ANSWERS)
 
 
 def _rows(source: Source) -> Iterator[tuple[int, Any]]:
@@ -99,16 +101,21 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 
 def _with_answer(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with the answer among its messages, where that is beside a history that ends with the user."""
+    """The row with the answer among its messages, where that is beside a history that does not end with one."""
     name = next((name for name in _ANSWERS if row.get(name)), None)
     given = row.get(name or "")
-    said = {"role": "assistant", "content": given} if isinstance(given, str) else given
-    if not row["messages"] or row["messages"][-1]["role"] != "user" or not isinstance(said, dict):
+    if isinstance(given, str) or (isinstance(given, dict) and "choices" in given):  # a body of Chat Completions
+        given = answer(given)
+    if not row["messages"] or _is_answer(row["messages"][-1]) or not isinstance(given, dict):
         return row
-    (said,) = plain_messages([said])
-    if not _is_whole(said) or said["role"] != "assistant":
+    (said,) = plain_messages([given])
+    if not _is_whole(said) or said["role"] != "assistant" or message_key(said) == message_key(row["messages"][-1]):
         return row
     return {key: value for key, value in row.items() if key != name} | {"messages": [*row["messages"], said]}
+
+
+def _is_answer(message: dict[str, Any]) -> bool:
+    return bool(message["role"] == "assistant" and message["content"])
 
 
 def _is_whole(message: Any) -> bool:

@@ -34,7 +34,9 @@ select conversation, number, row from many join rows using (conversation) order 
 """
 
 
-def last_snapshots(rows: Iterator[tuple[int, Any]], convert: Callable[[Row], Row]) -> Iterator[tuple[int, Any]]:
+def last_snapshots(
+    rows: Iterator[tuple[int, Any]], convert: Callable[[Row], Row], answers: tuple[str, ...]
+) -> Iterator[tuple[int, Any]]:
     """The rows without those that others continue: without an id, with one of their own, and with a shared one.
 
     They wait in a temporary file, so that memory does not grow with the number of rows.
@@ -42,6 +44,7 @@ def last_snapshots(rows: Iterator[tuple[int, Any]], convert: Callable[[Row], Row
     Args:
         rows: Numbered rows.
         convert: From a row to one with plain messages, by which rows are compared.
+        answers: The labels that hold the answer to the messages of their own row.
     """
     with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
         database.execute("create table rows (conversation text, number integer, row blob)")
@@ -60,7 +63,8 @@ def last_snapshots(rows: Iterator[tuple[int, Any]], convert: Callable[[Row], Row
         database.execute("create index by_conversation on rows (conversation)")
         yield from database.execute(_ONCE)
         for conversation, group in groupby(database.execute(_REPEATED), itemgetter(0)):
-            yield from _joined([(number, parse_value(row)) for _, number, row in group], conversation, convert)
+            many = [(number, parse_value(row)) for _, number, row in group]
+            yield from _joined(many, conversation, convert, answers)
     for problem in damage:
         raise problem
 
@@ -88,7 +92,9 @@ def _shared(row: Row, returns: bool) -> Any:
     return row.get("id") if returns else None
 
 
-def _joined(rows: list[tuple[int, Row]], conversation: str, convert: Callable[[Row], Row]) -> list[tuple[int, Row]]:
+def _joined(
+    rows: list[tuple[int, Row]], conversation: str, convert: Callable[[Row], Row], answers: tuple[str, ...]
+) -> list[tuple[int, Row]]:
     """The rows of a conversation that none other continues, each with the labels that only those before it have."""
     beginnings = [_beginnings(row, convert) for _, row in rows]
     lengths = list(map(len, beginnings))
@@ -104,6 +110,7 @@ def _joined(rows: list[tuple[int, Row]], conversation: str, convert: Callable[[R
         number, row = rows[place]
         first, earlier = kept.get(other, (number, {}))
         told = {name: value for name, value in row.items() if value not in (None, "")}
+        earlier = {name: value for name, value in earlier.items() if name not in answers}
         kept[other] = min(first, number), {**earlier, **told, "id": json.loads(conversation)}
     return sorted(kept.values(), key=itemgetter(0))
 
