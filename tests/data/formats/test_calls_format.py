@@ -26,6 +26,17 @@ def test_calls_of_a_session_are_joined_in_order_of_time(tmp_path: Path) -> None:
     assert (row["input_tokens"], row["output_tokens"], row["time"]) == (10, 4, "2024-05-01T10:01:00+00:00")
 
 
+def test_what_is_new_in_a_call_has_its_time_and_what_was_said_before_the_log_has_none(tmp_path: Path) -> None:
+    history = turns("a", "b", "c")
+    record = {**CALLS[1], "request": {"model": "m", "messages": history}}
+    own = {**record, "session_id": "t"}
+    own["request"] = {"model": "m", "messages": [{**said, "timestamp": 1714557600} for said in history]}
+    untimed, timed = read(write(tmp_path / "log.jsonl", lines(record, own)))
+    begun = "2024-05-01T10:01:00+00:00"
+    assert [message.get("time") for message in untimed["messages"]] == [None, None, begun, begun]
+    assert [message["time"] for message in timed["messages"]] == ["2024-05-01T10:00:00+00:00"] * 3 + [begun]
+
+
 def test_an_answer_asked_for_again_is_counted_as_a_branch(tmp_path: Path) -> None:
     again = {**CALLS[1], "timestamp": "2024-05-01T10:01:30Z"}
     again["response"] = {"choices": [{"message": {"role": "assistant", "content": "regenerated"}}]}
@@ -64,6 +75,7 @@ def test_a_session_is_what_was_said_in_it(tmp_path: Path, kind: str) -> None:
     assert json.loads(told["tool_results"])[0]["content"] == "a cake"
     if not kind.startswith("batch"):
         assert row["id"] == "s" and row["time"].startswith("2024-05-01T10:00:00")
+        assert [message["time"][11:16] for message in row["messages"]] == ["10:00"] * 2 + ["10:01"] * 2
     if kind.startswith(("helicone", "litellm")):
         assert (row["cost"], row["latency"]) == (1.0, 3.0)
 

@@ -40,6 +40,8 @@ def _check(row: dict[str, Any]) -> None:
 def test_a_session_is_what_was_said_in_it(tmp_path: Path, kind: str) -> None:
     (row,) = read(write(tmp_path / TRACES[kind][0], TRACES[kind][1]))
     _check(row)
+    if kind != "otel logs":  # which has one time
+        assert [message["time"][14:19] for message in row["messages"]] == ["00:03"] * 2 + ["00:11"] * 2 + ["00:13"] * 2
     if kind.startswith(("openinference", "phoenix", "langfuse", "langsmith")):
         assert row["messages"][1]["documents"] == [DOCUMENT]
     if kind.startswith(("langfuse", "langsmith", "opik")):

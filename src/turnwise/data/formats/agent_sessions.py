@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.data.formats.calls import convert, time_and_order
+from turnwise.data.formats.calls import convert
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.model_bodies import asked, usage
+from turnwise.data.reading.moments import time_and_order
 from turnwise.data.reading.sessions import Call, conversations, each_call
 from turnwise.data.reading.source import Source
 

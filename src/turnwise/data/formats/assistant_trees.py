@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.data.formats.calls import time_and_order
 from turnwise.data.reading.branches import branch
 from turnwise.data.reading.columns import value_at
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.head import record_head
+from turnwise.data.reading.moments import time_and_order
 from turnwise.data.reading.parts import instructions_apart, plain_message
 from turnwise.data.reading.sessions import conversations, each_call, thumb
 from turnwise.data.reading.source import BadRow, Source, parse_record

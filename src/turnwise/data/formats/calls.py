@@ -22,9 +22,9 @@ from turnwise.data.reading.columns import conversation_field, value_at
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.model_bodies import answer, asked, usage
 from turnwise.data.reading.model_streams import whole
-from turnwise.data.reading.moments import DateOrder, moment
+from turnwise.data.reading.moments import time_and_order
 from turnwise.data.reading.parts import parsed
-from turnwise.data.reading.sessions import Call, conversations, each_call, opinions, thumb
+from turnwise.data.reading.sessions import Call, conversations, each_call, exchange, opinions, thumb
 from turnwise.data.reading.source import BadRow, Source
 
 _LOGS = (
@@ -93,9 +93,7 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     system, messages = asked(request)
     response = whole(response)
     time, order = time_and_order(_noted_time(record) or _noted_time(response))
-    said = answer(response)
-    if said is not None:
-        messages.append({**said, "time": time} if time else said)
+    messages = exchange(messages, answer(response), time)
     error = record.get("error") or record.get("error_str") or (isinstance(response, dict) and response.get("error"))
     numbers = {ours: _number(record, names) for ours, names in _NUMBERS.items()}
     counted = {name: float(count) for name, count in usage(response).items() if count is not None}
@@ -164,15 +162,6 @@ def _first_of_chain(request: dict[str, Any], response: Any, length: int, firsts:
     if kept or before or length <= 2:  # the question and its answer
         firsts[response["id"]] = kept or firsts.get(before or "", before or response["id"])
     return firsts.get(response["id"])
-
-
-def time_and_order(value: Any) -> tuple[str | None, float]:
-    """A time in ISO 8601, and the number that orders it; None and 0 for what is no time."""
-    with suppress(BadRow):
-        time = moment(value, "", 0, DateOrder()) if value else None
-        if time is not None and "time" in time.labels:
-            return time.labels["time"], moment(time.labels["time"], "", 0, DateOrder()).order
-    return None, 0.0
 
 
 def _number(record: dict[str, Any], names: tuple[str, ...]) -> float | None:

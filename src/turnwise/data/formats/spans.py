@@ -19,14 +19,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from turnwise.data.formats.calls import convert, time_and_order
+from turnwise.data.formats.calls import convert
 from turnwise.data.reading.columns import value_at
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.headings import plain_name
 from turnwise.data.reading.model_bodies import answer, asked
+from turnwise.data.reading.moments import time_and_order
 from turnwise.data.reading.otel import decoded, details, evaluations, messages_in_events, value_of, with_lists
 from turnwise.data.reading.parts import parsed
-from turnwise.data.reading.sessions import Call, conversations, each_call, opinions
+from turnwise.data.reading.sessions import Call, conversations, each_call, exchange, message_key, opinions
 from turnwise.data.reading.source import BadRow, Source
 from turnwise.data.reading.span_names import CONVENTIONS, KINDS, convention_of
 
@@ -225,6 +226,7 @@ def _said(span: Span) -> tuple[list[dict[str, Any]], str | None]:
     answers = [message for is_answer, message in span["events"] if is_answer]
     system: str | None = None
     messages: list[dict[str, Any]] = []
+    said = None
     with suppress(BadRow):
         system, messages = asked(span["input"] if span["input"] is not None else history)
     told = span["system"] or value_at(span["output"], "instructions")  # a response of OpenAI's repeats them
@@ -233,18 +235,18 @@ def _said(span: Span) -> tuple[list[dict[str, Any]], str | None]:
             system = asked([{"role": "system", "content": told}])[0]
     with suppress(BadRow):
         said = answer(span["output"] if span["output"] is not None else answers)
-        messages += [{**said, "time": span["time"]} if span["time"] else said] if said is not None else []
-    return messages, system
+    return exchange(messages, said, span["time"]), system
 
 
 def _spoken(calls: list[Span], root: Span) -> list[Span]:
     """The calls that say what the whole trace says, with the question as it was asked; else the whole trace."""
-    question, last = _question(root), root["messages"][-1]
-    answered = last["content"].strip() if last["role"] == "assistant" else ""
+    question, end = _question(root), root["messages"][-1]
+    answered = end["content"].strip() if end["role"] == "assistant" else ""
     if question is None:
         return calls or [root]
     asked_as = question["content"].strip()
-    chosen = [call for call in calls if answered and call["messages"][-1]["content"].strip() == answered][-1:]
+    last = [call for call in calls if answered and call["messages"][-1]["content"].strip() == answered][-1:]
+    chosen = [call for call in calls if last and _begins(call, last[0])]
     chosen = chosen or [call for call in calls if asked_as and (_question(call) or {}).get("content") == asked_as]
     for call in chosen:
         prompt = _question(call)
@@ -253,6 +255,12 @@ def _spoken(calls: list[Span], root: Span) -> list[Span]:
         elif asked_as and prompt is not None and asked_as in prompt["content"]:
             prompt["content"] = asked_as
     return chosen or [root]
+
+
+def _begins(call: Span, later: Span) -> bool:
+    """Whether a later call repeats the whole of this one, as after the call of a tool."""
+    said, repeated = ([message_key(message) for message in span["messages"]] for span in (call, later))
+    return said == repeated[: len(said)]
 
 
 def _question(span: Span) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnwise.data.reading.columns import value_at
+from turnwise.data.reading.moments import time_and_order
 from turnwise.data.reading.parts import add_labels, instructions_apart, parsed, plain_message, text_and_labels
 from turnwise.data.reading.source import BadRow
 
@@ -29,6 +30,7 @@ _TOKENS = {  # ours -> OpenAI's, Anthropic's, LangChain's and older names
     "input_tokens": ("input_tokens", "prompt_tokens", "input", "promptTokens", "promptTokenCount"),
     "output_tokens": ("output_tokens", "completion_tokens", "output", "completionTokens", "candidatesTokenCount"),
 }
+_TIMES = ("time", "timestamp", "created_at")
 KEPT = ("role", "content", "name", "tool_calls", "tool_results", "thinking", "refusal", "attachments", "documents")
 
 
@@ -169,6 +171,8 @@ def _message(item: dict[str, Any]) -> dict[str, Any]:
         text = text_and_labels([text])[0]
     message = {"role": role, "content": str(text or "")}
     add_labels(message, {name: plain.get(name) for name in KEPT[2:]})
+    time, _ = time_and_order(next((plain[name] for name in _TIMES if plain.get(name)), None))
+    add_labels(message, {"time": time})
     return message
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any, NamedTuple
@@ -155,6 +156,15 @@ def said_when(value: Any) -> dict[str, Any]:
         return moment(value, "", 0, DateOrder()).labels or {"time": value}
     except BadRow:
         return {"time": value}
+
+
+def time_and_order(value: Any) -> tuple[str | None, float]:
+    """A time in ISO 8601, and the number that orders it; None and 0 for what is no time."""
+    with suppress(BadRow):
+        time = moment(value, "", 0, DateOrder()) if value else None
+        if time is not None and "time" in time.labels:
+            return time.labels["time"], moment(time.labels["time"], "", 0, DateOrder()).order
+    return None, 0.0
 
 
 def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> datetime:

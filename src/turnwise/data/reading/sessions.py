@@ -68,6 +68,22 @@ def _bad(problem: Exception, layout: str) -> BadRow:
     return problem if isinstance(problem, BadRow) else BadRow(f"unexpected layout ({problem}); expected {layout}")
 
 
+def exchange(messages: Messages, answer: dict[str, Any] | None, time: str | None) -> Messages:
+    """The messages of a request and its answer.
+
+    Args:
+        messages: Those of the request.
+        answer: The answer, if there was one.
+        time: When the call began, which becomes the time of what is new: the answer, and what follows the one before.
+    """
+    said = [n for n, message in enumerate(messages, start=1) if message["role"] == "assistant"]
+    old = said[-1] if said else 0
+    new = [*messages[old:], *([answer] if answer is not None else [])]
+    return messages[:old] + [
+        {**message, "time": time} if time and "time" not in message else message for message in new
+    ]
+
+
 def conversations(
     calls: Iterable[tuple[int, Call | BadRow]], of_trace: Callable[[list[Call]], list[Call]] = list[Call]
 ) -> Iterator[tuple[int, Call | BadRow]]:
