@@ -50,6 +50,8 @@ _NUMBERS = {  # ours -> theirs; those that end with "_ms" are in milliseconds
     "input_tokens": ("prompt_tokens",),
     "output_tokens": ("completion_tokens",),
 }
+_STATUSES = ("status_code", "response_status", "http_status", "status")
+_FAILED = 400  # from here on, statuses of HTTP are errors
 _MODELS = ("model", "request_model", "response_model")
 
 
@@ -93,8 +95,10 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     system, messages = asked(request)
     response = whole(response)
     time, order = time_and_order(_noted_time(record) or _noted_time(response))
-    messages = exchange(messages, answer(response), time)
-    error = record.get("error") or record.get("error_str") or (isinstance(response, dict) and response.get("error"))
+    error, said = _error(record, response), answer(response)
+    if error and (_has_failed(record) or said == {"role": "assistant", "content": ""}):
+        said = None
+    messages = exchange(messages, said, time)
     numbers = {ours: _number(record, names) for ours, names in _NUMBERS.items()}
     counted = {name: float(count) for name, count in usage(response).items() if count is not None}
     return {
@@ -114,6 +118,16 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
         "feedback": thumb(record.get("feedback_rating")),
         **opinions(parsed(record.get("scores"))),
     }
+
+
+def _error(record: dict[str, Any], response: Any) -> Any:
+    """What the log says of an error of the call; None where there was none."""
+    told = record.get("error") or record.get("error_str") or value_at(response, "error")
+    return told or (f"HTTP {_number(record, _STATUSES):.0f}" if _has_failed(record) else None)
+
+
+def _has_failed(record: dict[str, Any]) -> bool:
+    return (_number(record, _STATUSES) or 0) >= _FAILED
 
 
 def _noted_time(place: Any) -> Any:

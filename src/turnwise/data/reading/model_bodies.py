@@ -78,9 +78,16 @@ def answer(response: Any) -> dict[str, Any] | None:
         return message if message["role"] == "assistant" else None
     if isinstance(response.get("messages"), list):
         return answer(response["messages"])
-    inner = next((response[name] for name in (*_ANSWERS, "message") if response.get(name)), None)
-    inner = next(iter(response.values())) if inner is None and len(response) == 1 else inner
+    inner = _said_in(response)
     return answer(inner) if inner is not response else None
+
+
+def _said_in(response: dict[str, Any]) -> Any:
+    """What an output of an unknown layout says; the message of an error is nothing said."""
+    names = _ANSWERS if response.get("error") else (*_ANSWERS, "message")
+    inner = next((response[name] for name in names if response.get(name)), None)
+    is_only = len(response) == 1 and "error" not in response
+    return next(iter(response.values())) if inner is None and is_only else inner
 
 
 def usage(response: Any) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 A call is ``{"messages", …labels}`` with ``session``, ``trace`` and ``order`` (seconds), each perhaps None. Calls of one
 session are one conversation, those of one trace always. A call without a session continues the only one whose history
-and answer it repeats; where several end alike, nothing says which it continues, and it stays apart.
+and answer it repeats; where several end alike, nothing says which it continues, and it stays apart. One that failed is
+part of the next that asks the same, if that comes soon.
 """
 
 from __future__ import annotations
@@ -31,14 +32,22 @@ create table places as
     select trace, session, sessions.first from traces join sessions on id = coalesce(session, trace);
 create unique index by_trace on places (trace);
 """
-# Each call that repeats the whole of only one other continues it: the longest such one.
+# A call that failed is part of the next that asks the same within ten minutes. Each that repeats the whole of only one
+# other continues it: the longest such one.
 _CONTINUED = """
 create index by_whole on alone (whole);
-create table parents as
-    select said.number, only.number as parent, max(said.length) from said
+create index by_asked on alone (asked, time, number);
+create table parents (number integer primary key, parent integer, length integer);
+insert into parents select number, retry, 0 from (
+    select number, (
+        select retry.number from alone retry where asked = failed.whole and retry.time <= failed.time + 600
+            and (retry.time, retry.number) > (failed.time, failed.number) order by retry.time, retry.number limit 1
+    ) as retry from alone failed where has_failed
+) where retry is not null;
+insert or ignore into parents
+    select said.number, only.number, max(said.length) from said
     join (select whole, min(number) as number from alone group by whole having count(*) = 1) only on whole = part
     group by said.number;
-create index by_number on parents (number);
 create index by_parent on parents (parent);
 """
 _CHAINS = """
@@ -106,7 +115,9 @@ def conversations(
             waiting = (str(trace or f"\0{number}"), session, time, number, json.dumps(call, default=str))
             database.execute("insert into calls values (?, ?, ?, ?, ?)", waiting)
         database.executescript(_BY_SESSION)
-        database.execute("create table alone (number integer primary key, whole text, time real, row text)")
+        database.execute(
+            "create table alone (number integer primary key, whole text, asked text, has_failed, time real, row text)"
+        )
         database.execute("create table said (number integer, part text, length integer)")
         ordered = database.execute(
             "select first, places.session, trace, time, row from calls join places using (trace) "
@@ -152,7 +163,7 @@ def _conversation(rows: list[tuple[Any, ...]], of_trace: Callable[[list[Call]], 
 
 
 def _keep(database: sqlite3.Connection, number: int, time: float, row: Call) -> None:
-    """Keep a conversation without a session, by all that it says and by each answer that it repeats."""
+    """Keep a conversation without a session, by all that it says, by what it asks and by each answer it repeats."""
     digest = blake2b((row.get("system") or "").encode("utf-8", "replace"), digest_size=16)
     parts = []
     for length, message in enumerate(row["messages"], start=1):
@@ -160,8 +171,12 @@ def _keep(database: sqlite3.Connection, number: int, time: float, row: Call) -> 
         parts.append((number, digest.hexdigest(), length))
     repeated = [part for part, said in zip(parts[:-1], row["messages"]) if said["role"] == "assistant"]
     database.executemany("insert into said values (?, ?, ?)", repeated)
-    whole = parts[-1][1] if parts else None
-    database.execute("insert into alone values (?, ?, ?, ?)", (number, whole, time, json.dumps(row)))
+    said = [None, *(part for _, part, _ in parts)]
+    is_answered = bool(parts) and row["messages"][-1]["role"] == "assistant"
+    has_failed = bool(row.get("errors")) and not is_answered
+    asked = said[-2] if is_answered else said[-1]
+    alone = (number, said[-1], asked, has_failed, time, json.dumps(row))
+    database.execute("insert into alone values (?, ?, ?, ?, ?, ?)", alone)
 
 
 def merged(calls: list[Call]) -> Call:
