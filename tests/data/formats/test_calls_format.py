@@ -99,6 +99,29 @@ def test_tools_are_apart_from_what_is_said(tmp_path: Path) -> None:
     assert said == [("user", "Here?"), ("assistant", ""), ("tool", ""), ("assistant", "Yes")]
 
 
+def test_tools_that_failed_are_errors_of_the_conversation(tmp_path: Path) -> None:
+    def asks(name: str) -> dict[str, Any]:
+        call = {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+    told = {"t": {"error": "Timeout", "after": 5}, "u": {"error": None, "found": 1}, "v": {"error": {"code": 3}}}
+    history = turns("Here?")
+    for name, content in told.items():
+        history += [asks(name), {"role": "tool", "tool_call_id": name, "content": json.dumps(content)}]
+    records = [
+        {"session_id": "s", "request": {"model": "m", "messages": history[:length]}, "response": response}
+        for length, response in ((3, {"choices": [{"message": asks("u")}]}), (7, ANSWERS["chat"]))
+    ]
+    (row,) = read(write(tmp_path / "log.jsonl", lines(*records)))
+    assert (row["errors"], row["error"]) == (2, "Timeout")
+    failed = {"type": "tool_result", "tool_use_id": "t", "content": "no such place", "is_error": True}
+    used = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
+    messages = [*turns("Here?"), {"role": "assistant", "content": [used]}, {"role": "user", "content": [failed]}]
+    record = {"request": {"model": "m", "messages": messages}, "response": ANSWERS["anthropic"]}
+    (row,) = read(write(tmp_path / "anthropic.jsonl", lines(record)))
+    assert (row["errors"], row["error"]) == (1, "no such place")
+
+
 def test_a_batch_of_answers_only_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ConversationError, match=r"a response and no request; join it"):
         _said(tmp_path, {"id": "b", "custom_id": "1", "response": {"body": ANSWERS["chat"]}, "error": None})

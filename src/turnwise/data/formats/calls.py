@@ -57,7 +57,25 @@ _MODELS = ("model", "request_model", "response_model")
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
     """The conversations of the calls."""
-    return conversations(each_call(source, FORMAT.layout, partial(_calls, firsts={})))
+    for number, row in conversations(each_call(source, FORMAT.layout, partial(_calls, firsts={}))):
+        yield number, row if isinstance(row, BadRow) else _with_tool_errors(row)
+
+
+def _with_tool_errors(row: Call) -> Call:
+    """The conversation with the errors of its tools, which count as those of its calls do."""
+    results = [result for message in row["messages"] for result in message.get("tool_results") or ()]
+    errors = [_as_text(error) for error in map(_tool_error, results) if error]
+    first = errors[0] if errors else None
+    return {**row, "errors": (row.get("errors") or 0) + len(errors), "error": row.get("error") or first}
+
+
+def _tool_error(result: dict[str, Any]) -> Any:
+    content = parsed(result.get("content"))
+    return value_at(content, "error") or (result.get("is_error") and (content or "error"))
+
+
+def _as_text(error: Any) -> str:
+    return error if isinstance(error, str) else json.dumps(error)
 
 
 def _calls(record: dict[str, Any], firsts: dict[str, str]) -> Iterator[Call]:
@@ -109,7 +127,7 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
         "messages": messages,
         "system": system,
         "model": next((m for m in (request.get("model"), *map(record.get, _MODELS)) if m), None),
-        "error": (error if isinstance(error, str) else json.dumps(error)) if error else None,
+        "error": _as_text(error) if error else None,
         "time": time,
         "calls": 1,
         "errors": int(bool(error)),
