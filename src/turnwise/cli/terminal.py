@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from turnwise._utils.progress import error_console
-from turnwise.errors import error_line, is_out_of_memory
+from turnwise.errors import BadRowError, error_line, is_out_of_memory
 
 TERMINATED = 128 + signal.SIGTERM  # exit code of a process that was asked to end
 
@@ -43,15 +43,19 @@ class Commands(TyperGroup):
         except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not is_out_of_memory(error):
                 raise
-            error_console.print(f"error: {_message(error)}", style="red", soft_wrap=True)
+            skips = isinstance(error, BadRowError) and self._has_option(ctx, "skip_bad_rows")
+            advice = "; --skip-bad-rows leaves out rows like this" if skips else ""
+            error_console.print(f"error: {_message(error)}{advice}", style="red", soft_wrap=True)
             raise typer.Exit(1) from None
 
     def _stop(self, ctx: Any, number: int) -> NoReturn:
-        command = self.get_command(ctx, ctx.invoked_subcommand or "")
-        resumes = command is not None and any(option.name == "resume" for option in command.params)
         kept = " What was done so far is kept: run the command again with --resume."
-        error_console.print(f"Stopped.{kept if resumes else ''}")
+        error_console.print(f"Stopped.{kept if self._has_option(ctx, 'resume') else ''}")
         raise typer.Exit(128 + number) from None
+
+    def _has_option(self, ctx: Any, name: str) -> bool:
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        return command is not None and any(option.name == name for option in command.params)
 
 
 @contextmanager

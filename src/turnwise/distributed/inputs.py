@@ -23,7 +23,7 @@ from turnwise.data.reading.given import ROW, GivenSource, in_python
 from turnwise.data.reading.loop import SkippedRows, default_names, rows_of_file
 from turnwise.data.reading.options import ReadingOptions
 from turnwise.data.reading.source import ENDINGS, Source
-from turnwise.errors import ConversationError
+from turnwise.errors import BadRowError, ConversationError
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class InputFile:
                 source = Source(file, encoding=options.encoding)
                 yield from rows_of_file(source, options, self.name, RowChecker(), skipped, f"{self.number}-")
             except ConversationError as error:
-                raise ConversationError(error.where.replace(shown, self.path), error.problem) from None
+                kind = BadRowError if isinstance(error, BadRowError) else ConversationError
+                raise kind(error.where.replace(shown, self.path), error.problem) from None
             finally:
                 skipped.first[:] = [problem.replace(shown, self.path) for problem in skipped.first]
 

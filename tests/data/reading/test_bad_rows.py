@@ -20,6 +20,7 @@ GOOD = json.dumps(chat("hello"))
 
 BAD_LINES = {
     '{"messages": [': "malformed JSON",
+    '{"messages": "cut': "malformed JSON (Unterminated string starting at column 14)",
     "[1, 2]": "message 1 is 1; expected",
     "12": "expected a JSON object",
     '{"text": "hello"}': "expected a list of",

@@ -22,7 +22,7 @@ from turnwise.data.reading.format import Format
 from turnwise.data.reading.options import OnError, ReadingOptions
 from turnwise.data.reading.pauses import parts_of
 from turnwise.data.reading.source import OTHER_LAYOUT, BadRow, Source
-from turnwise.errors import ConversationError
+from turnwise.errors import BadRowError, ConversationError
 
 _log = logging.getLogger("turnwise")
 _LISTED = 20
@@ -140,7 +140,7 @@ def _rows(
             rows = [] if row is None else [row] if options.split_by is None else list(parts_of(row, options.split_by))
         except BadRow as bad:
             problem = redaction.text(str(bad)) if redaction is not None else str(bad)  # it is kept, and quotes the data
-            skipped.add(ConversationError(source.place(bad.number or number), problem))
+            skipped.add(BadRowError(source.place(bad.number or number), problem))
         else:
             for row in rows:
                 skipped.kept += 1

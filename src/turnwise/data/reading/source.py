@@ -300,8 +300,9 @@ def parse_value(raw: Any) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
+        found = error.msg.removesuffix(" at")  # as in "Unterminated string starting at"
         problem = (
-            f"malformed JSON ({error.msg} at column {error.colno}); expected one JSON object on each line "
+            f"malformed JSON ({found} at column {error.colno}); expected one JSON object on each line "
             "(where one takes several lines, name the file .json)"
         )
         raise BadRow(problem) from None
