@@ -38,11 +38,11 @@ class ConversationError(ValueError):
         self.where = where
         self.problem = problem
 
-
-class BadRowError(ConversationError):
-    """Bad data in one row, without which the others can be read."""
-
     @override
     def __reduce__(self) -> tuple[type[ConversationError], tuple[str, str]]:
         # by default the message alone, which makes no such error on the other side of a process
         return type(self), (self.where, self.problem)
+
+
+class BadRowError(ConversationError):
+    """Bad data in one row, without which the others can be read."""
