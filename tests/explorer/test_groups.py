@@ -267,9 +267,9 @@ def test_a_group_is_split_into_its_parts() -> None:
     assert split_group(near, np.asarray([0] * 3 + [1] * 97), 0) is None
 
 
-def test_central_members_are_those_most_like_the_mean_and_each_text_is_shown_once() -> None:
+def test_central_members_are_those_most_like_the_mean_and_the_same_words_are_shown_once() -> None:
     vectors = unit_vectors(np.asarray([[1, 0.0], [1, 0.1], [1, -0.1], [0.5, 1], [0, 1]])).astype(np.float32)
-    found = members_of(vectors, np.asarray([7, 7, 7, 7, -1]), ["a", "b", "b", "d", "e"])
+    found = members_of(vectors, np.asarray([7, 7, 7, 7, -1]), ["a", "Hi, b!", "hi b", "d", "e"])
     assert set(found) == {7} and found[7].size == 4
     assert found[7].central[0] == 1 and found[7].edge[0] == 3
     assert len(found[7].central) == 3

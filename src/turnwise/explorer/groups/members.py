@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from turnwise._utils.vectors import FloatArray, IntArray
 SHOWN = 10
 _ROWS_AT_ONCE = 65536
 _LOOKED_AT = 50  # times as many members as are shown, in order to find distinct texts
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def members_of(vectors: FloatArray, groups: IntArray, texts: Sequence[str]) -> d
     Args:
         vectors: The vectors, of length 1, perhaps memory-mapped (n, dim).
         groups: The id of each vector's group, -1 for none (n,).
-        texts: The texts (n); equal texts are shown only once.
+        texts: The texts (n); those of the same words are shown only once.
     """
     ids, places = np.unique(groups, return_inverse=True)
     cosines = _with_centroids(vectors, places, len(ids))
@@ -66,7 +68,7 @@ def _with_centroids(vectors: FloatArray, places: IntArray, groups: int) -> Float
 def _distinct(rows: IntArray, texts: Sequence[str]) -> tuple[int, ...]:
     first: dict[str, int] = {}
     for row in rows[: SHOWN * _LOOKED_AT].tolist():
-        first.setdefault(texts[row], row)
+        first.setdefault(" ".join(_WORD.findall(texts[row].casefold())) or texts[row], row)
         if len(first) == SHOWN:
             break
     return tuple(first.values())
