@@ -52,6 +52,16 @@ def test_durations_are_in_minutes() -> None:
     np.testing.assert_array_equal(label.numbers()["handled"], [10.8, np.nan, 31.5])
 
 
+def test_a_name_tells_durations_from_times_of_day() -> None:
+    label = Labels(2)
+    for row, value in enumerate(("10:48", "08:30")):
+        label.set(row, {"Talk time": value, "Bearb.-Zeit (mm:ss)": value, "Zeit": value})
+    assert {name: values.tolist() for name, values in label.numbers().items()} == {
+        "Bearb.-Zeit (mm:ss)": [10.8, 8.5],
+        "Talk time": [10.8, 8.5],
+    }
+
+
 @pytest.mark.parametrize(
     "values",
     [

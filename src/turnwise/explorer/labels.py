@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from turnwise._utils.durations import are_durations, minutes_of
+from turnwise.data.reading.headings import tells_how_long
 from turnwise.store.records import TIME_NAMES
 
 MOST_VALUES = 200  # of a label that can still be chosen from a list
@@ -88,7 +89,7 @@ class Labels:
 
 def _measures(name: str, values: np.ndarray, parts: int) -> bool:
     known = values[~np.isnan(values)]
-    if name in _TIMES or (parts > 1 and not are_durations(known, parts)):
+    if name in _TIMES or (parts > 1 and not tells_how_long(name) and not are_durations(known, parts)):
         return False
     different = len(np.unique(known))
     is_identifier = different == len(known) >= _IDENTIFIERS and bool((known == np.round(known)).all())

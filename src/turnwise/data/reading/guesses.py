@@ -10,7 +10,7 @@ from statistics import mean
 from typing import Any
 
 from turnwise._utils.durations import are_durations, minutes_of
-from turnwise.data.reading.headings import plain_name, words_of
+from turnwise.data.reading.headings import plain_name, tells_how_long, words_of
 from turnwise.data.reading.moments import DateOrder, moment
 from turnwise.data.reading.source import BadRow
 
@@ -80,7 +80,7 @@ def likeliest_time(fields: Fields) -> tuple[str, ...]:
     times = [*ranked(fields, time_score)]
     given = {name: [value for value in fields[name] if value not in (None, "")] for name in times}
     days = [name for name in times if all(map(_is_day, given[name][:_SAMPLE]))]
-    clocks = [name for name in times if _are_clocks(given[name]) and not _are_durations(given[name])]
+    clocks = [name for name in times if _are_clocks(given[name]) and not _are_durations(name, given[name])]
     if days and clocks and times[0] in (days[0], clocks[0]):
         return days[0], clocks[0]
     return tuple(times[:1])
@@ -96,9 +96,9 @@ def _are_clocks(values: list[Any]) -> bool:
     return len(parts) == 1 and 0 not in parts
 
 
-def _are_durations(clocks: list[str]) -> bool:
+def _are_durations(name: str, clocks: list[str]) -> bool:
     minutes, parts = zip(*map(minutes_of, clocks))
-    return are_durations(minutes, parts[0])
+    return tells_how_long(name) or are_durations(minutes, parts[0])
 
 
 def _moment_kind(value: Any) -> str | None:

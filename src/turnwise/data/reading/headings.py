@@ -27,6 +27,10 @@ _BESIDE = _words(
     "at on in of the am um de del di do da d el em le la stamp message msg chat comment event response entry local "
     "server utc gmt unix epoch iso"
 )
+_LASTS = _words(
+    "duration length lasted aht handle handling talk hold wait waiting wartezeit bearbeitungszeit duree attente "
+    "duracion espera duracao durata attesa duur длительность 时长 時長"
+)
 _WITHOUT_SPACES = re.compile(r".*(时间|時間|日期|日時|日付|時刻)")
 _BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]")
 
@@ -74,6 +78,15 @@ def is_date(name: str) -> bool:
 def is_clock(name: str) -> bool:
     """Whether a heading is a word for a time of day."""
     return bool(words_of(name)) and words_of(name) <= _CLOCKS
+
+
+def tells_how_long(name: str) -> bool:
+    """Whether the words of a heading, or its unit, say how long something took.
+
+    >>> [name for name in ("AHT", "Gesprächsdauer", "Zeit (mm:ss)", "Zeit", "Sent at") if tells_how_long(name)]
+    ['AHT', 'Gesprächsdauer', 'Zeit (mm:ss)']
+    """
+    return "mm:ss" in name.casefold() or any(word in _LASTS or word.endswith("dauer") for word in words_of(name))
 
 
 def _is_of_time(word: str) -> bool:
