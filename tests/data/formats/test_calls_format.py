@@ -90,6 +90,13 @@ def test_what_an_answer_of_responses_was_made_of_is_one_message(tmp_path: Path) 
     assert json.loads(said["tool_calls"]) == [{"id": "w"}, {"name": "look"}]
 
 
+def test_a_log_whose_requests_name_no_model_is_told_by_the_bodies_of_both_sides(tmp_path: Path) -> None:
+    request = {"messages": [{"role": "user", "content": HELLO}]}
+    for response in ({"choices": [{"message": {"role": "assistant", "content": SALAM}}]}, {"content": SALAM}):
+        record = {"session": "s", "ms": 12, "request": request, "response": response}
+        assert _said(tmp_path, record) == [[("user", HELLO), ("assistant", SALAM)]]
+
+
 def test_tools_are_apart_from_what_is_said(tmp_path: Path) -> None:
     call = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     history = [*turns("Here?"), {"role": "assistant", "content": None, "tool_calls": [call]}]

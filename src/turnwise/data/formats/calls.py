@@ -34,6 +34,7 @@ _LOGS = (
     ("inputs", "outputs"),
     ("body", "response"),
 )
+_ANSWERS = frozenset({"choices", "content", "output", "candidates"})  # in bodies of responses
 _LITELLM = {"messages", "response", "call_type"}
 _STORED = {"object", "model", "choices"}  # completions, each perhaps with its ``messages``
 _ITEMS: tuple[Set[str], ...] = (
@@ -220,6 +221,8 @@ def matches(head: Head) -> bool:
     if {"custom_id", "response", "error"} <= head.keys or {"custom_id", "method", "url", "body"} <= head.keys:
         return True
     if "outputs" in head.keys and "messages" in head.inner.get("inputs", ()):  # examples of LangSmith's data sets
+        return True
+    if "messages" in head.inner.get("request", ()) and _ANSWERS & head.inner.get("response", frozenset()):
         return True
     for asks, answers in _LOGS[1:3]:
         inner = head.inner.get(asks, frozenset())
