@@ -90,6 +90,15 @@ def test_what_an_answer_of_responses_was_made_of_is_one_message(tmp_path: Path) 
     assert json.loads(said["tool_calls"]) == [{"id": "w"}, {"name": "look"}]
 
 
+def test_who_asks_and_what_the_application_says_of_a_call_are_labels(tmp_path: Path) -> None:
+    later = {**CALLS[0], "user_id": "ann", "metadata": {"team": "sales", "build": 7, "flags": ["a"], "session_id": "s"}}
+    earlier = {**CALLS[1], "metadata": {"team": "care", "messages": "none"}}
+    earlier["request"] = {**earlier["request"], "metadata": {"tier": "gold"}}
+    (row,) = read(write(tmp_path / "log.jsonl", lines(later, earlier)))
+    assert (row["user_id"], row["team"], row["build"], row["tier"]) == ("ann", "care", 7, "gold")
+    assert "flags" not in row and "session_id" not in row and len(row["messages"]) == 4
+
+
 def test_a_log_whose_requests_name_no_model_is_told_by_the_bodies_of_both_sides(tmp_path: Path) -> None:
     request = {"messages": [{"role": "user", "content": HELLO}]}
     for response in ({"choices": [{"message": {"role": "assistant", "content": SALAM}}]}, {"content": SALAM}):

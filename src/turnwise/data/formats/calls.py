@@ -44,6 +44,7 @@ _ITEMS: tuple[Set[str], ...] = (
 )
 _SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "conversation_id", "thread_id", "trace_id")
 _PLACES = ("properties", "request_properties", "metadata")
+_USERS = ("user", "user_id")
 _TIMES = ("request_created_at", "startTime", "start_time", "timestamp", "created_at", "created", "time")
 _NUMBERS = {  # ours -> theirs; those that end with "_ms" are in milliseconds
     "cost": ("response_cost", "cost", "cost_usd", "costUSD", "spend"),
@@ -121,6 +122,7 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     numbers = {ours: _number(record, names) for ours, names in _NUMBERS.items()}
     counted = {name: float(count) for name, count in usage(response).items() if count is not None}
     return {
+        **_told(record, request),
         "id": record.get("custom_id") or record.get("request_id") or None,
         "session": _session(record, request) or _first_of_chain(request, response, len(messages), firsts),
         "trace": None,
@@ -172,11 +174,24 @@ def _bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 
 def _session(record: dict[str, Any], request: dict[str, Any]) -> str | None:
-    for place in (record, *(parsed(record.get(name)) for name in _PLACES), request.get("metadata")):
-        name = next((name for name in _SESSIONS if isinstance(place, dict) and place.get(name)), None)
+    for place in (record, *_metadata(record, request)):
+        name = next((name for name in _SESSIONS if place.get(name)), None)
         if name is not None:
             return str(place[name])
     return None
+
+
+def _metadata(record: dict[str, Any], request: dict[str, Any]) -> list[dict[str, Any]]:
+    places = (*(parsed(record.get(name)) for name in _PLACES), request.get("metadata"))
+    return [place for place in places if isinstance(place, dict)]
+
+
+def _told(record: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+    """What an application says of its calls: who asks, and what it keeps as metadata, such as a team or a version."""
+    users = {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
+    told = {name: value for place in _metadata(record, request) for name, value in place.items()}
+    kept = {name: value for name, value in {**users, **told}.items() if name not in _SESSIONS}
+    return {name: value for name, value in kept.items() if isinstance(value, str | int | float)}
 
 
 def _first_of_chain(request: dict[str, Any], response: Any, length: int, firsts: dict[str, str]) -> str | None:
