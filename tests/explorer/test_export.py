@@ -149,19 +149,21 @@ def test_the_file_to_mail_is_accessible(report: Report, tmp_path: Path, browser:
     assert not result.response["violations"], result.generate_report()
 
 
-def test_the_file_to_mail_says_what_it_leaves_out_and_keeps_what_stands_out(report: Report, tmp_path: Path) -> None:
+def test_the_file_to_mail_says_what_it_leaves_out_and_keeps_what_grows(report: Report, tmp_path: Path) -> None:
     request = next(group for group in report.groups["message"] if group.level == 1 and group.opening)
-    small = [replace(request, id=10_000 + place, name=f"A small request {place}") for place in range(30)]
-    groups = {**report.groups, "message": [*report.groups["message"], *small]}
-    of_message, conversation = report.messages["group"].copy(), report.messages["conversation"]
-    of_message[conversation < 8] = small[29].id
-    cost = np.where(np.arange(40) < 8, 99.0, 1 + np.arange(40) % 2)
-    messages = {**report.messages, "group": of_message}
-    write_html_file(replace(report, groups=groups, messages=messages, numbers={"cost": cost}), tmp_path / "page.html")
+    steady = [replace(request, id=10_000 + place, name=f"A steady request {place}") for place in range(24)]
+    grows = replace(request, id=20_000, name="One that grows")
+    conversation = report.messages["conversation"]
+    turn = np.arange(len(conversation)) - report.conversations["first"][conversation]
+    of_message = np.where(turn < 8, 10_000 + conversation % 3 + 3 * turn, -1)
+    of_message[(turn == turn.min()) & (conversation > 30)] = grows.id  # 9 conversations, and 13 of most steady ones
+    messages = {**report.messages, "group": of_message, "time": 86_400.0 * conversation}
+    changed = replace(report, groups={**report.groups, "message": [*steady, grows]}, messages=messages, numbers={})
+    write_html_file(changed, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    shown = set(re.findall(r"<td>(A small request \d+)<", page))
-    (left_out,) = re.findall(r"Not shown are (\d+) smaller requests, each in at most 0 conversations", page)
-    assert len(shown) + int(left_out) == len(small) and "A small request 29" in shown
+    shown = re.findall(r"<td>(A steady request \d+)<", page)
+    (left_out,) = re.findall(r"Not shown are (\d+) smaller requests, each in at most (?:\d+) conversations", page)
+    assert len(shown) + int(left_out) == 24 and "<td>One that grows<" in page and "▲" in page
     write_html_file(report, tmp_path / "week.html", period="week")
     assert "from the week before" in (tmp_path / "week.html").read_text(encoding="utf-8")
 

@@ -17,6 +17,7 @@ from turnwise.explorer.summary import MOST_VALUES, Z_95, Period, summary_table, 
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
+_CHANGE = 2  # the column of growth
 _FEW = 5  # values, of which a mean says little
 _CHANGES: dict[Period, str] = {
     "half": "from the earlier half of the time to the later",
@@ -87,8 +88,7 @@ def _table(
     means = {name: float(np.nanmean(report.numbers[name])) for name in numbers}
     shares = {name for name in numbers if np.isin(np.nan_to_num(report.numbers[name]), (0, 1)).all()}
     cells = [_cells(row, means, shares) for row in requests]
-    stands_out = [any(text.startswith(("▲", "▼")) for text, _ in row) for row in cells]
-    left_out = [place for place in range(_REQUESTS, len(cells)) if not stands_out[place]]
+    left_out = [place for place in range(_REQUESTS, len(cells)) if not cells[place][_CHANGE][0].startswith(("▲", "▼"))]
     body = [
         *((row, of_row) for place, (row, of_row) in enumerate(zip(requests, cells)) if place not in left_out),
         *((row, _cells(row, means, shares)) for row in rest),
