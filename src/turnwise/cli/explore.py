@@ -127,9 +127,10 @@ def explore(
     """
     if export is not None:
         _check(export, force)
-    if no_texts and (export is None or export.suffix != _PAGE):
+    is_mailed = export is not None and export.suffix == _PAGE
+    if no_texts and not is_mailed:
         raise ValueError("--no-texts is for a file to mail: add --export report.html")
-    if period != "half" and (export is None or export.suffix != _PAGE):
+    if period != "half" and not is_mailed:
         raise ValueError("--period is for a file to mail: add --export report.html, or choose it on the page")
     quiet_transformers()
     from turnwise.explorer import GroupSettings, build_report

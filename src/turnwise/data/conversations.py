@@ -82,9 +82,8 @@ def read_conversations(data: Given, **options: Unpack[ReadOptions]) -> Dataset:
         return Dataset(InMemoryTable(arrow_table(_read_given(data, how, skipped))))
     files = find_files(data, how.format)
     cached = _cache_folder(files, how)
-    told = (
-        cached / "skipped.json"
-    )  # its folder may be back with what `datasets` writes there, after caches were emptied
+    # The folder alone says nothing: `datasets` writes there again after caches were emptied.
+    told = cached / "skipped.json"
     if told.exists():
         SkippedRows.from_json(told.read_text(encoding="utf-8")).report()
     else:

@@ -95,6 +95,7 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
         messages.take(batch)
         advance(len(batch))
     turns = np.asarray(conversations.turns, np.uint32)
+    message_numbers = messages.labels.numbers()
     return Corpus(
         ids=conversations.ids,
         first=first,
@@ -108,16 +109,18 @@ def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corp
         message_labels=messages.labels.finished(),
         conversation_labels=conversations.labels.finished(),
         tokens=messages.tokens,
-        numbers=_numbers(conversations, messages, first),
-        message_numbers=messages.labels.numbers(),
+        numbers=_numbers(conversations, messages, message_numbers, first),
+        message_numbers=message_numbers,
         vectors=messages.vectors,
         conversation_vectors=conversations.vectors,
     )
 
 
-def _numbers(conversations: _Conversations, messages: _Messages, first: np.ndarray) -> dict[str, np.ndarray]:
+def _numbers(
+    conversations: _Conversations, messages: _Messages, message_numbers: Mapping[str, np.ndarray], first: np.ndarray
+) -> dict[str, np.ndarray]:
     """Numbers of conversations, means of the numbers of their messages, and how many minutes they take."""
-    numbers = {name: means_of(values, first) for name, values in messages.labels.numbers().items()}
+    numbers = {name: means_of(values, first) for name, values in message_numbers.items()}
     numbers |= conversations.labels.numbers()
     known = (
         np.where(np.isnan(messages.time), -np.inf, messages.time),

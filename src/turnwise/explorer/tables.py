@@ -78,11 +78,15 @@ def _labels(report: Report, kind: Kind) -> dict[str, pa.Array]:
     for name, label in report.conversation_labels.items():
         labels.setdefault(name, _named(label, label.codes[rows]))
     for name, own in _labels_of_messages(report).items() if kind == "message" else ():
-        both = (own, labels.get(name, own))
-        labels[name] = pc.coalesce(
-            *(both if both[0].type == both[1].type else (each.cast(pa.string()) for each in both))
-        )
+        labels[name] = own if name not in labels else _first_known(own, labels[name])
     return labels
+
+
+def _first_known(own: pa.Array, other: pa.Array) -> pa.Array:
+    """The own values, and the other ones where there is none; as texts if only one of both are numbers."""
+    if own.type != other.type:
+        own, other = own.cast(pa.string()), other.cast(pa.string())
+    return pc.coalesce(own, other)
 
 
 def _labels_of_messages(report: Report) -> dict[str, pa.Array]:

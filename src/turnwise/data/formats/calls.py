@@ -113,7 +113,7 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
             "a stored completion, with its 'messages'"
         )
     system, messages = asked(request)
-    response = whole(response)
+    response, metadata = whole(response), _metadata(record, request)
     time, order = time_and_order(_noted_time(record) or _noted_time(response))
     error, said = _error(record, response), answer(response)
     if error and (_has_failed(record) or said == {"role": "assistant", "content": ""}):
@@ -122,9 +122,9 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     numbers = {ours: _number(record, names) for ours, names in _NUMBERS.items()}
     counted = {name: float(count) for name, count in usage(response).items() if count is not None}
     return {
-        **_told(record, request),
+        **_told(record, request, metadata),
         "id": record.get("custom_id") or record.get("request_id") or None,
-        "session": _session(record, request) or _first_of_chain(request, response, len(messages), firsts),
+        "session": _session(record, metadata) or _first_of_chain(request, response, len(messages), firsts),
         "trace": None,
         "order": order,
         "messages": messages,
@@ -173,8 +173,8 @@ def _bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     return request if isinstance(request, dict) else {}, response
 
 
-def _session(record: dict[str, Any], request: dict[str, Any]) -> str | None:
-    for place in (record, *_metadata(record, request)):
+def _session(record: dict[str, Any], metadata: list[dict[str, Any]]) -> str | None:
+    for place in (record, *metadata):
         name = next((name for name in _SESSIONS if place.get(name)), None)
         if name is not None:
             return str(place[name])
@@ -186,12 +186,12 @@ def _metadata(record: dict[str, Any], request: dict[str, Any]) -> list[dict[str,
     return [place for place in places if isinstance(place, dict)]
 
 
-def _told(record: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+def _told(record: dict[str, Any], request: dict[str, Any], metadata: list[dict[str, Any]]) -> dict[str, Any]:
     """What an application says of its calls: who asks, and what it keeps as metadata, such as a team or a version."""
-    users = {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
-    told = {name: value for place in _metadata(record, request) for name, value in place.items()}
-    kept = {name: value for name, value in {**users, **told}.items() if name not in _SESSIONS}
-    return {name: value for name, value in kept.items() if isinstance(value, str | int | float)}
+    told = {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
+    for place in metadata:
+        told |= place
+    return {n: value for n, value in told.items() if n not in _SESSIONS and isinstance(value, str | int | float)}
 
 
 def _first_of_chain(request: dict[str, Any], response: Any, length: int, firsts: dict[str, str]) -> str | None:

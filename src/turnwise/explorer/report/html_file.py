@@ -17,7 +17,6 @@ from turnwise.explorer.summary import MOST_VALUES, Z_95, Period, summary_table, 
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
-_CHANGE = 2  # the column of growth
 _FEW = 5  # values, of which a mean says little
 _CHANGES: dict[Period, str] = {
     "half": "from the earlier half of the time to the later",
@@ -87,17 +86,16 @@ def _table(
     header = ["conversations", "share", "change (95 %)", *numbers]
     means = {name: float(np.nanmean(report.numbers[name])) for name in numbers}
     shares = {name for name in numbers if np.isin(np.nan_to_num(report.numbers[name]), (0, 1)).all()}
-    cells = [_cells(row, means, shares) for row in requests]
-    left_out = [place for place in range(_REQUESTS, len(cells)) if not cells[place][_CHANGE][0].startswith(("▲", "▼"))]
+    smaller = [row for row in requests[_REQUESTS:] if not _mark_of_change(row)]
+    shown = [*requests[:_REQUESTS], *(row for row in requests[_REQUESTS:] if _mark_of_change(row))]
     body = [
-        *((row, of_row) for place, (row, of_row) in enumerate(zip(requests, cells)) if place not in left_out),
-        *((row, _cells(row, means, shares)) for row in rest),
+        [(row["group_name"] or "none of these", _where(report, row)), *_cells(row, means, shares)]
+        for row in (*shown, *rest)
     ]
     head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in header)
     lines = "".join(
-        f"<tr><td>{_two_lines((row['group_name'] or 'none of these', _where(report, row)))}</td>"
-        f"{''.join(f'<td class=number>{_two_lines(cell)}</td>' for cell in of_row)}</tr>"
-        for row, of_row in body
+        f"<tr><td>{_two_lines(first)}</td>{''.join(f'<td class=number>{_two_lines(cell)}</td>' for cell in cells)}</tr>"
+        for first, *cells in body
     )
     note = (
         f"Shares are of conversations. The change is that of the share {_CHANGES[period]}, in points, with its "
@@ -105,9 +103,9 @@ def _table(
         "that of all, that is more than chance. Beneath a request stands what more than half of its conversations have "
         "in common."
     )
-    if left_out:
-        most = requests[left_out[0]]["conversations"]
-        note += f" Not shown are {len(left_out):,} smaller requests, each in at most {most:,} conversations."
+    if smaller:
+        most = smaller[0]["conversations"]
+        note += f" Not shown are {len(smaller):,} smaller requests, each in at most {most:,} conversations."
     return (
         '<div class="wide" tabindex="0" role="region" aria-label="Requests"><table><thead><tr>'
         f'<th scope="col">request</th>{head}</tr></thead><tbody>{lines}</tbody>'
@@ -131,8 +129,8 @@ def _two_lines(cell: tuple[str, str]) -> str:
 
 def _cells(row: Mapping[str, Any], means: Mapping[str, float], shares: Collection[str]) -> list[tuple[str, str]]:
     low, high = row["growth_low"], row["growth_high"]
-    sign = "" if low is None or low <= 0 <= high else "▲ " if low > 0 else "▼ "
-    change = ("–", "") if low is None else (sign + _points(row["growth"], "+"), f"{_points(low)} to {_points(high)}")
+    points = _mark_of_change(row) + _points(row["growth"], "+") if low is not None else "–"
+    change = (points, "" if low is None else f"{_points(low)} to {_points(high)}")
     return [
         (f"{row['conversations']:,}", ""),
         (f"{row['share']:.0%}", ""),
@@ -142,6 +140,15 @@ def _cells(row: Mapping[str, Any], means: Mapping[str, float], shares: Collectio
             for name, mean in means.items()
         ),
     ]
+
+
+def _mark_of_change(row: Mapping[str, Any]) -> str:
+    return "" if row["growth_low"] is None else _mark(row["growth_low"], row["growth_high"], 0)
+
+
+def _mark(low: float, high: float, usual: float) -> str:
+    """Which way an interval is beyond what is usual, if it is."""
+    return "▲ " if low > usual else "▼ " if high < usual else ""
 
 
 def _points(share: float, sign: str = "") -> str:
@@ -155,7 +162,7 @@ def _mean(mean: float | None, sd: float | None, known: int, of_all: float, is_sh
         return "–", ""
     half = Z_95 * (sd or np.inf) / sqrt(known)
     _, low, high = wilson(mean, known) if is_share else (mean, mean - half, mean + half)
-    sign = "" if known < _FEW or low <= of_all <= high else "▲ " if low > of_all else "▼ "
+    sign = "" if known < _FEW else _mark(low, high, of_all)
     if is_share:
         return f"{sign}{mean:.0%}", ""
     return f"{sign}{mean:.3g}", "" if sd is None else f"± {sd:.2g}"
