@@ -56,8 +56,11 @@ def test_there_is_a_sample_of_every_format() -> None:
 
 
 def test_a_folder_of_all_layouts_is_read_at_once(tmp_path: Path) -> None:
-    expected = []
-    for number, (_, name, content) in enumerate(SAMPLES):
+    expected, logs = [], set()
+    for number, (format, name, content) in enumerate(SAMPLES):
+        if FORMATS[format].goes_on and format in logs:  # all their samples are of one session, and would be joined
+            continue
+        logs.add(format)
         expected += read(write(tmp_path / "all" / f"{number:03}" / name, content))
     expected += read(write_slack_export(tmp_path / "all" / "999"))
     said = [[message["content"] for message in row["messages"]] for row in read(tmp_path / "all")]

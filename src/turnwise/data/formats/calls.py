@@ -253,4 +253,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
+    goes_on=True,
 )

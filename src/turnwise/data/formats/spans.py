@@ -281,4 +281,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
+    goes_on=True,
 )

@@ -50,6 +50,7 @@ class Format:
         matches: Whether a file that begins like this has this format.
         companions: Files beside its files that hold no conversations: patterns of their names in lower case, and what
             they hold. Known names only: any other file is most likely a mistake, which should be an error.
+        goes_on: Whether a conversation of one file goes on in others, so that files given together are one log.
     """
 
     name: str
@@ -59,3 +60,4 @@ class Format:
     convert: Callable[[Any, Source], dict[str, Any] | None]
     matches: Callable[[Head], bool]
     companions: Mapping[str, str] = field(default_factory=dict)
+    goes_on: bool = False

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import time
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +16,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from turnwise._utils.progress import SafeConsole, shows_progress
 from turnwise.data.reading.archives import shown
 from turnwise.data.reading.checking import RowChecker
+from turnwise.data.reading.damage import DAMAGE, damage_of
 from turnwise.data.reading.format import Format
+from turnwise.data.reading.joined import joined_logs
 from turnwise.data.reading.options import OnError, ReadingOptions
 from turnwise.data.reading.pauses import parts_of
 from turnwise.data.reading.source import OTHER_LAYOUT, BadRow, Source
@@ -29,13 +29,6 @@ _LISTED = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
 # Of `OTHER_LAYOUT`, those whose message explains the problem, or that are explained below.
 _TOLD = (BadRow, ConversationError, UnicodeDecodeError)
-# What reading a damaged file raises, and the message for the user.
-_DAMAGE: dict[type[Exception], str] = {
-    EOFError: "the gzip file is cut off; download or write it again",
-    zlib.error: "the gzip file is damaged; download or write it again",
-    gzip.BadGzipFile: "not a gzip file; remove .gz from its name or compress it",
-    UnicodeDecodeError: "not UTF-8 text; save the file as UTF-8, or name its encoding",
-}
 
 
 @dataclass
@@ -89,7 +82,7 @@ def read_sources(
     """Like `read_rows`, but for sources by the prefix of their default ids."""
     checker = RowChecker()
     with _Progress(sources.values(), skipped) as progress:
-        for name, source in sources.items():
+        for name, source in joined_logs(sources, options.format_of).items():
             progress.start(source)
             yield from rows_of_file(source, options, name, checker, skipped)
     if not skipped.kept:
@@ -122,8 +115,8 @@ def rows_of_file(
         yield from _rows(source, options, name, checker, skipped, series)
     except ConversationError as error:
         skipped.add(error)
-    except tuple(_DAMAGE) as error:
-        skipped.add(ConversationError(source.name, _damage(error)))
+    except tuple(DAMAGE) as error:
+        skipped.add(ConversationError(source.name, damage_of(error)))
 
 
 def _rows(
@@ -136,7 +129,8 @@ def _rows(
         is_empty = False
         try:
             converted = _converted(chosen, raw, source)
-            row = checker.check(converted, f"{name}-{number}" if name else "") if converted is not None else None
+            default_id = source.default_id(name, number) if name else ""
+            row = None if converted is None else checker.check(converted, default_id)
             rows = [] if row is None else [row] if options.split_by is None else list(parts_of(row, options.split_by))
         except BadRow as bad:
             problem = redaction.text(str(bad)) if redaction is not None else str(bad)  # it is kept, and quotes the data
@@ -148,10 +142,6 @@ def _rows(
         source.tick()
     if is_empty:
         raise ConversationError(source.name, f"the file is empty; expected {chosen.layout}")
-
-
-def _damage(error: Exception) -> str:
-    return next(problem for kind, problem in _DAMAGE.items() if isinstance(error, kind))
 
 
 def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> ConversationError:

@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from turnwise.data.reading.source import OTHER_LAYOUT, BadRow, Source, parse_record
+from turnwise.data.reading.source import OTHER_LAYOUT, ROWS_OF_A_FILE, BadRow, Source, parse_record
 
 Call = dict[str, Any]
 Messages = list[dict[str, Any]]
@@ -61,9 +61,10 @@ with recursive chain (number, root) as (
 def each_call(
     source: Source, layout: str, calls_in: Callable[[dict[str, Any]], Iterable[Call]]
 ) -> Iterator[tuple[int, Call | BadRow]]:
-    """The calls in each record of a file, numbered."""
+    """The calls in each record of a file, numbered; of several files of one log, in each from its `ROWS_OF_A_FILE`."""
     number = 0
     for row, raw in source.records():
+        number = max(number, row - row % ROWS_OF_A_FILE)
         source.tick()
         try:
             for call in calls_in(parse_record(raw)):

@@ -31,6 +31,7 @@ _WITHOUT_LINES = (".json", ".parquet", ".xlsx")
 _FEW_COLUMNS = 2  # of a table whose rows may lack all cells but the first
 _MOST_BELOW = 20  # single cells below a table
 _BOM = b"\xef\xbb\xbf"
+ROWS_OF_A_FILE = 1 << 40  # more than any has; numbers of rows in later files of one log begin at its multiples
 # What a format's functions raise where the layout differs from what they rely on.
 OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 _T = TypeVar("_T")
@@ -76,6 +77,10 @@ class Source:
     def place(self, number: int) -> str:
         """Where record ``number`` is, for messages."""
         return f"{self.name}: row {number}" if self.ending in _WITHOUT_LINES else f"{self.name}:{number}"
+
+    def default_id(self, prefix: str, number: int) -> str:
+        """The id of a conversation that has none, by where it begins."""
+        return f"{prefix}-{number}"
 
     @property
     def is_folder(self) -> bool:
