@@ -1,7 +1,8 @@
 """Logs of calls to a language model: records that hold a request and its response.
 
 The bodies are those of OpenAI's Chat Completions and Responses or of Anthropic's Messages, perhaps with the response in
-the chunks of a stream. `_LOGS` names where each log keeps them. Calls of one session are one conversation.
+the chunks of a stream. `_LOGS` names where each log keeps them; `flat_calls` reads those of plain columns. Calls of one
+session are one conversation.
 
 A page of items of OpenAI's conversations, or of messages of a stored completion, is a conversation.
 
@@ -18,6 +19,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from turnwise.data.formats.flat_calls import flat_bodies, flat_labels, flat_names, is_flat
 from turnwise.data.reading.columns import conversation_field, value_at
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.model_bodies import answer, asked, usage
@@ -45,16 +47,18 @@ _ITEMS: tuple[Set[str], ...] = (
 _SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "conversation_id", "thread_id", "trace_id")
 _PLACES = ("properties", "request_properties", "metadata")
 _USERS = ("user", "user_id")
-_TIMES = ("request_created_at", "startTime", "start_time", "timestamp", "created_at", "created", "time")
+_TIMES = ("request_created_at", "startTime", "start_time", "timestamp", "created_at", "created", "time", "ts")
 _NUMBERS = {  # ours -> theirs; those that end with "_ms" are in milliseconds
     "cost": ("response_cost", "cost", "cost_usd", "costUSD", "spend"),
     "latency": ("latency", "latency_ms", "delay_ms", "response_time", "duration_ms", "request_duration_ms"),
-    "input_tokens": ("prompt_tokens",),
-    "output_tokens": ("completion_tokens",),
+    "input_tokens": ("prompt_tokens", "input_tokens"),
+    "output_tokens": ("completion_tokens", "output_tokens"),
 }
 _STATUSES = ("status_code", "response_status", "http_status", "status")
 _FAILED = 400  # from here on, statuses of HTTP are errors
 _MODELS = ("model", "request_model", "response_model")
+_KNOWN = {*_SESSIONS, *_TIMES, *_STATUSES, *_MODELS, *(name for names in _NUMBERS.values() for name in names)}
+_KNOWN |= {"id", "error", "error_str", "feedback_rating", "scores", *_PLACES}
 
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
@@ -121,9 +125,8 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     messages = exchange(messages, said, time)
     numbers = {ours: _number(record, names) for ours, names in _NUMBERS.items()}
     counted = {name: float(count) for name, count in usage(response).items() if count is not None}
-    return {
-        **_told(record, request, metadata),
-        "id": record.get("custom_id") or record.get("request_id") or None,
+    call = {
+        "id": record.get("custom_id") or record.get("request_id") or (_is_flat(record) and record.get("id")) or None,
         "session": _session(record, metadata) or _first_of_chain(request, response, len(messages), firsts),
         "trace": None,
         "order": order,
@@ -139,6 +142,12 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
         "feedback": thumb(record.get("feedback_rating")),
         **opinions(parsed(record.get("scores"))),
     }
+    told = _told(record, request, metadata)
+    return told | {name: value for name, value in call.items() if value is not None or name not in told}
+
+
+def _is_flat(record: dict[str, Any]) -> bool:
+    return not record.keys() >= _LITELLM and flat_names(record) is not None
 
 
 def _error(record: dict[str, Any], response: Any) -> Any:
@@ -165,6 +174,8 @@ def _bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         messages = parsed(record.get("messages"))
         messages = value_at(messages, "data") or messages
         return {"messages": _with_parts(messages)} if messages else {}, record
+    if (flat := flat_bodies(record)) is not None:
+        return flat
     asks, answers = next((names for names in _LOGS if names[0] in record), _LOGS[-1])
     request, response = (parsed(record.get(name)) for name in (asks, answers))
     request, response = (
@@ -178,7 +189,8 @@ def _session(record: dict[str, Any], metadata: list[dict[str, Any]]) -> str | No
         name = next((name for name in _SESSIONS if place.get(name)), None)
         if name is not None:
             return str(place[name])
-    return None
+    name = conversation_field(record) if _is_flat(record) else None
+    return str(record[name]) if name and record[name] not in (None, "") else None
 
 
 def _metadata(record: dict[str, Any], request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -188,7 +200,8 @@ def _metadata(record: dict[str, Any], request: dict[str, Any]) -> list[dict[str,
 
 def _told(record: dict[str, Any], request: dict[str, Any], metadata: list[dict[str, Any]]) -> dict[str, Any]:
     """What an application says of its calls: who asks, and what it keeps as metadata, such as a team or a version."""
-    told = {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
+    told = flat_labels(record, _KNOWN) if _is_flat(record) else {}
+    told |= {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
     for place in metadata:
         told |= place
     return {n: value for n, value in told.items() if n not in _SESSIONS and isinstance(value, str | int | float)}
@@ -237,6 +250,8 @@ def matches(head: Head) -> bool:
         return True
     if "outputs" in head.keys and "messages" in head.inner.get("inputs", ()):  # examples of LangSmith's data sets
         return True
+    if is_flat(head, {*_TIMES, *_SESSIONS}):
+        return True
     if "messages" in head.inner.get("request", ()) and _ANSWERS & head.inner.get("response", frozenset()):
         return True
     for asks, answers in _LOGS[1:3]:
@@ -248,7 +263,7 @@ def matches(head: Head) -> bool:
 
 FORMAT = Format(
     name="calls",
-    description="requests to a language model with their responses (OpenAI, Anthropic, batches, Helicone, LiteLLM)",
+    description="requests to a language model with their responses (OpenAI, Anthropic, Helicone, LiteLLM, logs of your own)",
     layout='{"request": {"model", "messages" or "input"}, "response": {…}, "session_id"?} in each row',
     records=records,
     convert=convert,

@@ -1,0 +1,68 @@
+"""Calls as somebody's own code logs them: what was asked and answered in columns beside what is known of the call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from turnwise.data.reading.columns import columns_known
+from turnwise.data.reading.format import Head
+from turnwise.data.reading.parts import parsed
+from turnwise.data.reading.source import BadRow
+
+_ASKED = ("messages", "prompt", "query", "question", "input", "user_message", "user_input")
+_ANSWERED = ("response", "completion", "answer", "output", "assistant_message", "assistant_response", "bot_response")
+_OTHERS = ("instruction", "request", "chosen")  # of rows to learn from, and of logs that hold bodies
+# What rows to learn from do not have.
+_OF_A_CALL = {"model", "model_name", "status_code", "http_status", "response_status", "latency", "latency_ms"}
+_OF_A_CALL |= {"duration_ms", "delay_ms", "response_time", "prompt_tokens", "completion_tokens", "input_tokens"}
+_OF_A_CALL |= {"output_tokens", "total_tokens", "cost", "cost_usd", "response_cost"}
+
+
+def flat_names(keys: Collection[str]) -> tuple[str, str] | None:
+    """The columns that hold what was asked and what was answered."""
+    asked, answered = (next((name for name in names if name in keys), None) for names in (_ASKED, _ANSWERED))
+    return None if asked is None or answered is None or not set(_OTHERS).isdisjoint(keys) else (asked, answered)
+
+
+def is_flat(head: Head, whens: Collection[str]) -> bool:
+    """Whether rows are such calls.
+
+    Args:
+        head: The beginning of the file.
+        whens: The columns that say when a call was, or in which session.
+    """
+    names = flat_names(head.keys)
+    if names is None or columns_known(head.keys) or head.keys.isdisjoint(whens) or head.keys.isdisjoint(_OF_A_CALL):
+        return False
+    return names[0] == "messages" or names[0] not in head.inner
+
+
+def flat_bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
+    """The request and the response, in the layout of Chat Completions; None where the record is another one.
+
+    Raises:
+        BadRow: Nothing was asked.
+    """
+    names = flat_names(record)
+    if names is None:
+        return None
+    asked, answered = (parsed(record[name]) for name in names)
+    if isinstance(asked, dict):
+        return None
+    if not asked:
+        raise BadRow(f"found nothing under {names[0]!r}; expected what was asked")
+    messages = asked if isinstance(asked, list) else [{"role": "user", "content": str(asked)}]
+    ends = isinstance(messages[-1], dict) and messages[-1].get("role") == "assistant"
+    return {"messages": messages}, None if ends else answered
+
+
+def flat_labels(record: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """What else a record says, in values that labels can have.
+
+    Args:
+        record: The record.
+        known: The columns that are read as something else.
+    """
+    names = {*(flat_names(record) or ()), *known}
+    return {name: value for name, value in record.items() if name not in names and isinstance(value, str | int | float)}
