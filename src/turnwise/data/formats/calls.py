@@ -263,7 +263,7 @@ def matches(head: Head) -> bool:
 
 FORMAT = Format(
     name="calls",
-    description="requests to a language model with their responses (OpenAI, Anthropic, Helicone, LiteLLM, logs of your own)",
+    description="requests to a language model with their responses (OpenAI, Anthropic, Helicone, LiteLLM, your own)",
     layout='{"request": {"model", "messages" or "input"}, "response": {…}, "session_id"?} in each row',
     records=records,
     convert=convert,
