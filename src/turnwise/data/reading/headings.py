@@ -70,6 +70,15 @@ def tells_when(name: str) -> bool:
     return words == known and any(map(_is_of_time, words))
 
 
+def tells_which_day(name: str) -> bool:
+    """Whether the words of a heading say on which day something was said, and not only when in a conversation.
+
+    >>> [name for name in ("Created", "Datum", "Time", "Timestamp") if tells_which_day(name)]
+    ['Created', 'Datum']
+    """
+    return tells_when(name) and not words_of(name).isdisjoint(_DATES | _SAID)
+
+
 def is_date(name: str) -> bool:
     """Whether a heading is a word for a day."""
     return bool(words_of(name)) and words_of(name) <= _DATES

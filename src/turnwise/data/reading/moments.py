@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
-from turnwise.data.reading.headings import is_place, plain_name
+from turnwise.data.reading.headings import is_place, plain_name, tells_which_day
 from turnwise.data.reading.source import BadRow
 
 _TWO_NUMBERS = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(?:\d{4}|\d{2})\b")
@@ -26,6 +26,8 @@ _SECONDS_IN_HOUR = 3600
 # Numbers that can only be times: seconds since 1970 of the years 1979 to 2286, also in thousandths and so on.
 _EPOCH = (3e8, 1e10)
 _EPOCH_UNITS = (1, 1e3, 1e6, 1e9)
+_SERIAL = (36526, 73051)  # days of Excel from 2000 to 2099, counted from _DAY_0
+_DAY_0 = datetime(1899, 12, 30)
 
 
 class Moment(NamedTuple):
@@ -129,12 +131,16 @@ def _with_separators(value: Any) -> Any:
 
 
 def _when(number: float, column: str) -> dict[str, Any]:
-    """The labels of a number: a time since 1970, or the seconds of a column such as ``start_time``."""
+    """The labels of a number: a time since 1970, a day of Excel, or the seconds of a column such as ``start_time``."""
     if is_place(column):
         return {}
     for unit in _EPOCH_UNITS:
         if _EPOCH[0] <= number / unit < _EPOCH[1]:
             return {"time": datetime.fromtimestamp(number / unit, UTC).isoformat()}
+    if _SERIAL[0] <= number < _SERIAL[1] and tells_which_day(column):
+        return {
+            "time": (_DAY_0.replace(tzinfo=_zone_of(column)) + timedelta(seconds=round(number * 86_400))).isoformat()
+        }
     return {"start": number} if plain_name(column).startswith("start") else {}
 
 
