@@ -14,8 +14,12 @@ from turnwise.data.reading.headings import is_place, plain_name, tells_which_day
 from turnwise.data.reading.source import BadRow
 
 _TWO_NUMBERS = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(?:\d{4}|\d{2})\b")
-# A weekday before a date in digits, in any language, and the word behind a German time of day.
-_BESIDE = re.compile(r"^[^\s\d]+[.,]\s+(?=\d{1,4}[./-]\d{1,2}[./-]\d)|\s+Uhr$", re.IGNORECASE)
+# A weekday in any language, before a date in digits or a day and its month, and the word behind a German time of day.
+_BESIDE = re.compile(
+    r"^[^\s\d]+[.,]\s+(?=\d{1,4}[./-]\d{1,2}[./-]\d)|^[^\s\d]+\s+(?=\d{1,2}\.?\s+(?:de\s+)?[^\W\d]{3,})|\s+Uhr$",
+    re.IGNORECASE,
+)
+_EAST = re.compile(r"(\d{4})[年년]\s*(\d{1,2})[月월]\s*(\d{1,2})[日일]")
 _COMPACT = re.compile(r"\s*((?:19[7-9]\d|20\d\d|2100)[01]\d[0-3]\d)([0-2]\d[0-5]\d[0-5]\d)?\s*", re.ASCII)
 _MONTH = re.compile(r"\s*0[1-9]\.(?:19|20)\d\d\s*")  # no number begins with such a 0
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2}(?:[.,]\d+)?)")
@@ -103,7 +107,7 @@ def moment(value: Any, column: str, number: int, dates: DateOrder) -> Moment:
         raise _not_a_moment(value, column, number)
     if not isinstance(value, str):
         raise _not_a_moment(value, column, number)
-    value = _BESIDE.sub("", value.strip())
+    value = _EAST.sub(r"\1-\2-\3 ", _BESIDE.sub("", value.strip()))
     if clock := _CLOCK.fullmatch(value):
         hours, minutes, seconds = int(clock[1] or 0), int(clock[2]), float(clock[3].replace(",", "."))
         # "10:30" is a time of day, "0:10:30" and "10:30.5" are offsets; in order they are the same either way
@@ -176,6 +180,8 @@ def time_and_order(value: Any) -> tuple[str | None, float]:
 def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> datetime:
     from dateutil import parser
 
+    from turnwise.data.reading.months import IN_MANY_LANGUAGES
+
     day_first = dates.day_first if dates.day_first is not None else "." in value.split()[0] if value.split() else False
     zones = {name: int(hours * _SECONDS_IN_HOUR) for name, hours in _ZONES.items()}
     try:
@@ -183,7 +189,7 @@ def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> d
             warnings.simplefilter("error", parser.UnknownTimezoneWarning)
             # what a text does not say is taken from the default: two of them show whether it says year, month and day
             first, second = (
-                parser.parse(value, dayfirst=day_first, tzinfos=zones, default=default)
+                parser.parse(value, IN_MANY_LANGUAGES, dayfirst=day_first, tzinfos=zones, default=default)
                 for default in (datetime(2001, 1, 1), datetime(2004, 2, 2))
             )
     except parser.UnknownTimezoneWarning:
