@@ -59,6 +59,14 @@ def test_a_call_that_failed_is_counted_and_its_question_kept(tmp_path: Path) -> 
     assert (row["calls"], row["errors"], row["error"], row["latency"]) == (2, 1, "HTTP 500", pytest.approx(1.0))
 
 
+def test_one_named_as_an_export_names_it_is_a_log_where_it_tells_of_calls(tmp_path: Path) -> None:
+    rows = [_row(n, "query", "answer", conversation_id="s") for n in (0, 1)]
+    for row in rows:
+        del row["session_id"]
+    (row,) = read(write(tmp_path / "log.jsonl", lines(*rows)))
+    assert (row["calls"], len(row["messages"])) == (2, 4)
+
+
 def test_other_columns_are_labels(tmp_path: Path) -> None:
     row = _row(0, "query", "answer", id="r7", team="shop", rating=4, feedback="up", metadata={"version": "v2"})
     del row["session_id"]

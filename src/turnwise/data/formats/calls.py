@@ -56,7 +56,7 @@ _NUMBERS = {  # ours -> theirs; those that end with "_ms" are in milliseconds
 }
 _STATUSES = ("status_code", "response_status", "http_status", "status")
 _FAILED = 400  # from here on, statuses of HTTP are errors
-_MODELS = ("model", "request_model", "response_model")
+_MODELS = ("model", "request_model", "response_model", "model_id", "model_name")
 _KNOWN = {*_SESSIONS, *_TIMES, *_STATUSES, *_MODELS, *(name for names in _NUMBERS.values() for name in names)}
 _KNOWN |= {"id", "error", "error_str", "feedback_rating", "scores", *_PLACES}
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
 from turnwise.data.reading.columns import columns_known
 from turnwise.data.reading.format import Head
+from turnwise.data.reading.headings import plain_name
 from turnwise.data.reading.parts import parsed
 from turnwise.data.reading.source import BadRow
 
 _ASKED = ("messages", "prompt", "query", "question", "input", "user_message", "user_input")
 _ANSWERED = ("response", "completion", "answer", "output", "assistant_message", "assistant_response", "bot_response")
 _OTHERS = ("instruction", "request", "chosen")  # of rows to learn from, and of logs that hold bodies
-# What rows to learn from do not have.
-_OF_A_CALL = {"model", "model_name", "status_code", "http_status", "response_status", "latency", "latency_ms"}
-_OF_A_CALL |= {"duration_ms", "delay_ms", "response_time", "prompt_tokens", "completion_tokens", "input_tokens"}
-_OF_A_CALL |= {"output_tokens", "total_tokens", "cost", "cost_usd", "response_cost"}
+# The words in names of columns that rows to learn from do not have.
+_OF_A_CALL = re.compile(
+    r"(^|_)(model|latency|tokens|cost|spend|status_code|http_status|duration_ms|response_time)(_|$)"
+)
 
 
 def flat_names(keys: Collection[str]) -> tuple[str, str] | None:
@@ -33,9 +35,10 @@ def is_flat(head: Head, whens: Collection[str]) -> bool:
         whens: The columns that say when a call was, or in which session.
     """
     names = flat_names(head.keys)
-    if names is None or columns_known(head.keys) or head.keys.isdisjoint(whens) or head.keys.isdisjoint(_OF_A_CALL):
+    if names is None or columns_known(head.keys) or head.keys.isdisjoint(whens):
         return False
-    return names[0] == "messages" or names[0] not in head.inner
+    is_call = any(_OF_A_CALL.search(plain_name(key)) for key in head.keys)
+    return is_call and (names[0] == "messages" or names[0] not in head.inner)
 
 
 def flat_bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
