@@ -19,13 +19,13 @@ _DISTINCTIVE = {
     "slack": "slack:FORMAT",
     "intercom": "intercom:FORMAT",
     "zendesk": "zendesk:FORMAT",
+    "spans": "spans:FORMAT",
     "calls": "calls:FORMAT",
     "exports": "exports:FORMAT",
     "whisper": "whisper:FORMAT",
     "subtitles": "subtitles:FORMAT",
     "mbox": "mbox:FORMAT",
     "whatsapp": "whatsapp:FORMAT",
-    "spans": "spans:FORMAT",
     "chat": "chat:FORMAT",
 }
 _GENERAL = ("table", "pairs", "transcript")
