@@ -28,6 +28,11 @@ def test_numbers_have_no_language() -> None:
     assert language_of([{"content": "12 + 3"}]) is None
 
 
+def test_a_few_letters_tell_no_language() -> None:
+    assert language_of([{"content": "hello 3"}, {"content": "hi 3"}]) is None
+    assert language_of([{"content": "你好"}]) in ("zh", "yue")
+
+
 def test_advice_is_for_those_whose_conversations_are_mostly_not_english() -> None:
     english, german = {"messages": TALKS["en"]}, {"messages": TALKS["de"]}
     assert advice([english, english, german], "--encoder") is None

@@ -8,15 +8,17 @@ from typing import Any
 
 _CHARACTERS = 500  # of a conversation
 _LOOKED_AT = 200  # conversations
+_FEW_LETTERS = 20  # of the Latin alphabet without accents, which many languages share: fewer tell nothing
 MULTILINGUAL = "intfloat/multilingual-e5-small"
 
 
 def language_of(messages: Iterable[Mapping[str, Any]]) -> str | None:
-    """The language of a conversation as a code of ISO 639, such as ``"de"``; ``None`` if it has no letters."""
+    """The language of a conversation as a code of ISO 639, such as ``"de"``; ``None`` if too few letters tell it."""
     import py3langid
 
     text = " ".join(message["content"] for message in messages)[:_CHARACTERS]
-    return py3langid.classify(text)[0] if any(map(str.isalpha, text)) else None
+    letters = sum(map(str.isalpha, text))
+    return py3langid.classify(text)[0] if letters >= (_FEW_LETTERS if text.isascii() else 1) else None
 
 
 def shares(counts: Mapping[str, int]) -> str:

@@ -26,8 +26,13 @@ def compare_results(a: PerQuery, b: PerQuery, seed: int = 0) -> float:
     """Two-sided p-value for "both encoders have the same mean", by paired bootstrap over the queries of one task.
 
     Raises:
-        ValueError: The results are of different tasks or of different queries.
+        ValueError: The results are of different tasks or of different queries, or have no figure for each query.
     """
+    for result in (a, b):
+        if not hasattr(result, "queries"):
+            modes = getattr(result, "modes", None)
+            choose = f"; choose a way of scoring, such as .modes[{next(iter(modes))!r}]" if modes else ""
+            raise ValueError(f"a {type(result).__name__} has no figure for each query{choose}")
     if type(a) is not type(b):
         raise ValueError(f"the two results are of different tasks: {type(a).__name__} and {type(b).__name__}")
     if a.queries != b.queries:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +26,10 @@ from turnwise.training.checkpoints import save_loss
 
 
 class StopInGoodOrder(TrainerCallback):
-    """On Ctrl-C or SIGTERM, finish the step in progress and write a checkpoint; on a second signal, stop at once."""
+    """On Ctrl-C or SIGTERM, finish the step in progress and write a checkpoint; on a second signal, stop at once.
+
+    A step that is validated is finished with its validation, so that a resumed run keeps the same best step.
+    """
 
     def __init__(self) -> None:
         self._signal: int | None = None
@@ -54,6 +58,8 @@ class StopInGoodOrder(TrainerCallback):
         if self._signal is not None:
             self._raise(number)
         self._signal = number
+        # not through the console, which may be at work
+        os.write(2, b"\nStopping when this step is finished, with its validation if it has one; again: at once.\n")
 
     @staticmethod
     def _raise(number: int | None) -> None:
@@ -67,6 +73,10 @@ class StopInGoodOrder(TrainerCallback):
         if self._signal is not None:
             control.should_save = args.save_strategy != "no"
             control.should_training_stop = True
+
+    @override
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self.on_step_end(args, state, control)
 
 
 class LossState(TrainerCallback):
@@ -128,6 +138,15 @@ class TellEpoch(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         self.set_epoch(int((state.epoch or 0) + 1e-6))
+
+
+class LogLastStep(TrainerCallback):
+    """Logs the loss at the last step, too."""
+
+    @override
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if state.global_step >= state.max_steps:
+            control.should_log = True
 
 
 class EvaluateLastStep(TrainerCallback):

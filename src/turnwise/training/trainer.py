@@ -18,6 +18,7 @@ from turnwise.encoders.transformer import transformer_of
 from turnwise.training.callbacks import (
     EvaluateLastStep,
     GiveBackMemory,
+    LogLastStep,
     LossState,
     StopInGoodOrder,
     TellEpoch,
@@ -111,7 +112,7 @@ def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
     loss = LossState(trainer, loss_parameters(trainer), unlogged_loss_of(newest))
     stop, progress = StopInGoodOrder(), TrainingProgress(stage)
     trainer.remove_callback(PrinterCallback)
-    for callback in (stop, loss, progress, GiveBackMemory()):
+    for callback in (stop, loss, progress, LogLastStep(), GiveBackMemory()):
         trainer.add_callback(callback)
     if hasattr(trainer.data_collator, "set_epoch"):
         trainer.add_callback(TellEpoch(trainer.data_collator.set_epoch))

@@ -205,6 +205,8 @@ def test_comparison_of_two_encoders() -> None:
         compare_results(evaluate_conversation_retrieval(good), evaluate_relatedness(good))
     with pytest.raises(ValueError, match="not of the same task: 59 and 96 queries"):
         compare_results(evaluate_relatedness(good), evaluate_relatedness(noisy(count=97)))
+    with pytest.raises(ValueError, match="a CategorizationResult has no figure for each query"):
+        compare_results(evaluate_categorization(good), evaluate_categorization(bad))
 
 
 @pytest.fixture

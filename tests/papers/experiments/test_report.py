@@ -121,6 +121,15 @@ def test_what_the_paper_has_and_was_not_run_stands_in_the_table(tmp_path: Path) 
     assert line[1:] == ["", "", "", "31.1 (Blender)", ""]
 
 
+def test_a_report_of_an_unfinished_run_says_so(utterances: Path) -> None:
+    results = json.loads((utterances / "results.json").read_text())
+    for planned, unfinished in ((len(results["cells"]), False), (99, True)):
+        (utterances / "results.json").write_text(json.dumps({**results, "planned": planned}))
+        write_report(utterances, plots=False)
+        said = (utterances / "report.md").read_text()
+        assert (f"{len(results['cells'])} of 99 rows and seeds" in said) is unfinished
+
+
 def test_environment_command_cost_and_the_paper_are_there(utterances: Path) -> None:
     report = write_report(utterances, plots=False).read_text()
     assert "turnwise papers bench dialoguecse --seeds 3" in report and "torch 2.13.0" in report

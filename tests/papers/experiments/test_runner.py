@@ -217,6 +217,12 @@ def test_a_broken_run_goes_on_where_it_was(
     assert (out / "results.json").read_bytes() == whole
 
 
+def test_the_folder_of_another_suite_is_refused(tmp_path: Path, tiny_encoder_path: Path) -> None:
+    (tmp_path / "results.json").write_text(json.dumps({"suite": "triple"}))
+    with pytest.raises(ValueError, match="holds the results of triple: name another folder, such as --out dialoguecse"):
+        run_suite(smaller("dialoguecse"), None, str(tiny_encoder_path), tmp_path, CHOSEN, seeds=1)
+
+
 def test_a_training_that_is_stopped_goes_on_at_its_step(
     tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from closeness import rounding
 from turn_order_cases import Literal, cosine, features_of
+from turnwise.papers.triple_encoders.c3l import C3LLoss
 from turnwise.papers.triple_encoders.ccl import CCLLoss, CCLSettings, ccl_targets
 from turnwise.papers.triple_encoders.turn_order import Windows, draw, embed
 
@@ -124,7 +125,21 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
 def test_a_collator_of_other_settings_is_noticed(tiny_encoder, with_views, conversations) -> None:
     with_views(tiny_encoder, "ccl")
     with pytest.raises(ValueError, match="give the collator its window and directional"):
-        CCLLoss(tiny_encoder, CCLSettings(window=3))(features_of(tiny_encoder, conversations, window=3))
+        CCLLoss(tiny_encoder, CCLSettings(window=3))(
+            features_of(tiny_encoder, conversations, window=3, directional=False)
+        )
+
+
+def test_the_collator_is_directional_as_the_loss_is(tiny_encoder, with_views, conversations) -> None:
+    with_views(tiny_encoder, "ccl")
+    loss = CCLLoss(tiny_encoder, CCLSettings(window=3))(features_of(tiny_encoder, conversations, window=3))
+    assert torch.isfinite(loss)
+
+
+def test_views_of_the_other_loss_are_noticed(tiny_encoder, with_views) -> None:
+    with_views(tiny_encoder, "ccl")
+    with pytest.raises(ValueError, match="C3LLoss needs the views of 'c3l', found those of 'ccl'; see add_views"):
+        C3LLoss(tiny_encoder)
 
 
 def test_bad_settings_are_errors() -> None:

@@ -63,6 +63,12 @@ def test_figures_of_an_encoder_that_knows_and_of_one_that_does_not() -> None:
             assert summary["queries"] == 61 * 3 * 4 and summary["conversations"] == 61
             assert list(summary["by_context_length_and_distance"]) == ["2", "5", "10"]
             assert list(summary["by_context_length_and_distance"]["5"]) == ["1", "2", "3", "4"]
+            counted = {
+                of["candidates"]
+                for lengths in summary["by_context_length_and_distance"].values()
+                for of in lengths.values()
+            }
+            assert counted == {61}
             summary = blind.summary()[mode]
             assert summary["average_rank"] == 31
             for k in (5, 10, 25, 50):

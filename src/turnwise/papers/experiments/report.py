@@ -109,6 +109,9 @@ def _introduction(results: Results, paper: Paper) -> str:
         if paper.tables
         else ""
     )
+    done, planned = len(results["cells"]), results.get("planned", 0)
+    if done < planned:
+        quick += f"**Unfinished**: {done} of {planned} rows and seeds; the same command goes on.\n\n"
     environment = ", ".join(f"{name} {value}" for name, value in results["environment"].items())
     return (
         f"{quick}Mean ± standard deviation over seeds, in percent unless a figure is a rank, a distance or a cosine. "

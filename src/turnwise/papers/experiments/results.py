@@ -54,6 +54,18 @@ class CellFolder:
         write_json(self.folder / f"{key}.json", {**record, "cost": cost})
 
 
+def check_suite(folder: Path, suite: str) -> None:
+    """Refuse a folder with the results of another suite, whose report would be overwritten.
+
+    Raises:
+        ValueError: It is one.
+    """
+    path = folder / "results.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["suite"] if path.is_file() else suite
+    if found != suite:
+        raise ValueError(f"{folder} holds the results of {found}: name another folder, such as --out {suite}")
+
+
 # A list of numbers as json indents it. No text can look like this, because its line breaks are escaped.
 _NUMBERS = re.compile(r"\[\n[\s\d.,eE+-]+\]")
 

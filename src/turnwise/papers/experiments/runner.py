@@ -22,7 +22,7 @@ from turnwise.papers.experiments.loaded_data import LoadedDataSet
 from turnwise.papers.experiments.method import ScoringInputs, TaskFigures
 from turnwise.papers.experiments.models import ModelFolder, Training
 from turnwise.papers.experiments.report import write_report
-from turnwise.papers.experiments.results import CellFolder, Outcome, Results, write_json
+from turnwise.papers.experiments.results import CellFolder, Outcome, Results, check_suite, write_json
 from turnwise.papers.experiments.scoring import EVALUATION_SEED
 from turnwise.papers.experiments.suite import Scale, Suite
 from turnwise.papers.experiments.suites import chosen_data, chosen_methods, find_suite
@@ -124,7 +124,12 @@ class SuiteRunner:
         self.command = self._command(encoder, methods, settings, generator, choice)
 
     def run(self) -> Results:
-        """Run what is not finished."""
+        """Run what is not finished.
+
+        Raises:
+            ValueError: The folder holds the results of another suite.
+        """
+        check_suite(self.out, self.suite.name)
         wanted = [data_set for data_set in self.suite.data if self.folder is not None or not data_set.needs_folder]
         available = [data_set for data_set in wanted if self._load(data_set)]
         studied = [data_set for data_set in available if self.loaded[data_set.name].train is not None]
@@ -219,6 +224,7 @@ class SuiteRunner:
             "paper": self.suite.paper,
             "command": self.command,
             "quick": self.quick,
+            "planned": len(self.plan),
             "environment": self.environment,
             "data": {name: loaded.describe() for name, loaded in self.loaded.items()},
             "missing": self.missing,

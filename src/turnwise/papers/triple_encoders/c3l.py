@@ -92,6 +92,7 @@ class C3LLoss(WindowLoss[C3LSettings]):
     """
 
     citation = citations.TRIPLE_ENCODERS
+    views = "c3l"
 
     def __init__(self, model: nn.Module, settings: C3LSettings | None = None) -> None:
         super().__init__(model, settings or C3LSettings())

@@ -66,6 +66,7 @@ class CCLLoss(WindowLoss[CCLSettings]):
     """
 
     citation = citations.CCL
+    views = "ccl"
 
     def __init__(self, model: nn.Module, settings: CCLSettings | None = None) -> None:
         super().__init__(model, settings or CCLSettings())

@@ -32,7 +32,8 @@ class TurnOrderCollator:
         encoder: An encoder with views, see `turnwise.papers.triple_encoders.views.add_views`.
         window: Consecutive utterances in a window. Shorter conversations have none.
         max_length: Longest utterance in tokens, prefix and special tokens included; longer ones are cut.
-        directional: Whether to add what directional negatives need: the first utterance of a window as after-text.
+        directional: Whether to add what directional negatives need: the first utterance of a window as after-text. By
+            default as the settings of the losses are: for the views of CCL, and not for those of C3L.
         negatives: Draws random negatives from the corpus; without it the loss takes them from the batch.
 
     Raises:
@@ -47,7 +48,7 @@ class TurnOrderCollator:
         encoder: SentenceTransformer,
         window: int = 5,
         max_length: int = 64,
-        directional: bool = False,
+        directional: bool | None = None,
         negatives: CorpusNegatives | None = None,
     ) -> None:
         views = views_of(encoder)
@@ -60,7 +61,7 @@ class TurnOrderCollator:
         self.encoder = encoder
         self.window = window
         self.max_length = max_length
-        self.directional = directional
+        self.directional = not views.triple if directional is None else directional
         self.negatives = negatives
         self.epoch = 0
         self.speakers = views.speakers

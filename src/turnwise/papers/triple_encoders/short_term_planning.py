@@ -41,12 +41,14 @@ class PlanningResult:
         modes: ``"bi"``, and ``"triple"`` of a triple-encoder -> the figures; ``compare_results`` takes two of them.
         context_length: (contexts,) turns before the utterance.
         distance: (contexts,) turns from the utterance to the goal.
+        candidates: (contexts,) utterances that are ranked, the true one included.
         seed: Seed of the candidates and of the bootstrap.
     """
 
     modes: dict[str, ContextScores]
     context_length: IntArray
     distance: IntArray
+    candidates: IntArray
     seed: int
 
     def summary(self) -> dict[str, object]:
@@ -56,7 +58,8 @@ class PlanningResult:
             lengths: dict[str, dict[str, object]] = {}
             for length, distance in sorted(set(zip(self.context_length.tolist(), self.distance.tolist()))):
                 chosen = (self.context_length == length) & (self.distance == distance)
-                lengths.setdefault(str(length), {})[str(distance)] = scores.means(chosen)
+                means = {**scores.means(chosen), "candidates": float(self.candidates[chosen].mean())}
+                lengths.setdefault(str(length), {})[str(distance)] = means
             summaries[mode] = {**scores.summary(self.seed), "by_context_length_and_distance": lengths}
         return summaries
 
@@ -105,7 +108,8 @@ def evaluate_short_term_planning(
         for name, ranks in _ranks(views, plans).items()
     }
     length, distance = (np.array([getattr(plan, name) for plan in plans]) for name in ("turn", "distance"))
-    return PlanningResult(modes, length, distance, seed)
+    counts = np.array([len(plan.candidates) for plan in plans])
+    return PlanningResult(modes, length, distance, counts, seed)
 
 
 def _encode(views: EmbeddedViews, plans: Sequence[Plan]) -> None:

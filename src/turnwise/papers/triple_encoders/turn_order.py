@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import torch
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor, nn
 from typing_extensions import override
@@ -22,6 +23,7 @@ from turnwise._utils.settings import Settings
 from turnwise.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnwise.losses.base import ConversationLoss
 from turnwise.losses.in_batch import Negatives, check_negatives, process_mean
+from turnwise.papers.triple_encoders.views import views_of
 
 _TINY = 1e-12
 # Positions times options that "batch" may take in a step: three times those of a default batch of task dialogues.
@@ -187,7 +189,21 @@ TurnOrderSettingsT = TypeVar("TurnOrderSettingsT", bound=TurnOrderSettings)
 
 
 class WindowLoss(ConversationLoss[TurnOrderSettingsT]):
-    """A loss on the windows of a batch, each row of which is encoded once."""
+    """A loss on the windows of a batch, each row of which is encoded once.
+
+    Attributes:
+        views: The views that the encoder must have.
+    """
+
+    views: ClassVar[Literal["ccl", "c3l"]]
+
+    def __init__(self, model: nn.Module, settings: TurnOrderSettingsT) -> None:
+        super().__init__(model, settings)
+        found = views_of(model) if isinstance(model, SentenceTransformer) else None
+        if found is not None and found.triple != (self.views == "c3l"):
+            other = "ccl" if self.views == "c3l" else "c3l"
+            name = type(self).__name__
+            raise ValueError(f"{name} needs the views of {self.views!r}, found those of {other!r}; see add_views")
 
     @override
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
