@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -58,8 +58,8 @@ class StopInGoodOrder(TrainerCallback):
         if self._signal is not None:
             self._raise(number)
         self._signal = number
-        # not through the console, which may be at work
-        os.write(2, b"\nStopping when this step is finished, with its validation if it has one; again: at once.\n")
+        with suppress(OSError):  # not through the console, which may be at work
+            os.write(2, b"\nStopping when this step is finished, with its validation if it has one; again: at once.\n")
 
     @staticmethod
     def _raise(number: int | None) -> None:
