@@ -140,22 +140,14 @@ class TellEpoch(TrainerCallback):
         self.set_epoch(int((state.epoch or 0) + 1e-6))
 
 
-class LogLastStep(TrainerCallback):
-    """Logs the loss at the last step, too."""
+class FinishLastStep(TrainerCallback):
+    """After the last step, logs the loss and, where the best step is kept, evaluates, even if neither is due."""
 
     @override
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if state.global_step >= state.max_steps:
             control.should_log = True
-
-
-class EvaluateLastStep(TrainerCallback):
-    """Evaluates after the last step even if no checkpoint is due, since the last step may be the best."""
-
-    @override
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        if state.global_step >= state.max_steps:
-            control.should_evaluate = True
+            control.should_evaluate |= args.load_best_model_at_end
 
 
 class GiveBackMemory(TrainerCallback):

@@ -16,9 +16,8 @@ from turnwise._compat import LoadsCheckpoints
 from turnwise.encoders.loading import load_encoder
 from turnwise.encoders.transformer import transformer_of
 from turnwise.training.callbacks import (
-    EvaluateLastStep,
+    FinishLastStep,
     GiveBackMemory,
-    LogLastStep,
     LossState,
     StopInGoodOrder,
     TellEpoch,
@@ -112,12 +111,10 @@ def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
     loss = LossState(trainer, loss_parameters(trainer), unlogged_loss_of(newest))
     stop, progress = StopInGoodOrder(), TrainingProgress(stage)
     trainer.remove_callback(PrinterCallback)
-    for callback in (stop, loss, progress, LogLastStep(), GiveBackMemory()):
+    for callback in (stop, loss, progress, FinishLastStep(), GiveBackMemory()):
         trainer.add_callback(callback)
     if hasattr(trainer.data_collator, "set_epoch"):
         trainer.add_callback(TellEpoch(trainer.data_collator.set_epoch))
-    if trainer.args.load_best_model_at_end:
-        trainer.add_callback(EvaluateLastStep())
     try:
         with stop.catching_signals():
             trainer.train(resume_from_checkpoint=str(newest) if newest is not None else None)

@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from turnwise.data.formats.flat_calls import flat_bodies, flat_labels, flat_names, is_flat
+from turnwise.data.formats.flat_calls import flat_bodies, flat_names, is_flat
 from turnwise.data.reading.columns import conversation_field, value_at
 from turnwise.data.reading.format import Format, Head
 from turnwise.data.reading.model_bodies import answer, asked, usage
@@ -110,7 +110,8 @@ def _from_the_first(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
-    request, response = _bodies(record)
+    flat = None if record.keys() >= _LITELLM else flat_names(record)
+    request, response = _bodies(record, flat)
     if not request:
         raise BadRow(
             "found a response and no request; join it with the file of requests, by 'custom_id' in a batch; "
@@ -126,8 +127,8 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     numbers = {ours: _number(record, names) for ours, names in _NUMBERS.items()}
     counted = {name: float(count) for name, count in usage(response).items() if count is not None}
     call = {
-        "id": record.get("custom_id") or record.get("request_id") or (_is_flat(record) and record.get("id")) or None,
-        "session": _session(record, metadata) or _first_of_chain(request, response, len(messages), firsts),
+        "id": record.get("custom_id") or record.get("request_id") or (record.get("id") if flat else None) or None,
+        "session": _session(record, metadata, flat) or _first_of_chain(request, response, len(messages), firsts),
         "trace": None,
         "order": order,
         "messages": messages,
@@ -142,12 +143,8 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
         "feedback": thumb(record.get("feedback_rating")),
         **opinions(parsed(record.get("scores"))),
     }
-    told = _told(record, request, metadata)
+    told = _told(record, request, metadata, flat)
     return told | {name: value for name, value in call.items() if value is not None or name not in told}
-
-
-def _is_flat(record: dict[str, Any]) -> bool:
-    return not record.keys() >= _LITELLM and flat_names(record) is not None
 
 
 def _error(record: dict[str, Any], response: Any) -> Any:
@@ -164,7 +161,7 @@ def _noted_time(place: Any) -> Any:
     return next((place[name] for name in _TIMES if place.get(name)), None) if isinstance(place, dict) else None
 
 
-def _bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def _bodies(record: dict[str, Any], flat: tuple[str, str] | None) -> tuple[dict[str, Any], Any]:
     if record.keys() >= _LITELLM:
         sent = parsed(record["messages"]) or value_at(parsed(record.get("proxy_server_request")), "messages")
         if not sent:
@@ -174,8 +171,8 @@ def _bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         messages = parsed(record.get("messages"))
         messages = value_at(messages, "data") or messages
         return {"messages": _with_parts(messages)} if messages else {}, record
-    if (flat := flat_bodies(record)) is not None:
-        return flat
+    if flat is not None and (bodies := flat_bodies(record, flat)) is not None:
+        return bodies
     asks, answers = next((names for names in _LOGS if names[0] in record), _LOGS[-1])
     request, response = (parsed(record.get(name)) for name in (asks, answers))
     request, response = (
@@ -184,12 +181,12 @@ def _bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     return request if isinstance(request, dict) else {}, response
 
 
-def _session(record: dict[str, Any], metadata: list[dict[str, Any]]) -> str | None:
+def _session(record: dict[str, Any], metadata: list[dict[str, Any]], flat: tuple[str, str] | None) -> str | None:
     for place in (record, *metadata):
         name = next((name for name in _SESSIONS if place.get(name)), None)
         if name is not None:
             return str(place[name])
-    name = conversation_field(record) if _is_flat(record) else None
+    name = conversation_field(record) if flat else None
     return str(record[name]) if name and record[name] not in (None, "") else None
 
 
@@ -198,9 +195,14 @@ def _metadata(record: dict[str, Any], request: dict[str, Any]) -> list[dict[str,
     return [place for place in places if isinstance(place, dict)]
 
 
-def _told(record: dict[str, Any], request: dict[str, Any], metadata: list[dict[str, Any]]) -> dict[str, Any]:
-    """What an application says of its calls: who asks, and what it keeps as metadata, such as a team or a version."""
-    told = flat_labels(record, _KNOWN) if _is_flat(record) else {}
+def _told(
+    record: dict[str, Any], request: dict[str, Any], metadata: list[dict[str, Any]], flat: tuple[str, str] | None
+) -> dict[str, Any]:
+    """What an application says of its calls: who asks, and what it keeps as metadata, such as a team or a version.
+
+    Where the columns ``flat`` hold what was asked and answered, it says so in all other columns, too.
+    """
+    told = {name: value for name, value in record.items() if name not in {*flat, *_KNOWN}} if flat else {}
     told |= {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
     for place in metadata:
         told |= place

@@ -41,15 +41,16 @@ def is_flat(head: Head, whens: Collection[str]) -> bool:
     return is_call and (names[0] == "messages" or names[0] not in head.inner)
 
 
-def flat_bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
-    """The request and the response, in the layout of Chat Completions; None where the record is another one.
+def flat_bodies(record: dict[str, Any], names: tuple[str, str]) -> tuple[dict[str, Any], Any] | None:
+    """The request and the response, in the layout of Chat Completions; None where what was asked is a body itself.
+
+    Args:
+        record: The record.
+        names: The columns that hold them, of `flat_names`.
 
     Raises:
         BadRow: Nothing was asked.
     """
-    names = flat_names(record)
-    if names is None:
-        return None
     asked, answered = (parsed(record[name]) for name in names)
     if isinstance(asked, dict):
         return None
@@ -58,14 +59,3 @@ def flat_bodies(record: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
     messages = asked if isinstance(asked, list) else [{"role": "user", "content": str(asked)}]
     ends = isinstance(messages[-1], dict) and messages[-1].get("role") == "assistant"
     return {"messages": messages}, None if ends else answered
-
-
-def flat_labels(record: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """What else a record says, in values that labels can have.
-
-    Args:
-        record: The record.
-        known: The columns that are read as something else.
-    """
-    names = {*(flat_names(record) or ()), *known}
-    return {name: value for name, value in record.items() if name not in names and isinstance(value, str | int | float)}

@@ -61,26 +61,31 @@ class JoinedSource(Source):
                 yield file * ROWS_OF_A_FILE + number + 1, BadRow(damage_of(error))
 
 
-def joined_logs(sources: Mapping[str, Source], format_of: Callable[[Source], Format]) -> dict[str, Source]:
-    """The sources, with one in the place of all that are files of one log.
+def joined_logs(
+    sources: Mapping[str, Source], format_of: Callable[[Source], Format]
+) -> dict[str, tuple[Source, Format | None]]:
+    """The sources with their formats, with one source in the place of all that are files of one log.
 
     Args:
         sources: By the prefix of their default ids.
-        format_of: The format of a source. What it raises is left to whoever reads that source.
+        format_of: The format of a source. What it raises is left to whoever reads that source, as is the
+            format of a lone one: None stands for it.
     """
     if len(sources) == 1:
-        return dict(sources)
+        return {name: (source, None) for name, source in sources.items()}
+    told: dict[str, tuple[Source, Format | None]] = {}
     logs: dict[str, dict[str, Source]] = {}
     for name, source in sources.items():
+        chosen = None
         with suppress(ConversationError, *DAMAGE):
             chosen = format_of(source)
-            if chosen.goes_on:
-                logs.setdefault(chosen.name, {})[name] = source
-    joined = dict(sources)
+        told[name] = source, chosen
+        if chosen is not None and chosen.goes_on:
+            logs.setdefault(chosen.name, {})[name] = source
     for parts in logs.values():
         if len(parts) > 1:
             first, *others = parts
-            joined[first] = JoinedSource(parts)
+            told[first] = JoinedSource(parts), told[first][1]
             for name in others:
-                del joined[name]
-    return joined
+                del told[name]
+    return told

@@ -82,9 +82,9 @@ def read_sources(
     """Like `read_rows`, but for sources by the prefix of their default ids."""
     checker = RowChecker()
     with _Progress(sources.values(), skipped) as progress:
-        for name, source in joined_logs(sources, options.format_of).items():
+        for name, (source, chosen) in joined_logs(sources, options.format_of).items():
             progress.start(source)
-            yield from rows_of_file(source, options, name, checker, skipped)
+            yield from rows_of_file(source, options, name, checker, skipped, chosen=chosen)
     if not skipped.kept:
         raise nothing_left([source.path for source in sources.values()], skipped)
     skipped.report()
@@ -97,6 +97,7 @@ def rows_of_file(
     checker: RowChecker,
     skipped: SkippedRows,
     series: str = "",
+    chosen: Format | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The conversations of one file, checked and redacted; problems go to ``skipped``.
 
@@ -107,12 +108,13 @@ def rows_of_file(
         checker: Remembers the labels of all files that are read together.
         skipped: Counts what is left out and what is kept.
         series: A prefix for the numbers in redacted ids, to tell apart those of files that are counted separately.
+        chosen: Its format, if that is known.
 
     Raises:
         ConversationError: A problem while rows must not be skipped.
     """
     try:
-        yield from _rows(source, options, name, checker, skipped, series)
+        yield from _rows(source, options, name, checker, skipped, series, chosen)
     except ConversationError as error:
         skipped.add(error)
     except tuple(DAMAGE) as error:
@@ -120,9 +122,15 @@ def rows_of_file(
 
 
 def _rows(
-    source: Source, options: ReadingOptions, name: str, checker: RowChecker, skipped: SkippedRows, series: str
+    source: Source,
+    options: ReadingOptions,
+    name: str,
+    checker: RowChecker,
+    skipped: SkippedRows,
+    series: str,
+    chosen: Format | None,
 ) -> Iterator[dict[str, Any]]:
-    chosen, redaction = options.format_of(source), options.redaction
+    chosen, redaction = chosen or options.format_of(source), options.redaction
     _log.info("reading %s as %s", source.name, chosen.name)
     is_empty = True
     for number, raw in _records(chosen, source):

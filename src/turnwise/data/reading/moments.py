@@ -142,9 +142,8 @@ def _when(number: float, column: str) -> dict[str, Any]:
         if _EPOCH[0] <= number / unit < _EPOCH[1]:
             return {"time": datetime.fromtimestamp(number / unit, UTC).isoformat()}
     if _SERIAL[0] <= number < _SERIAL[1] and tells_which_day(column):
-        return {
-            "time": (_DAY_0.replace(tzinfo=_zone_of(column)) + timedelta(seconds=round(number * 86_400))).isoformat()
-        }
+        day_0 = _DAY_0.replace(tzinfo=_zone_of(column))
+        return {"time": (day_0 + timedelta(seconds=round(number * 86_400))).isoformat()}
     return {"start": number} if plain_name(column).startswith("start") else {}
 
 
