@@ -46,3 +46,20 @@ def test_texts_without_what_is_struck_and_without_placeholders() -> None:
     assert without("a b c d", ((0, 2), (4, 6))) == "b d"
     assert without_placeholders("call [PHONE] or XXXX-1234, __num__ days, [email]").count("\ufffc") == 4
     assert without_placeholders("list[0] <b>bold</b> xx") == "list[0] <b>bold</b> xx"
+
+
+def test_what_a_form_has_one_choose_is_not_struck_where_it_decides_the_answer() -> None:
+    chosen = ["Wo bleibt mein Geld?", "Der Ofen heizt nicht mehr."]
+    asked = [f"{chosen[number % 2]} {text}{SIGNATURE}" for number, text in enumerate(ASKED)]
+    answers = [f"Antwort {number % 2}, {text}" for number, text in enumerate(ASKED)]
+    texts = [text for pair in zip(asked, answers) for text in pair]
+    conversation, role = np.repeat(np.arange(20), 2), np.tile([0, 1], 20)
+    vectors = np.eye(2)[conversation % 2]
+
+    def edges(vectors: np.ndarray | None) -> set[str]:
+        found = boilerplate(texts, conversation, role, vectors)
+        return {text[start:end].strip() for text, own in zip(texts, found) for start, end in own}
+
+    assert edges(None) == {*chosen, SIGNATURE.strip()}
+    assert edges(vectors) == {SIGNATURE.strip()}
+    assert edges(np.eye(20)[conversation]) == {*chosen, SIGNATURE.strip()}  # no two answers are alike

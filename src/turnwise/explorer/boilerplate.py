@@ -3,7 +3,8 @@
 Nothing depends on a language. Boilerplate are sentences at the beginning or the end of messages that one role repeats
 in many conversations, beside many other texts and hardly ever by themselves; lines that quote (``>``); all from a line
 of dashes (``--``) on, by which mail programs set off signatures; and automatic replies: long messages that are, word
-for word, the first answer in many conversations.
+for word, the first answer in many conversations. What a form has one choose from is repeated like a signature; that it
+is a request is told by its answers (`turnwise.explorer.decisive`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from turnwise._utils.vectors import IntArray
+from turnwise._utils.vectors import FloatArray, IntArray
+from turnwise.explorer.decisive import Opening, Sentence, decisive
 
 Spans = tuple[tuple[int, int], ...]  # the start and end of each piece of a text, in order
 # What stands in for personal data, in the notation of this and other programs, and addresses of pages.
@@ -34,13 +36,17 @@ _QUOTE = re.compile(r"(?:^[^\n]*:[ \t]*\n)?(?:^[ \t]*>[^\n]*(?:\n|$))+|^--[ \t]*
 _Piece = tuple[int, int, str]  # start and end of a sentence, and its letters, by which it is compared
 
 
-def boilerplate(texts: Sequence[str], conversation: IntArray, role: IntArray) -> list[Spans]:
+def boilerplate(
+    texts: Sequence[str], conversation: IntArray, role: IntArray, vectors: FloatArray | None = None
+) -> list[Spans]:
     """Where each text has boilerplate.
 
     Args:
         texts: The messages (n).
         conversation: The conversation of each (n,).
         role: The role of each (n,).
+        vectors: The vectors of the messages, of length 1 (n, dim), by which answers are compared; None strikes what
+            decides them, too.
     """
     quotes = [_quotes(text) for text in texts]
     pieces = [_pieces(text, quoted) for text, quoted in zip(texts, quotes)]
@@ -72,19 +78,51 @@ def boilerplate(texts: Sequence[str], conversation: IntArray, role: IntArray) ->
         for place, talks in whole.items()
         if len(talks) >= least and len(place[1].split()) >= _AUTOMATIC and first[place] >= 0.9 * len(talks)
     }
-    spans: list[Spans] = []
-    for text, own, quoted, (_, speaker) in zip(texts, pieces, quotes, places):
-        if (speaker, " ".join(key for _, _, key in own if key)) in automatic:
-            spans.append(((0, len(text)),))
-            continue
-        struck = set(quoted)
-        for ordered in (own, own[::-1]):
-            for start, end, key in ordered:
-                if key and (speaker, key) not in repeated:
-                    break
-                struck |= {(start, end)} if key else set()
-        spans.append(tuple(sorted(struck)))
-    return spans
+    is_automatic = [
+        (speaker, " ".join(key for _, _, key in own if key)) in automatic for own, (_, speaker) in zip(pieces, places)
+    ]
+    if vectors is not None and repeated:
+        repeated -= decisive(_openings(texts, places, pieces, quotes, repeated, is_automatic), vectors)
+    return [
+        ((0, len(text)),) if whole_text else _struck(own, quoted, speaker, repeated)
+        for text, own, quoted, (_, speaker), whole_text in zip(texts, pieces, quotes, places, is_automatic)
+    ]
+
+
+def _struck(own: Sequence[_Piece], quoted: Sequence[tuple[int, int]], speaker: int, repeated: set[Sentence]) -> Spans:
+    """What is struck of one text: quotes, and repeated sentences from either end on."""
+    struck = set(quoted)
+    for ordered in (own, own[::-1]):
+        for start, end, key in ordered:
+            if key and (speaker, key) not in repeated:
+                break
+            struck |= {(start, end)} if key else set()
+    return tuple(sorted(struck))
+
+
+def _openings(
+    texts: Sequence[str],
+    places: Sequence[tuple[int, int]],
+    pieces: Sequence[Sequence[_Piece]],
+    quotes: Sequence[Sequence[tuple[int, int]]],
+    repeated: set[Sentence],
+    is_automatic: Sequence[bool],
+) -> list[Opening]:
+    """The first messages of conversations that somebody answers, with the repeated sentences that each has."""
+    answers: dict[int, int] = {}  # by first message; one that was written, if there is any
+    first = 0
+    for number, (talk, speaker) in enumerate(places):
+        if places[first][0] != talk:
+            first = number
+        if speaker != places[first][1] and is_automatic[answers.setdefault(first, number)]:
+            answers[first] = number
+    openings = []
+    for first, answer in answers.items():
+        asker = places[first][1]
+        struck = _struck(pieces[first], quotes[first], asker, repeated)
+        sentences = {(asker, key) for start, end, key in pieces[first] if key and (start, end) in struck}
+        openings.append(Opening(texts[first], without(texts[first], struck), answer, sentences))
+    return openings
 
 
 def without_placeholders(text: str) -> str:

@@ -73,7 +73,11 @@ def build_report(
         stamp = f"{tables.state.folder} {tables.state.messages} {tables.state.conversations} {fitting} {speakers.stamp}"
         if former is not None and former.stamp != stamp:
             former = None
-        struck = boilerplate(corpus.texts, corpus.conversation, corpus.role) if former is None else former.struck
+        struck = (
+            boilerplate(corpus.texts, corpus.conversation, corpus.role, corpus.vectors)
+            if former is None
+            else former.struck
+        )
         memory = read_memory(store.path)
         kept = read_findings(store.path, stamp, corpus.ids, memory) if former is None else None
         findings = kept
