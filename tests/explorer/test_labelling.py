@@ -80,6 +80,25 @@ def test_where_nothing_can_be_learned_the_share_of_votes_stands_for_the_confiden
     assert confidence.of(np.array([[0.4, 1, 0], [1, 1, 0]])).tolist() == [0.4, 1.0]
 
 
+def test_a_text_that_is_a_request_and_an_aside_is_a_request_and_nameless_groups_are_given_to_nobody() -> None:
+    vectors, _, cloud = clouds(4, 60)
+    asides = vectors[cloud == 0]
+    basis = Basis(np.concatenate([asides, vectors]), np.repeat([0, 1], [60, 240]), ["user"] * 2, "tiny", "0", False)
+    known = {id: KnownGroup(name) for id, name in ((0, "card"), (1, "pizza"), (2, "flight"), (3, ""), (8, "well"))}
+    fine = np.append(np.full(60, 8), cloud).astype(np.int64)
+    labeller = Labeller(GroupMemory(**{**vars(no_memory()), "fine": fine, "groups": known}), basis)
+    ids, _ = labeller.label(vectors, [240], ["user"] * 240)
+    assert ids.tolist() == np.where(cloud < 3, cloud, -1).tolist()
+
+
+def test_a_canned_text_which_is_a_group_by_itself_is_in_it() -> None:
+    canned = np.eye(8)
+    voters = Voters.of(canned, np.arange(8), 5)
+    groups, evidence = voters.votes(canned[[6, 2]])
+    assert groups.tolist() == [6, 2] and evidence[:, :2].tolist() == [[1, 1], [1, 1]]
+    assert voters.votes(unit_vectors(np.ones((1, 8))))[1][0, 0] < 0.3
+
+
 def test_what_would_be_far_from_a_narrow_group_is_usual_in_a_wide_one() -> None:
     both = np.concatenate([clouds(1, 60, spread=0.1)[0], clouds(2, 60, spread=0.4)[0][60:]])
     voters = Voters.of(both, np.repeat([3, 5], 60), 10)

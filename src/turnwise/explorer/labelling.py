@@ -48,9 +48,12 @@ class Labeller:
         self.groups: Mapping[int, KnownGroup] = memory.groups
         self.basis = basis
         self._parts: dict[str | None, tuple[Voters, Confidence]] = {}  # of each role
+        listed = np.array([id for id, group in memory.groups.items() if group.name], np.int64)
+        fine = np.where(np.isin(memory.fine, listed), memory.fine, -1)
         for role in dict.fromkeys(basis.roles):
             rows = np.flatnonzero([basis.roles[code] == role for code in basis.role])
-            vectors, ids = basis.vectors[rows].astype(np.float32), memory.fine[rows]
+            rows = rows[_last_of_each(basis.vectors[rows])]  # what is a request here and an aside there is a request
+            vectors, ids = basis.vectors[rows].astype(np.float32), fine[rows]
             if len(rows) > 1 and (ids >= 0).any():
                 count = GroupSettings().neighbours_among(len(rows))
                 self._parts[role] = Voters.of(vectors, ids, count), calibrated(vectors, ids, seed)
@@ -137,6 +140,11 @@ class Labeller:
             ),
             "confidence": pa.array(confidence.astype(np.float32)),
         }
+
+
+def _last_of_each(vectors: FloatArray) -> IntArray:
+    """The rows of distinct vectors (n, dim), of those that are equal the last."""
+    return np.asarray(sorted({vector.tobytes(): row for row, vector in enumerate(vectors)}.values()), np.int64)
 
 
 def label(

@@ -61,7 +61,7 @@ class Voters:
         )
 
     def votes(self, vectors: FloatArray) -> tuple[IntArray, FloatArray]:
-        """The group that most vote for, and what tells whether it is right.
+        """The group that most vote for, and what tells whether it is right. A copy of a voter has that voter's group.
 
         Args:
             vectors: The vectors to be voted on, of length 1 (n, dim).
@@ -73,10 +73,18 @@ class Voters:
         """
         near = nearest(vectors, self.vectors, self.count)
         groups, shares = votes_of(near, self.ids)
+        own = np.append(self.ids, -1)[near.copy_of]
+        is_copy = own >= 0
+        groups, shares = np.where(is_copy, own, groups), np.where(is_copy, 1.0, shares)
         place = np.searchsorted(self.groups, groups)
         cosines = np.einsum("nd,nd->n", vectors, self.means[place])
         return groups, np.stack(
-            [shares, near.cosines[:, 0], (cosines - self.usual[place]) / self.spread[place]], axis=1
+            [
+                shares,
+                np.where(is_copy, 1.0, near.cosines[:, 0]),
+                (cosines - self.usual[place]) / self.spread[place],
+            ],
+            axis=1,
         )
 
 
